@@ -1,0 +1,6 @@
+"""`python -m hoicli` is the `hoicli` command."""
+
+from hoicli.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The typer application: names, help, lazy loading and exit codes. No logic.
+
+Importing this module, `--help` and a wrong option load neither numpy, scipy nor nltk: a command's module is imported
+when its help or its run is asked for, and imports the library inside its function.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hoicli import __version__
+from hoicli.errors import DataError, UsageError
+from hoicli.streams import close_stdout_quietly
+
+COMMANDS = {
+    "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
+    "match": "Match predictions with ground truth: one line an image, for eval and for jq.",
+    "eval": "Every published mAP of a prediction dump.",
+    "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
+    "vocab": "The verbs, objects, interactions and splits of a dataset.",
+    "schema": "The JSON Schema of a record kind.",
+}
+"""The commands in the order of a first session, with the line each shows in `hoicli --help`."""
+
+EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+
+# The base of typer's usage errors, wherever this version of typer keeps it (click, or its own copy).
+_CallError: Any = typer.BadParameter.__mro__[2]
+
+
+class LazyGroup(TyperGroup):
+    """Commands live in `hoicli.commands.NAME`, which has a typer application `app` of one command."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"hoicli.commands.{cmd_name}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        command.short_help = COMMANDS[cmd_name]
+        return command
+
+
+app = typer.Typer(
+    name="hoicli",
+    cls=LazyGroup,
+    help="Evaluate human-object interaction (HOI) detectors: small commands that read and write JSONL and pipe together.",
+    epilog="A first session: hoicli convert preds.json | hoicli eval --gt gt.jsonl",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        print(f"hoicli {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Options of hoicli itself."""
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong.
+
+    Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of a fault of hoicli's own.
+    """
+    try:
+        code = typer.main.get_command(app).main(arguments, prog_name="hoicli", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:  # the reader has seen enough: `hoicli ... | head`
+        close_stdout_quietly()
+        return 0
+    except DataError as error:
+        return _fail(str(error), EXIT_DATA)
+    except UsageError as error:
+        return _fail(f"hoicli: {error}", EXIT_USAGE)
+    except _CallError as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "hoicli"
+        message = " ".join(error.format_message().split())
+        return _fail(f"{command}: {message or 'nothing to do.'} ({command} --help shows how)", EXIT_USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("hoicli: interrupted", EXIT_INTERRUPTED)
+    except OSError as error:
+        return _fail(f"{error.filename or 'hoicli'}: {error.strerror or error}", EXIT_DATA)
+    except MemoryError:
+        return _fail("hoicli: out of memory; split the input (one line is one image) or use a larger machine", EXIT_DATA)
+    except Exception as error:  # noqa: BLE001 (the edge: whatever is left is a fault of ours, told in one line)
+        if os.environ.get("HOICLI_DEBUG"):
+            raise
+        return _fail(
+            f"hoicli: internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where",
+            EXIT_DATA,
+        )
+
+
+def _fail(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """The `hoicli` command."""
+    sys.exit(run())
+

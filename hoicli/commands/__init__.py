@@ -1,0 +1,1 @@
+"""A module per subcommand: options in, one library call, rows or records out."""

@@ -1,0 +1,34 @@
+"""hoicli's own records as an input of `convert`, so that `convert --to` starts from them. Nothing is shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hoicli.converters import Context
+from hoicli.converters.source import Source
+from hoicli.errors import DataError
+from hoicli.records import Record, parse, problems
+from hoicli.streams import Line
+
+
+def sniff(source: Source) -> bool:
+    """JSON lines, the first with an image_id."""
+    return source.kind == "json-lines"
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """The records as they are, each checked."""
+    for number, data in enumerate(source.data.splitlines(), start=1):
+        if not data or data.isspace():
+            continue
+        line = Line(source.name, number, data)
+        try:
+            record = parse(line)
+            scored = any("score" in hoi for hoi in record.get("hois", ()) if isinstance(hoi, dict))
+            problem = next(problems(record, context.vocabulary, scored=scored), None)
+            if problem is not None:
+                raise DataError(problem.text, place=line.place, field=problem.field)
+        except DataError as error:
+            context.policy.handle(error)
+        else:
+            yield record

@@ -1,0 +1,79 @@
+"""Boxes: the intersection over union under each published convention, and pair NMS.
+
+Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinates before comparing is in its row of
+`hoicli.protocols`, not here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hoicli.scenes import Bools, Floats, Ints, Scenes
+
+
+def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True) -> Floats:
+    """[M] intersection over union of the aligned rows of two [M, 4] arrays, in [0, 1].
+
+    inclusive: x2 is the last pixel, a box is x2 - x1 + 1 wide (PASCAL VOC; ho-rcnn VOCevaldet_bboxpair.m, QPIC
+    hico_eval.py); otherwise x2 is the far edge (torchvision box_iou; INP-CC hico_evaluator.py).
+    touching_overlap=False: boxes whose edges merely meet have no overlap even where the shared pixel column would
+    count (QPIC returns 0 when left >= right, before its + 1). A box with no area overlaps nothing.
+    """
+    edge = 1.0 if inclusive else 0.0
+    inner = np.minimum(first[:, 2:], second[:, 2:]) - np.maximum(first[:, :2], second[:, :2])
+    sides = inner + edge
+    meet = ((sides if touching_overlap else inner) > 0).all(axis=1)
+    sizes = [(boxes[:, 2:] - boxes[:, :2] + edge).prod(axis=1) for boxes in (first, second)]
+    intersection = sides.prod(axis=1)
+    union = sizes[0] + sizes[1] - intersection
+    return np.divide(intersection, union, out=np.zeros(len(first)), where=meet)
+
+
+def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
+    """[T] `keep` less the triplets that a higher-scored one of the same image, labels and verb suppresses.
+
+    A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
+    descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`.
+
+    Each round keeps the best triplet left in every group at once and suppresses against it, so the number of rounds
+    is the size of the largest surviving group, not the number of groups.
+    """
+    kept = np.zeros_like(keep)
+    rows = np.flatnonzero(keep)
+    group = _nms_groups(scenes, rows)
+    order = np.lexsort((rows, -scenes.score[rows], group))
+    rows, group = rows[order], group[order]
+    subjects, objects = scenes.boxes[scenes.subject], scenes.boxes[scenes.object]
+    while len(rows):
+        first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
+        kept[rows[first]] = True
+        overlap = (
+            iou(subjects[leader], subjects[rows], inclusive=True) ** alpha
+            * iou(objects[leader], objects[rows], inclusive=True) ** beta
+        )
+        left = overlap <= threshold
+        left[first] = False
+        rows, group = rows[left], group[left]
+    return kept
+
+
+def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
+    """[rows] one number per (image, subject label, object label, verb)."""
+    columns = (scenes.image_of_hoi, scenes.labels[scenes.subject], scenes.labels[scenes.object], scenes.verb)
+    group = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        group = group * (int(column.max(initial=0)) + 1) + column[rows]
+    return group
+
+
+def best_per_image(scenes: Scenes, count: int) -> Bools:
+    """[T] the `count` triplets of each image with the highest scores, ties by input order."""
+    if np.diff(scenes.hoi_start).max(initial=0) <= count:
+        return np.ones(len(scenes.score), dtype=bool)
+    image = scenes.image_of_hoi
+    order = np.lexsort((-scenes.score, image))
+    rank = np.arange(len(order)) - scenes.hoi_start[image]
+    keep = np.empty(len(order), dtype=bool)
+    keep[order] = rank < count
+    return keep

@@ -1,0 +1,190 @@
+"""The published evaluation protocols, one frozen row each over the kernel of `hoicli.matching`.
+
+A new protocol is a new row, a parity test (tests/test_parity.py) and a line in the README. Ground truth in records is
+0-based inclusive; what each released pipeline fed its evaluator instead is the row's two shifts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hoicli.errors import UsageError
+
+# Three recall grids are in use, and a class whose recall is exactly 3/10, 6/10 or 7/10 moves by up to 1/11 between
+# them, so each is written out to the last bit (tests/test_average_precision.py holds them to their sources).
+GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
+"""numpy.arange(0, 1.1, 0.1), and MATLAB's 0:0.1:1."""
+GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""torch.linspace(0, 1, 11) in float64."""
+GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""i / 10."""
+
+Shift = tuple[float, float, float, float]
+NO_SHIFT: Shift = (0.0, 0.0, 0.0, 0.0)
+ALL_BY_ONE: Shift = (1.0, 1.0, 1.0, 1.0)
+FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What one released evaluator does, as data. Defaults are the commonest choice, so a row says what is special.
+
+    name, title, source: what it is called, in a few words, and the file it was read from.
+    dataset: the vocabulary it belongs to.
+    inclusive, touching_overlap: the IoU convention (`geometry.iou`).
+    prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
+    strict: a true positive needs overlap > 0.5 rather than >= 0.5.
+    person_subject: a triplet whose subject box is not labelled person belongs to no class.
+    triplets_per_image: only the best so many of an image count, `no such interaction` ones included.
+    predictions_per_class: only the best so many of a class count, over the whole dataset.
+    known_object: a prediction counts only in images with an image-level label for its object.
+    drop_no_interaction: `no_interaction` is removed from both sides first, and its classes leave the mean.
+    images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
+    only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
+    grid: the recall values at which interpolated precision is read.
+    details: what `--explain` adds to the lines made from the fields above.
+    """
+
+    name: str
+    title: str
+    source: str
+    grid: tuple[float, ...]
+    dataset: str = "hico"
+    threshold: float = 0.5
+    inclusive: bool = False
+    touching_overlap: bool = True
+    prediction_shift: Shift = NO_SHIFT
+    truth_shift: Shift = NO_SHIFT
+    strict: bool = False
+    person_subject: bool = False
+    triplets_per_image: int | None = None
+    predictions_per_class: int | None = None
+    known_object: bool = False
+    drop_no_interaction: bool = False
+    images: str = "all"
+    only_annotated_classes: bool = False
+    details: str = ""
+
+    @property
+    def iou_key(self) -> tuple[bool, bool, Shift, Shift]:
+        """Protocols with equal keys share their IoU values."""
+        return (self.inclusive, self.touching_overlap, self.prediction_shift, self.truth_shift)
+
+    def explain(self) -> str:
+        """What the protocol does, in five lines made from the row itself, so that they cannot drift from it."""
+        width = "x2 - x1 + 1 (inclusive pixels)" if self.inclusive else "x2 - x1 (edges)"
+        touch = "" if self.touching_overlap else ", 0 where boxes only touch"
+        shifts = f"predictions {_shift(self.prediction_shift)}, ground truth {_shift(self.truth_shift)}"
+        labels = "; the subject must be labelled person" if self.person_subject else ""
+        sign = ">" if self.strict else ">="
+        caps = [
+            f"the best {self.triplets_per_image} triplets an image" if self.triplets_per_image else "",
+            f"the best {self.predictions_per_class:,} predictions a class" if self.predictions_per_class else "",
+            "only images with an image-level label for the object (Known Object)" if self.known_object else "",
+            "no_interaction dropped from both sides" if self.drop_no_interaction else "",
+            f"only images that annotate {self.images}" if self.images != "all" else "",
+        ]
+        counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
+        mean = "the classes with ground truth" if self.only_annotated_classes else "all classes; one without ground truth or without predictions counts 0"
+        lines = [
+            f"{self.name}: {self.title} ({self.source})",
+            f"boxes    width {width}{touch}; {shifts}{labels}",
+            f"match    the ground truth of the class with the largest min(IoU of subject, IoU of object), the first of equals; "
+            f"true when that is {sign} {self.threshold} and no higher score took it",
+            f"counted  {counted}",
+            f"mean     11-point AP at recall {_grid_name(self.grid)}, over {mean}" + (f"; {self.details}" if self.details else ""),
+        ]
+        return "\n  ".join(lines)
+
+
+def _shift(shift: Shift) -> str:
+    return {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}[shift]
+
+
+def _grid_name(grid: tuple[float, ...]) -> str:
+    return {GRID_ARANGE: "arange(0, 1.1, 0.1)", GRID_LINSPACE: "linspace(0, 1, 11)", GRID_TENTHS: "i/10"}[grid]
+
+
+_HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
+
+PROTOCOLS: dict[str, Protocol] = {
+    row.name: row
+    for row in (
+        Protocol(
+            name="hico",
+            title="HICO-DET official, Default setting",
+            source=f"{_HO_RCNN}, mode def",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            # The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
+            prediction_shift=ALL_BY_ONE,
+            truth_shift=ALL_BY_ONE,
+        ),
+        Protocol(
+            name="hico-ko",
+            title="HICO-DET official, Known Object setting",
+            source=f"{_HO_RCNN}, mode ko",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            prediction_shift=ALL_BY_ONE,
+            truth_shift=ALL_BY_ONE,
+            known_object=True,
+        ),
+        Protocol(
+            name="qpic",
+            title="QPIC, CDN, GEN-VLKT in training and --eval",
+            source="hitachi-rd-cv/qpic datasets/hico_eval.py",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+            person_subject=True,
+            triplets_per_image=100,
+            images="boxes",  # elsewhere it looks a list up among tuples and never finds it
+            only_annotated_classes=True,
+        ),
+        Protocol(
+            name="upt",
+            title="SCG, UPT, PViC (pocket)",
+            source="fredzzhang/pocket BoxPairAssociation, DetectionAPMeter 11P",
+            grid=GRID_LINSPACE,
+            truth_shift=FAR_EDGES,  # it subtracts 1 from x1 and y1 of the 1-based source
+            strict=True,
+        ),
+        Protocol(
+            name="diag",
+            title="Diag-HOI",
+            source="neu-vi/Diag-HOI standard_eval.py",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=ALL_BY_ONE,
+            person_subject=True,
+            drop_no_interaction=True,
+            images="interactions",  # its dumps hold the 8,528 test images that have some
+            only_annotated_classes=True,
+        ),
+        Protocol(
+            name="inp-cc",
+            title="THID, CMD-SE, INP-CC",
+            source="ltttpku/INP-CC datasets/hico_evaluator.py",
+            grid=GRID_TENTHS,
+            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+            predictions_per_class=19_999,
+        ),
+    )
+}
+
+
+def protocols(names: list[str], dataset: str = "hico") -> list[Protocol]:
+    """The rows named (each name may hold several, separated by commas; `all` is every one of the dataset).
+
+    Order of first mention, doubles once. Raises `UsageError` that lists every unknown name and the known ones.
+    """
+    wanted: list[str] = []
+    for name in (part.strip() for text in names for part in text.split(",")):
+        wanted += [row.name for row in PROTOCOLS.values() if row.dataset == dataset] if name == "all" else [name]
+    unknown = sorted({name for name in wanted if name not in PROTOCOLS})
+    if unknown:
+        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}")
+    return [PROTOCOLS[name] for name in dict.fromkeys(wanted)]

@@ -1,0 +1,193 @@
+"""Image records: what a line must hold, and the exact place where it does not (formats/ has the JSON Schemas).
+
+Two roads lead through here. `hoicli.scenes` turns thousands of lines at a time into arrays and only notices *that*
+something is wrong; `problems` then walks the one record and says *what*, *where* and how to mend it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from hoicli.errors import DataError
+from hoicli.streams import Line
+from hoicli.vocabulary import Vocabulary, suggestion
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with one field of one record; `text` ends in what to do about it."""
+
+    field: str
+    text: str
+
+
+def parse(line: Line) -> Record:
+    """One JSON object from one line.
+
+    Raises `DataError` with the place, and with the field where a NaN or an infinity is what JSON cannot hold.
+    """
+    try:
+        record = orjson.loads(line.data)
+    except orjson.JSONDecodeError as error:
+        problem, field = _why_not_json(line.data, error)
+        raise DataError(problem, place=line.place, field=field) from None
+    if type(record) is not dict:
+        raise DataError(
+            f"a JSON {_json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first",
+            place=line.place,
+        )
+    return record
+
+
+_CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
+
+
+def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
+    """(problem, field) of a line that orjson refuses."""
+    if _CONSTANT.search(data):
+        try:
+            found = next(non_finite(json.loads(data)), None)
+        except (ValueError, RecursionError):
+            found = None
+        if found is not None:
+            field, value = found
+            return f"{value}: numbers must be finite; mend what wrote it, or drop the item", field
+    stripped = data.rstrip()
+    if stripped[:1] in b"{[" and stripped[-1:] not in b"}]":
+        return "the line is cut off (no closing bracket); write the file again, or pass --on-error skip", ""
+    reason = re.sub(r": line \d+ column (\d+) \(char \d+\)", r" at character \1", str(error))
+    return f"not JSON ({reason}); a foreign dump goes through `hoicli convert` first", ""
+
+
+def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of every NaN or infinity inside a decoded JSON value, as `hois[3].score`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield field, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from non_finite(item, f"{field}.{key}" if field else str(key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from non_finite(item, f"{field}[{index}]")
+
+
+def _json_type(value: object) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
+    return names.get(type(value), "null")
+
+
+def _is_number(value: object) -> bool:
+    """A finite JSON number (true and false are not)."""
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+    """Everything in an image record that no metric can use, in reading order; nothing for a good record.
+
+    `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
+    without one (open vocabulary) any string will do.
+    """
+    yield from _image_id_problems(record)
+    boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
+    for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
+        if key not in record:
+            yield Problem(key, f"missing; every image line has {key} (an empty list where there are none)")
+        elif type(value) is not list:
+            yield Problem(key, f"a {_json_type(value)}; it must be an array")
+    if type(boxes) is list:
+        yield from _box_problems(boxes)
+    if type(labels) is list:
+        yield from _label_problems(labels, vocabulary)
+        if type(boxes) is list and len(labels) != len(boxes):
+            yield Problem("labels", f"{len(labels)} labels for {len(boxes)} boxes; give one label a box")
+    if type(hois) is list:
+        count = len(boxes) if type(boxes) is list else None
+        for index, hoi in enumerate(hois):
+            yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
+    yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
+
+
+def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    if "image_id" not in record:
+        yield Problem("image_id", "missing; every image line names its image")
+    elif type(record["image_id"]) not in (str, int):
+        yield Problem("image_id", f"a {_json_type(record['image_id'])}; it must be a string or an integer")
+
+
+def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
+    for index, box in enumerate(boxes):
+        if type(box) is not list or len(box) != 4 or not all(map(_is_number, box)):
+            yield Problem(f"boxes[{index}]", f"{_short(box)} is no box; give four finite numbers [x1, y1, x2, y2]")
+
+
+def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    for index, label in enumerate(labels):
+        if type(label) is not str:
+            yield Problem(f"labels[{index}]", f"{_short(label)} is no name; labels are strings")
+        elif vocabulary is not None and label not in vocabulary.object_ids:
+            yield Problem(
+                f"labels[{index}]", f"unknown object {label!r}; {suggestion(label, vocabulary.object_ids)}"
+            )
+
+
+def _hoi_problems(
+    field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool
+) -> Iterator[Problem]:
+    if type(hoi) is not dict:
+        yield Problem(field, f"a {_json_type(hoi)}; it must be an object with subject, object and verb")
+        return
+    for key in ("subject", "object"):
+        place = f"{field}.{key}"
+        value = hoi.get(key)
+        if key not in hoi:
+            yield Problem(place, "missing; it is the index of a box")
+        elif type(value) is not int:
+            hint = "; the dataset has no action without an object" if value is None and vocabulary else ""
+            yield Problem(place, f"{_short(value)} is no index; it must be the integer index of a box{hint}")
+        elif box_count is not None and not 0 <= value < box_count:
+            yield Problem(place, f"index {value}, but the line has {box_count} boxes; indices are 0-based")
+    if "verb" not in hoi:
+        yield Problem(f"{field}.verb", "missing; every interaction names its verb")
+    elif type(hoi["verb"]) is not str:
+        yield Problem(f"{field}.verb", f"{_short(hoi['verb'])} is no name; verbs are strings")
+    elif vocabulary is not None and hoi["verb"] not in vocabulary.verb_ids:
+        verb = hoi["verb"]
+        yield Problem(f"{field}.verb", f"unknown verb {verb!r}; {suggestion(verb, vocabulary.verb_ids)}")
+    if scored and "score" not in hoi:
+        yield Problem(f"{field}.score", "missing; every predicted interaction has a score (is this the ground truth?)")
+    elif scored and not _is_number(hoi["score"]):
+        yield Problem(f"{field}.score", f"{_short(hoi['score'])} is no score; give a finite number")
+
+
+def _image_hoi_problems(image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    if image_hois is None:
+        return
+    if type(image_hois) is not list:
+        yield Problem("image_hois", f"a {_json_type(image_hois)}; it must be an array of [verb, object]")
+        return
+    for index, pair in enumerate(image_hois):
+        field = f"image_hois[{index}]"
+        if type(pair) is not list or len(pair) != 2 or not all(type(name) is str for name in pair):
+            yield Problem(field, f"{_short(pair)} is no image label; give [verb, object]")
+        elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
+            yield Problem(field, f"unknown object {pair[1]!r}; {suggestion(pair[1], vocabulary.object_ids)}")
+
+
+def _short(value: Any) -> str:
+    """A value as it appears in a message: JSON, cut to one readable length."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def dump(record: Mapping[str, Any]) -> bytes:
+    """One record as one line of JSON. The caller has checked that its numbers are finite."""
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
