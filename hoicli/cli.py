@@ -40,6 +40,11 @@ class LazyGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list in `hoicli --help`, without importing a command."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
@@ -53,7 +58,7 @@ class LazyGroup(TyperGroup):
 app = typer.Typer(
     name="hoicli",
     cls=LazyGroup,
-    help="Evaluate human-object interaction (HOI) detectors: small commands that read and write JSONL and pipe together.",
+    help="Evaluate human-object interaction (HOI) detectors: small commands that read and write JSONL, and pipe.",
     epilog="A first session: hoicli convert preds.json | hoicli eval --gt gt.jsonl",
     no_args_is_help=True,
     add_completion=False,
@@ -81,6 +86,8 @@ def run(arguments: list[str] | None = None) -> int:
 
     Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of a fault of hoicli's own.
     """
+    # hoicli does no linear algebra: without this, NumPy's import starts threads that only cost time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = typer.main.get_command(app).main(arguments, prog_name="hoicli", standalone_mode=False)
         sys.stdout.flush()
@@ -102,8 +109,10 @@ def run(arguments: list[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename or 'hoicli'}: {error.strerror or error}", EXIT_DATA)
     except MemoryError:
-        return _fail("hoicli: out of memory; split the input (one line is one image) or use a larger machine", EXIT_DATA)
-    except Exception as error:  # noqa: BLE001 (the edge: whatever is left is a fault of ours, told in one line)
+        return _fail(
+            "hoicli: out of memory; split the input (one line is one image) or use a larger machine", EXIT_DATA
+        )
+    except Exception as error:
         if os.environ.get("HOICLI_DEBUG"):
             raise
         return _fail(
@@ -120,4 +129,3 @@ def _fail(message: str, code: int) -> int:
 def main() -> None:
     """The `hoicli` command."""
     sys.exit(run())
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,12 @@ class Tally:
         self.positives = {protocol.name: np.zeros(classes, dtype=np.int64) for protocol in protocols}
 
     def add(
-        self, image_ids: Sequence[str], image: Ints, interaction: Ints, score: Floats, codes: Mapping[str, NDArray[np.uint8]]
+        self,
+        image_ids: Sequence[str],
+        image: Ints,
+        interaction: Ints,
+        score: Floats,
+        codes: Mapping[str, NDArray[np.uint8]],
     ) -> None:
         """A batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
         self._image.append((image + len(self._image_ids)).astype(np.int32))
@@ -80,6 +86,23 @@ class Tally:
         for protocol in self._protocols:
             self.positives[protocol.name] += truth.class_counts(protocol)
 
+    @staticmethod
+    def disjoint(parts: Sequence[Tally]) -> bool:
+        """Whether no image is in two of the parts."""
+        ids = [image_id for part in parts for image_id in part._image_ids]
+        return len(set(ids)) == len(ids)
+
+    def merge(self, other: Tally) -> None:
+        """Take over what another tally of the same protocols gathered from other images."""
+        self._image += [image + np.int32(len(self._image_ids)) for image in other._image]
+        self._image_ids += other._image_ids
+        self._interaction += other._interaction
+        self._score += other._score
+        for name, codes in other._codes.items():
+            self._codes[name] += codes
+        for name, positives in other.positives.items():
+            self.positives[name] += positives
+
     @property
     def predictions(self) -> int:
         """Predictions gathered, dropped ones included."""
@@ -93,13 +116,12 @@ class Tally:
         """Each protocol's per-class results."""
         interaction = _joined(self._interaction, np.int16)
         order = self._ranking(interaction)
-        interaction = interaction[order]
+        bounds = np.searchsorted(interaction[order], np.arange(self._classes + 1))
         dropped_classes = sorted(vocabulary.no_interaction_ids)
         for protocol in self._protocols:
             code = _joined(self._codes[protocol.name], np.uint8)[order]
-            counted = code <= TRUE_POSITIVE
             positives = self.positives[protocol.name]
-            ap, max_recall = _per_class(interaction[counted], code[counted] == TRUE_POSITIVE, positives, protocol)
+            ap, max_recall = _per_class(code, bounds, positives, protocol)
             in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(self._classes, dtype=bool)
             if protocol.drop_no_interaction:
                 in_mean = in_mean.copy()
@@ -109,37 +131,51 @@ class Tally:
     def _ranking(self, interaction: NDArray[np.int16]) -> Ints:
         """All predictions by class, then descending score, then image id, then position in the image.
 
-        Three stable sorts, the least important key first: cheaper than one lexsort, as the images usually come in
-        order already and the classes are small integers (radix sort).
+        Scores seldom tie, so the fast unstable sort goes first and its order stands unless two scores are equal; then
+        stable sorts, the least important key first, decide by the written rule. Either way the order depends on the
+        values alone, never on the sort's implementation.
         """
-        rank = np.empty(len(self._image_ids), dtype=np.int32)
-        rank[np.argsort(np.array(self._image_ids, dtype=object), kind="stable")] = np.arange(len(rank), dtype=np.int32)
-        image = rank[_joined(self._image, np.int32)]
-        order = np.argsort(image, kind="stable")
-        order = order[np.argsort(-_joined(self._score, np.float64)[order], kind="stable")]
+        score = -_joined(self._score, np.float64)
+        order = np.argsort(score)
+        ordered = score[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            order = np.argsort(self._image_rank(), kind="stable")
+            order = order[np.argsort(score[order], kind="stable")]
         return order[np.argsort(interaction[order], kind="stable")]
 
+    def _image_rank(self) -> NDArray[np.int32]:
+        """[T] the place of each prediction's image among all images sorted by id."""
+        rank = np.empty(len(self._image_ids), dtype=np.int32)
+        by_id = sorted(range(len(rank)), key=self._image_ids.__getitem__)
+        rank[by_id] = np.arange(len(rank), dtype=np.int32)
+        ranks: NDArray[np.int32] = rank[_joined(self._image, np.int32)]
+        return ranks
 
-def _joined(parts: list[NDArray[np.generic]], dtype: type[np.generic]) -> NDArray[np.generic]:
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def _joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
 
 
-def _per_class(
-    interaction: NDArray[np.int16], hit: Bools, positives: Ints, protocol: Protocol
-) -> tuple[Floats, Floats]:
-    """(ap, max recall), each [C], of predictions in ranking order."""
+def _per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
+    """(ap, max recall), each [C], of outcome codes in ranking order; class c owns code[bounds[c]:bounds[c + 1]].
+
+    A true positive's rank is the number of predictions of its class that count, up to and with it.
+    """
+    counted_before = np.concatenate([[0], np.cumsum(code <= TRUE_POSITIVE)])
+    hit = np.flatnonzero(code == TRUE_POSITIVE)
+    hit_bounds = np.searchsorted(hit, bounds)
     classes = len(positives)
-    start = np.searchsorted(interaction, np.arange(classes + 1))
-    rank = np.arange(len(interaction)) - start[interaction] + 1
-    if protocol.predictions_per_class is not None:
-        hit = hit & (rank <= protocol.predictions_per_class)
-    ranks = rank[hit]
-    bounds = np.searchsorted(interaction[hit], np.arange(classes + 1))
     ap, max_recall = np.zeros(classes), np.zeros(classes)
-    for number in np.flatnonzero(np.diff(bounds)):
-        found = ranks[bounds[number] : bounds[number + 1]]
-        ap[number] = interpolated_ap(found, int(positives[number]), protocol.grid)
-        max_recall[number] = len(found) / positives[number]
+    for number in np.flatnonzero(np.diff(hit_bounds)).tolist():
+        rows = hit[hit_bounds[number] : hit_bounds[number + 1]]
+        ranks = counted_before[rows + 1] - counted_before[bounds[number]]
+        if protocol.predictions_per_class is not None:
+            ranks = ranks[ranks <= protocol.predictions_per_class]
+        ap[number] = interpolated_ap(ranks, int(positives[number]), protocol.grid)
+        max_recall[number] = len(ranks) / positives[number]
     return ap, max_recall
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.geometry import best_per_image, iou, pair_nms
 from hoicli.protocols import Protocol
 from hoicli.scenes import Bools, Floats, Ints, Scenes
@@ -46,6 +47,17 @@ class Filters:
     nms: float | None = None
     nms_alpha: float = 1.0
     nms_beta: float = 0.5
+
+    @classmethod
+    def checked(cls, *, top_k: int | None, nms: float | None, nms_alpha: float, nms_beta: float) -> Filters:
+        """From a command's options; raises `UsageError` for values that mean nothing."""
+        if top_k is not None and top_k < 1:
+            raise UsageError(f"--top-k {top_k}: give a whole number of at least 1")
+        if nms is not None and not 0 <= nms <= 1:
+            raise UsageError(f"--nms {nms:g}: the threshold is an overlap, between 0 and 1")
+        if min(nms_alpha, nms_beta) < 0:
+            raise UsageError("--nms-alpha, --nms-beta: exponents of an overlap, at least 0")
+        return cls(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
 
     def signature(self) -> dict[str, str]:
         """The settings in force, for signatures; nothing when there are none."""
@@ -130,7 +142,8 @@ class Outcomes:
 class Batch:
     """The predictions of some images beside their ground truth: what all protocols share, computed once."""
 
-    def __init__(self, predictions: Scenes, truth: GroundTruth) -> None:
+    def __init__(self, predictions: Scenes, truth: GroundTruth, *, all_boxes: bool = False) -> None:
+        """`all_boxes`: IoU will be asked for all boxes of a label (`box_matches`), not only for those of a class."""
         missing = [image_id for image_id in predictions.image_ids if image_id not in truth.position]
         if missing:
             raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
@@ -139,36 +152,78 @@ class Batch:
         self.image = np.array([truth.position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
         self._candidate, self._candidate_truth = truth.join(self.image_of_hoi, predictions.interaction)
+        self._pair_start = self._box_pair_starts()
+        candidate, annotated = self._candidate, truth.scenes
+        self._subject_pair = self._pair(predictions.subject[candidate], annotated.subject[self._candidate_truth])
+        self._object_pair = self._pair(predictions.object[candidate], annotated.object[self._candidate_truth])
+        self._wanted = self._wanted_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
 
+    # A box pair is a predicted and a ground-truth box of one image. Pairs are numbered densely: the pairs of a
+    # predicted box follow one another in the order of its image's ground-truth boxes.
+
+    def _box_pair_starts(self) -> Ints:
+        """[B + 1] the number of the first pair of each predicted box."""
+        count = np.diff(self.truth.scenes.box_start)[self.image[self.predictions.image_of_box]]
+        return np.concatenate([[0], np.cumsum(count)])
+
+    def _pair(self, box: Ints, truth_box: Ints) -> Ints:
+        """The number of each (predicted box, ground-truth box)."""
+        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
+        return self._pair_start[box] + truth_box - first
+
+    def _boxes_of(self, pair: Ints) -> tuple[Ints, Ints]:
+        """(predicted box, ground-truth box) of each pair number."""
+        box = np.searchsorted(self._pair_start, pair, side="right") - 1
+        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
+        return box, first + pair - self._pair_start[box]
+
+    def _wanted_pairs(self, *, all_boxes: bool) -> Ints:
+        """The pairs some protocol can ask for, ascending: the rest never gets an IoU."""
+        wanted = np.zeros(self._pair_start[-1], dtype=bool)
+        wanted[self._subject_pair] = True
+        wanted[self._object_pair] = True
+        if all_boxes:
+            box, truth_box = self._boxes_of(np.arange(len(wanted)))
+            wanted |= self.predictions.labels[box] == self.truth.scenes.labels[truth_box]
+        return np.flatnonzero(wanted)
+
     @cached_property
-    def _box_pairs(self) -> tuple[Ints, Ints, Ints]:
-        """All (predicted box, ground-truth box) of one image: rows of each, and where each predicted box's run starts."""
-        truth = self.truth.scenes
-        image = self.image[self.predictions.image_of_box]
-        count = np.diff(truth.box_start)[image]
-        start = np.cumsum(count) - count
-        box = np.repeat(np.arange(len(count)), count)
-        return box, truth.box_start[image][box] + np.arange(len(box)) - start[box], start
+    def _wanted_coordinates(self) -> tuple[Floats, Floats]:
+        """[4, wanted] x1, y1, x2, y2 of the predicted and of the ground-truth box of each wanted pair."""
+        box, truth_box = self._boxes_of(self._wanted)
+        sides = ((self.predictions.boxes, box), (self.truth.scenes.boxes, truth_box))
+        first, second = (np.ascontiguousarray(boxes[rows].T) for boxes, rows in sides)
+        return first, second
 
     def overlaps(self, protocol: Protocol) -> Floats:
-        """IoU of every pair of `_box_pairs` by the protocol's convention; computed once a convention."""
+        """[pairs] IoU by the protocol's convention, 0 where nobody asks; computed once a convention."""
         key = protocol.iou_key
         if key not in self._overlaps:
-            box, truth_box, _ = self._box_pairs
-            self._overlaps[key] = iou(
-                (self.predictions.boxes + protocol.prediction_shift)[box],
-                (self.truth.scenes.boxes + protocol.truth_shift)[truth_box],
+            first, second = self._wanted_coordinates
+            overlap = np.zeros(self._pair_start[-1])
+            overlap[self._wanted] = iou(
+                first + np.array(protocol.prediction_shift)[:, np.newaxis],
+                second + np.array(protocol.truth_shift)[:, np.newaxis],
                 inclusive=protocol.inclusive,
                 touching_overlap=protocol.touching_overlap,
             )
+            self._overlaps[key] = overlap
         return self._overlaps[key]
 
-    def _candidate_iou(self, protocol: Protocol, boxes: Ints, truth_boxes: Ints) -> Floats:
-        """IoU of a predicted box with a ground-truth box, row by row, looked up."""
-        _, _, start = self._box_pairs
-        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[boxes]]]
-        return self.overlaps(protocol)[start[boxes] + truth_boxes - first]
+    def box_matches(self, protocol: Protocol) -> list[list[int]]:
+        """For each predicted box, the ground-truth boxes of its image, label and enough overlap, by their own index.
+
+        Needs a batch made with `all_boxes`.
+        """
+        overlap = self.overlaps(protocol)[self._wanted]
+        enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+        box, truth_box = self._boxes_of(self._wanted[enough])
+        same = self.predictions.labels[box] == self.truth.scenes.labels[truth_box]
+        box, truth_box = box[same], truth_box[same]
+        local = (truth_box - self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]).tolist()
+        bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
+        return [local[start:end] for start, end in pairwise(bounds)]
 
     def dropped(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
         """[T] 0 for a prediction that counts, else the code of the reason why it does not."""
@@ -180,14 +235,15 @@ class Batch:
 
         if protocol.drop_no_interaction:
             # First of all, as Diag-HOI's dumps are written without it.
-            drop(scenes.verb == self.truth.vocabulary.verb_ids[self.truth.vocabulary.no_interaction or ""], "no_interaction")
+            drop(
+                scenes.verb == self.truth.vocabulary.verb_ids[self.truth.vocabulary.no_interaction or ""],
+                "no_interaction",
+            )
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
             drop(~best_per_image(scenes, min(caps)), "over_the_cap")
         if filters.nms is not None:
-            kept = pair_nms(
-                scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta
-            )
+            kept = pair_nms(scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta)
             drop(~kept, "suppressed")
         drop(scenes.interaction < 0, "not_an_interaction")
         if protocol.person_subject:
@@ -214,9 +270,8 @@ class Batch:
         live = code[self._candidate] == 0
         row, candidate = self._candidate[live], self._candidate_truth[live]
         if len(row):
-            scenes, annotated = self.predictions, self.truth.scenes
-            subject = self._candidate_iou(protocol, scenes.subject[row], annotated.subject[candidate])
-            object_ = self._candidate_iou(protocol, scenes.object[row], annotated.object[candidate])
+            overlaps = self.overlaps(protocol)
+            subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
             best = _first_largest(row, np.minimum(subject, object_))
             row, candidate, subject, object_ = (column[best] for column in (row, candidate, subject, object_))
             iou_subject[row], iou_object[row] = subject, object_
@@ -224,7 +279,7 @@ class Batch:
             enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
             row, candidate = row[enough], candidate[enough]
             truth[row] = candidate
-            order = np.lexsort((row, -scenes.score[row], candidate))
+            order = np.lexsort((row, -self.predictions.score[row], candidate))
             winners = order[_run_starts(candidate[order])]
             code[row[winners]] = TRUE_POSITIVE
         return Outcomes(code, truth, iou_subject, iou_object)

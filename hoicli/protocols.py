@@ -42,7 +42,6 @@ class Protocol:
     images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
     grid: the recall values at which interpolated precision is read.
-    details: what `--explain` adds to the lines made from the fields above.
     """
 
     name: str
@@ -63,7 +62,6 @@ class Protocol:
     drop_no_interaction: bool = False
     images: str = "all"
     only_annotated_classes: bool = False
-    details: str = ""
 
     @property
     def iou_key(self) -> tuple[bool, bool, Shift, Shift]:
@@ -85,14 +83,18 @@ class Protocol:
             f"only images that annotate {self.images}" if self.images != "all" else "",
         ]
         counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
-        mean = "the classes with ground truth" if self.only_annotated_classes else "all classes; one without ground truth or without predictions counts 0"
+        mean = (
+            "the classes with ground truth"
+            if self.only_annotated_classes
+            else "all classes (0 for one without ground truth or predictions)"
+        )
         lines = [
             f"{self.name}: {self.title} ({self.source})",
             f"boxes    width {width}{touch}; {shifts}{labels}",
-            f"match    the ground truth of the class with the largest min(IoU of subject, IoU of object), the first of equals; "
-            f"true when that is {sign} {self.threshold} and no higher score took it",
+            "match    the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
+            f"true if {sign} {self.threshold} and not taken by a higher score",
             f"counted  {counted}",
-            f"mean     11-point AP at recall {_grid_name(self.grid)}, over {mean}" + (f"; {self.details}" if self.details else ""),
+            f"mean     11-point AP at recall {_grid_name(self.grid)}, over {mean}",
         ]
         return "\n  ".join(lines)
 
@@ -102,7 +104,12 @@ def _shift(shift: Shift) -> str:
 
 
 def _grid_name(grid: tuple[float, ...]) -> str:
-    return {GRID_ARANGE: "arange(0, 1.1, 0.1)", GRID_LINSPACE: "linspace(0, 1, 11)", GRID_TENTHS: "i/10"}[grid]
+    names: dict[tuple[float, ...], str] = {
+        GRID_ARANGE: "arange(0, 1.1, 0.1)",
+        GRID_LINSPACE: "linspace(0, 1, 11)",
+        GRID_TENTHS: "i/10",
+    }
+    return names[grid]
 
 
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
@@ -186,5 +193,7 @@ def protocols(names: list[str], dataset: str = "hico") -> list[Protocol]:
         wanted += [row.name for row in PROTOCOLS.values() if row.dataset == dataset] if name == "all" else [name]
     unknown = sorted({name for name in wanted if name not in PROTOCOLS})
     if unknown:
-        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}")
+        raise UsageError(
+            f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}"
+        )
     return [PROTOCOLS[name] for name in dict.fromkeys(wanted)]

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -85,9 +85,9 @@ def _json_type(value: object) -> str:
     return names.get(type(value), "null")
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     """A finite JSON number (true and false are not)."""
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    return type(value) in (int, float) and math.isfinite(cast("float", value))
 
 
 def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
@@ -125,7 +125,7 @@ def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
     for index, box in enumerate(boxes):
-        if type(box) is not list or len(box) != 4 or not all(map(_is_number, box)):
+        if type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
             yield Problem(f"boxes[{index}]", f"{_short(box)} is no box; give four finite numbers [x1, y1, x2, y2]")
 
 
@@ -134,9 +134,7 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterato
         if type(label) is not str:
             yield Problem(f"labels[{index}]", f"{_short(label)} is no name; labels are strings")
         elif vocabulary is not None and label not in vocabulary.object_ids:
-            yield Problem(
-                f"labels[{index}]", f"unknown object {label!r}; {suggestion(label, vocabulary.object_ids)}"
-            )
+            yield Problem(f"labels[{index}]", f"unknown object {label!r}; {suggestion(label, vocabulary.object_ids)}")
 
 
 def _hoi_problems(
@@ -164,7 +162,7 @@ def _hoi_problems(
         yield Problem(f"{field}.verb", f"unknown verb {verb!r}; {suggestion(verb, vocabulary.verb_ids)}")
     if scored and "score" not in hoi:
         yield Problem(f"{field}.score", "missing; every predicted interaction has a score (is this the ground truth?)")
-    elif scored and not _is_number(hoi["score"]):
+    elif scored and not is_number(hoi["score"]):
         yield Problem(f"{field}.score", f"{_short(hoi['score'])} is no score; give a finite number")
 
 
@@ -180,6 +178,19 @@ def _image_hoi_problems(image_hois: Any, vocabulary: Vocabulary | None) -> Itera
             yield Problem(field, f"{_short(pair)} is no image label; give [verb, object]")
         elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
             yield Problem(field, f"unknown object {pair[1]!r}; {suggestion(pair[1], vocabulary.object_ids)}")
+
+
+def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Everything in a result row that a reader of results cannot use."""
+    for key in ("metric", "subset"):
+        if type(record.get(key)) is not str:
+            yield Problem(key, "missing or no string; every row says what it measured, and over what")
+    value = record.get("value")
+    if "value" not in record or not (value is None or is_number(value)):
+        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
+    tags = record.get("tags", {})
+    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
+        yield Problem("tags", "must be an object of strings; eval --tag writes it")
 
 
 def _short(value: Any) -> str:

@@ -6,7 +6,7 @@ HICO-DET dump has three quarters of a million triplets; only a batch that fails 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-BATCH = 512
+BATCH = 256
 """Images a batch: large enough that NumPy's overhead per call vanishes, small enough to stay in cache."""
 
 
@@ -85,13 +85,23 @@ class ErrorPolicy:
 
 
 class ImageRegister:
-    """Remembers where every image was seen: an image that occurs twice is an error that names both lines."""
+    """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
-    def __init__(self) -> None:
+    `known`: the images there may be (those of the ground truth); None where any will do.
+    """
+
+    def __init__(self, known: Container[str] | None = None) -> None:
+        self._known = known
         self._places: dict[str, tuple[str, int]] = {}
 
     def add(self, image_id: str, line: Line) -> None:
-        """Raises `DataError` when the image is there already."""
+        """Raises `DataError` when the image is there already, or is none of the known ones."""
+        if self._known is not None and image_id not in self._known:
+            raise DataError(
+                f"{image_id!r} is not in the ground truth; give the set it belongs to, or pass --on-error skip",
+                place=line.place,
+                field="image_id",
+            )
         first = self._places.setdefault(image_id, (line.file, line.number))
         if first != (line.file, line.number):
             raise DataError(
@@ -102,13 +112,20 @@ class ImageRegister:
 
 
 def read_scenes(
-    lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool, policy: ErrorPolicy, batch: int = BATCH
+    lines: Iterable[Line],
+    vocabulary: Vocabulary,
+    *,
+    scored: bool,
+    policy: ErrorPolicy,
+    known: Container[str] | None = None,
+    batch: int = BATCH,
 ) -> Iterator[Scenes]:
     """The image records of a stream as batches of columns. `scored`: predictions, which need scores.
 
-    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
+    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
+    record whose image is not in `known` is bad too.
     """
-    register = ImageRegister()
+    register = ImageRegister(known)
     lines = iter(lines)
     while chunk := list(islice(lines, batch)):
         good: list[tuple[Line, Record]] = []
@@ -184,14 +201,12 @@ def _build(records: list[Record], vocabulary: Vocabulary, *, scored: bool) -> Sc
         raise ValueError
     box_list = list(chain.from_iterable(per_image["boxes"]))
     hois = list(chain.from_iterable(per_image["hois"]))
-    _typed(box_list, list)
-    _typed(hois, dict)
     coordinates = list(chain.from_iterable(box_list))
     _typed(coordinates, int, float)
     if not {4}.issuperset(map(len, box_list)):
         raise ValueError
     boxes = np.array(coordinates, dtype=np.float64).reshape(-1, 4)
-    subject, object_, verb = ([hoi[key] for hoi in hois] for key in ("subject", "object", "verb"))
+    subject, object_ = ([hoi[key] for hoi in hois] for key in ("subject", "object"))
     _typed(subject, int)
     _typed(object_, int)
     scores = [hoi["score"] for hoi in hois] if scored else []
@@ -202,7 +217,7 @@ def _build(records: list[Record], vocabulary: Vocabulary, *, scored: bool) -> Sc
 
     object_ids, verb_ids = vocabulary.object_ids, vocabulary.verb_ids
     labels = np.array([object_ids[label] for label in chain.from_iterable(per_image["labels"])], dtype=np.int64)
-    verbs = np.array([verb_ids[name] for name in verb], dtype=np.int64)
+    verbs = np.array([verb_ids[hoi["verb"]] for hoi in hois], dtype=np.int64)
     box_start = _starts(box_counts)
     hoi_start = _starts(hoi_counts)
     image = np.repeat(np.arange(len(records)), hoi_counts)

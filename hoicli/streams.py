@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -68,26 +68,28 @@ def _zstd_reader(raw: IO[bytes], name: str) -> IO[bytes]:
     return cast("IO[bytes]", zstd.open(raw))
 
 
-def open_input(path: str) -> IO[bytes]:
-    """Open a file or `-` (stdin) for reading, decompressed. Compression is known by its magic bytes, not the name.
+@contextmanager
+def open_input(path: str) -> Iterator[IO[bytes]]:
+    """A file or `-` (stdin), decompressed. Compression is known by its magic bytes, not the name.
 
-    Raises `DataError` when there is no such file, it is a directory, or it needs zstd and none is installed.
+    Raises `DataError` when there is no such file, it is a directory, its compressed data is damaged, or it needs zstd
+    and none is installed.
     """
-    name = display_name(path)
-    with readable(path):
+    with readable(path), ExitStack() as closing:
         if path == "-":
-            raw: IO[bytes] = sys.stdin.buffer
+            raw = cast("io.BufferedReader", sys.stdin.buffer)
         elif Path(path).is_dir():
             raise IsADirectoryError
         else:
-            raw = open(path, "rb", buffering=1 << 20)  # noqa: SIM115 (the caller closes it)
-        buffered = cast("io.BufferedReader", raw)
-        magic = buffered.peek(4)[:4] if hasattr(buffered, "peek") else b""
+            raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
+        magic = raw.peek(4)[:4]
         if magic.startswith(GZIP_MAGIC):
-            return cast("IO[bytes]", io.BufferedReader(gzip.GzipFile(fileobj=raw, mode="rb"), 1 << 20))
-        if magic == ZSTD_MAGIC:
-            return _zstd_reader(raw, name)
-    return raw
+            unzipped = closing.enter_context(gzip.GzipFile(fileobj=raw, mode="rb"))
+            yield cast("IO[bytes]", closing.enter_context(io.BufferedReader(cast("Any", unzipped), 1 << 20)))
+        elif magic == ZSTD_MAGIC:
+            yield closing.enter_context(_zstd_reader(raw, display_name(path)))
+        else:
+            yield raw
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def read_lines(paths: Iterable[str], *, label: str) -> Iterator[Line]:
     with Progress(label, total=input_size(paths), unit="B") as progress:
         for path in paths:
             name = display_name(path)
-            with open_input(path) as stream, readable(path):
+            with open_input(path) as stream:
                 position = _position_reader(stream)
                 for number, data in enumerate(stream, start=1):
                     if not data.isspace():
@@ -181,7 +183,9 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.close()
 
@@ -213,9 +217,12 @@ def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
             stdout.write(b"".join(chunks))
             stdout.flush()
         return
-    with atomic_path(path) as temporary, open(temporary, "wb", buffering=WRITE_CHUNK) as raw:
-        with _compressor(path, raw) as stream:
-            yield lambda data: cast("None", stream.write(data))
+    with (
+        atomic_path(path) as temporary,
+        open(temporary, "wb", buffering=WRITE_CHUNK) as raw,
+        _compressor(path, raw) as stream,
+    ):
+        yield lambda data: cast("None", stream.write(data))
 
 
 @contextmanager
@@ -227,7 +234,9 @@ def _compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
         try:
             import zstandard
         except ImportError:
-            raise UsageError(f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz") from None
+            raise UsageError(
+                f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz"
+            ) from None
         with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as stream:
             yield cast("IO[bytes]", stream)
     else:

@@ -8,13 +8,43 @@ import typer
 
 Output = Annotated[
     str,
-    typer.Option("-o", "--output", metavar="FILE", help="Write here, whole or not at all (.gz compresses); - is stdout."),
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Write here, whole or not at all (.gz compresses); - is stdout."
+    ),
 ]
 OnError = Annotated[
     str,
-    typer.Option("--on-error", metavar="stop|skip", help="A bad line stops the run, or is dropped, counted and reported."),
+    typer.Option(
+        "--on-error", metavar="stop|skip", help="A bad line stops the run, or is dropped, counted and reported."
+    ),
 ]
 Dataset = Annotated[str, typer.Option("--dataset", help="The benchmark whose labels are meant.")]
+
+
+Predictions = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PREDS...", help="Prediction streams, taken together; - or nothing is stdin."),
+]
+GroundTruthOption = Annotated[str | None, typer.Option("--gt", metavar="FILE", help="Ground truth records.")]
+TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Keep the best K triplets of an image.")]
+NMS = Annotated[
+    float | None,
+    typer.Option(
+        "--nms",
+        metavar="T",
+        help="Pair NMS: drop a triplet whose IoU_subject^a * IoU_object^b with a better one exceeds T (CDN: 0.7).",
+    ),
+]
+Alpha = Annotated[float, typer.Option("--nms-alpha", metavar="A", help="The exponent of the subjects' IoU.")]
+Beta = Annotated[float, typer.Option("--nms-beta", metavar="B", help="The exponent of the objects' IoU.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="auto, table, jsonl, csv, md or latex; auto is a table on a terminal, else jsonl.",
+    ),
+]
 
 
 def skips(on_error: str) -> bool:

@@ -18,7 +18,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli convert instances_test2015.json > gt.jsonl; hoicli convert results.json | hoicli eval --gt gt.jsonl"
+    epilog="Example: hoicli convert instances_test2015.json > gt.jsonl; "
+    "hoicli convert results.json | hoicli eval --gt gt.jsonl"
 )
 def convert(
     paths: Annotated[
@@ -112,7 +113,7 @@ def _records(paths: list[str], name: str | None, context: Context) -> Iterator[R
 
 
 def _checked(records: Iterable[Record], context: Context) -> Iterator[Record]:
-    """The records that can be written: finite numbers, indices that exist, no image twice. Counts them for the summary."""
+    """The records that can be written: finite numbers, indices that exist, no image twice. Counted for the summary."""
     from math import isfinite
 
     from hoicli.errors import DataError
@@ -147,4 +148,4 @@ def _quick_problem(record: Record, isfinite: Any) -> bool:
     hois, boxes = record["hois"], record["boxes"]
     total = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
     indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
-    return not isfinite(total) or (bool(indices) and not (0 <= min(indices) and max(indices) < len(boxes)))
+    return not isfinite(total) or (bool(indices) and not (min(indices) >= 0 and max(indices) < len(boxes)))

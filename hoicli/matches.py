@@ -1,0 +1,245 @@
+"""Match records: what `match` writes and `eval` and `diagnose` read, one line an image and protocol.
+
+A line holds all that the metrics need and no boxes (formats/match.schema.json has every field). Reading one gives
+exactly what matching gave, so `match | eval` prints the rows of `eval`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from hoicli.errors import DataError
+from hoicli.evaluation import Tally
+from hoicli.matching import OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
+from hoicli.protocols import PROTOCOLS, Protocol
+from hoicli.records import Problem, Record, is_number, parse
+from hoicli.scenes import BATCH, ErrorPolicy, Ints
+from hoicli.streams import Line
+from hoicli.vocabulary import Vocabulary, suggestion
+
+_CODES = {name: code for code, name in enumerate(OUTCOMES)}
+
+
+def match_records(
+    batch: Batch, outcomes: Mapping[str, Outcomes], protocols: Iterable[Protocol], filters: Filters
+) -> Iterator[Record]:
+    """The match records of a batch: image by image, and for each image protocol by protocol."""
+    columns = [_BatchColumns(batch, outcomes[protocol.name], protocol) for protocol in protocols]
+    for row, image_id in enumerate(batch.predictions.image_ids):
+        for column in columns:
+            yield {
+                "image_id": image_id,
+                "protocol": column.protocol.name,
+                "settings": filters.signature(),
+                **column.image(row),
+            }
+
+
+def missed_records(
+    truth: GroundTruth, seen: set[str], protocols: Iterable[Protocol], filters: Filters
+) -> Iterator[Record]:
+    """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
+    protocols = list(protocols)
+    counted = {protocol.name: truth.counted(protocol) for protocol in protocols}
+    for row, image_id in enumerate(truth.scenes.image_ids):
+        if image_id in seen:
+            continue
+        for protocol in protocols:
+            gt, _ = _ground_truth(truth, row, counted[protocol.name])
+            yield {
+                "image_id": image_id,
+                "protocol": protocol.name,
+                "settings": filters.signature(),
+                "predictions": [],
+                "gt": gt,
+                "box_matches": [],
+            }
+
+
+def _ground_truth(truth: GroundTruth, image: int, counted: Any) -> tuple[list[Record], list[int]]:
+    """(the counted triplets of an image, their rows in the ground truth), nobody's yet."""
+    scenes, vocabulary = truth.scenes, truth.vocabulary
+    start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
+    rows = (np.flatnonzero(counted[start:end]) + start).tolist()
+    first_box = int(scenes.box_start[image])
+    triplets = [
+        {
+            "subject": int(scenes.subject[row]) - first_box,
+            "object": int(scenes.object[row]) - first_box,
+            "verb": vocabulary.verbs[scenes.verb[row]],
+            "label": vocabulary.objects[scenes.labels[scenes.object[row]]],
+            "prediction": None,
+        }
+        for row in rows
+    ]
+    return triplets, rows
+
+
+class _BatchColumns:
+    """A batch under one protocol as plain lists, from which images are cut."""
+
+    def __init__(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self._batch = batch
+        self._counted = batch.truth.counted(protocol)
+        scenes, vocabulary = batch.predictions, batch.truth.vocabulary
+        image = scenes.image_of_hoi
+        first_box = scenes.box_start[image]
+        self._rows = list(
+            zip(
+                (scenes.subject - first_box).tolist(),
+                (scenes.object - first_box).tolist(),
+                [vocabulary.verbs[verb] for verb in scenes.verb.tolist()],
+                [vocabulary.objects[label] for label in scenes.labels[scenes.object].tolist()],
+                scenes.score.tolist(),
+                [OUTCOMES[code] for code in outcomes.code.tolist()],
+                outcomes.truth.tolist(),
+                [None if value != value else value for value in outcomes.iou_subject.tolist()],  # NaN: no such triplet
+                [None if value != value else value for value in outcomes.iou_object.tolist()],
+                strict=True,
+            )
+        )
+        self._hoi_start = scenes.hoi_start.tolist()
+        self._box_start = scenes.box_start.tolist()
+        self._matches = batch.box_matches(protocol)
+
+    def image(self, row: int) -> Record:
+        """predictions, gt and box_matches of one image."""
+        gt, gt_rows = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
+        place = {gt_row: index for index, gt_row in enumerate(gt_rows)}
+        predictions = []
+        cut = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
+        for index, (subject, object_, verb, label, score, outcome, gt_row, iou_subject, iou_object) in enumerate(cut):
+            predictions.append(
+                {
+                    "subject": subject,
+                    "object": object_,
+                    "verb": verb,
+                    "label": label,
+                    "score": score,
+                    "outcome": outcome,
+                    "gt": place.get(gt_row),
+                    "iou_subject": iou_subject,
+                    "iou_object": iou_object,
+                }
+            )
+            if outcome == OUTCOMES[TRUE_POSITIVE]:
+                gt[place[gt_row]]["prediction"] = index
+        boxes = self._matches[self._box_start[row] : self._box_start[row + 1]]
+        return {"predictions": predictions, "gt": gt, "box_matches": boxes}
+
+
+@dataclass
+class MatchStream:
+    """A match stream read to its end: a tally per protocol, the settings they share, and which images were there."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    images: dict[str, set[str]] = field(default_factory=dict)
+    settings: dict[str, str] | None = None
+
+
+def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy) -> MatchStream:
+    """Gather a match stream for evaluation.
+
+    Raises `DataError` (or counts it in `policy`) for a bad line, an image that is twice under one protocol, and lines
+    that were matched with different settings.
+    """
+    stream = MatchStream()
+    places: dict[tuple[str, str], tuple[str, int]] = {}
+    lines = iter(lines)
+    while chunk := list(islice(lines, BATCH)):
+        grouped: dict[str, list[tuple[str, list[Record], list[Record]]]] = {}
+        for line in chunk:
+            try:
+                record = parse(line)
+                name, image_id = _checked(record, line, vocabulary, stream)
+                first = places.setdefault((name, image_id), (line.file, line.number))
+                if first != (line.file, line.number):
+                    problem = (
+                        f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line an image and protocol"
+                    )
+                    raise DataError(problem, place=line.place, field="image_id")
+            except DataError as error:
+                policy.handle(error)
+                continue
+            grouped.setdefault(name, []).append((image_id, record["predictions"], record["gt"]))
+        for name, images in grouped.items():
+            _gather(stream, name, images, vocabulary)
+    return stream
+
+
+def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
+    """Everything in a match record that evaluation cannot use; nothing for what `match` writes."""
+    if not {"protocol", "predictions", "gt"} <= record.keys():
+        hint = "give the ground truth with --gt" if "hois" in record else "hoicli match writes them"
+        yield Problem("", f"not a match record; {hint}")
+        return
+    if record["protocol"] not in PROTOCOLS:
+        yield Problem("protocol", f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}")
+    if type(record.get("image_id")) not in (str, int):
+        yield Problem("image_id", "missing; every line names its image")
+    for key in ("predictions", "gt"):
+        if type(record[key]) is not list:
+            yield Problem(key, "must be an array; hoicli match writes one")
+            continue
+        for index, item in enumerate(record[key]):
+            yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
+
+
+def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predicted: bool) -> Iterator[Problem]:
+    if type(item) is not dict:
+        yield Problem(field_name, "must be an object; hoicli match writes one")
+        return
+    verb, label = item.get("verb"), item.get("label")
+    if type(verb) is not str or verb not in vocabulary.verb_ids:
+        yield Problem(f"{field_name}.verb", f"unknown verb {verb!r}; {suggestion(str(verb), vocabulary.verb_ids)}")
+    if type(label) is not str or label not in vocabulary.object_ids:
+        yield Problem(
+            f"{field_name}.label", f"unknown object {label!r}; {suggestion(str(label), vocabulary.object_ids)}"
+        )
+    if predicted and not is_number(item.get("score")):
+        yield Problem(f"{field_name}.score", "missing or no finite number; match the predictions again")
+    if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in _CODES):
+        yield Problem(f"{field_name}.outcome", f"is none of {', '.join(OUTCOMES)}; match the predictions again")
+
+
+def _checked(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
+    """(protocol, image id) of a sound match record; raises `DataError` that names the field."""
+    problem = next(match_problems(record, vocabulary), None)
+    if problem is not None:
+        raise DataError(problem.text, place=line.place, field=problem.field)
+    settings = record.get("settings", {})
+    if stream.settings is None:
+        stream.settings = settings
+    if settings != stream.settings:
+        text = f"{settings} here and {stream.settings} before; match the whole stream with one setting"
+        raise DataError(text, place=line.place, field="settings")
+    return record["protocol"], str(record["image_id"])
+
+
+def _gather(
+    stream: MatchStream, name: str, images: list[tuple[str, list[Record], list[Record]]], vocabulary: Vocabulary
+) -> None:
+    tally = stream.tallies.setdefault(name, Tally([PROTOCOLS[name]], len(vocabulary.interactions)))
+    stream.images.setdefault(name, set()).update(image_id for image_id, _, _ in images)
+    predictions = [item for _, items, _ in images for item in items]
+    image = np.repeat(np.arange(len(images)), [len(items) for _, items, _ in images])
+    tally.add(
+        [image_id for image_id, _, _ in images],
+        image,
+        _interactions(predictions, vocabulary),
+        np.array([item["score"] for item in predictions], dtype=np.float64),
+        {name: np.array([_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)},
+    )
+    truth = _interactions([item for _, _, items in images for item in items], vocabulary)
+    tally.positives[name] += np.bincount(truth[truth >= 0], minlength=len(vocabulary.interactions))
+
+
+def _interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
+    ids = vocabulary.interaction_ids
+    return np.array([ids.get((item["verb"], item["label"]), -1) for item in items], dtype=np.int64)

@@ -1,0 +1,154 @@
+"""Predictions beside their ground truth: both streams read and matched, and what does not meet said aloud."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation import Tally
+from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
+from hoicli.protocols import Protocol
+from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
+from hoicli.streams import Line, display_name, note, read_lines
+from hoicli.vocabulary import Vocabulary
+from hoicli.workers import byte_ranges, fork_map
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Parsing makes millions of small objects and no cycles; looking for cycles among them doubles the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> GroundTruth:
+    """All ground truth of a stream. Raises `DataError` for a bad line or when there is none."""
+    with no_garbage_collection():
+        lines = read_lines([path], label="ground truth")
+        scenes = concatenate(read_scenes(lines, vocabulary, scored=False, policy=policy), vocabulary)
+    if not scenes.image_ids:
+        raise DataError(
+            "no ground truth in it; hoicli convert makes it from the dataset's file", place=display_name(path)
+        )
+    strange = int((scenes.interaction < 0).sum())
+    if strange:
+        note(f"{strange} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
+    return GroundTruth(scenes, vocabulary)
+
+
+@dataclass
+class Coverage:
+    """How well two streams met, gathered while matching; `report` says what a user should know."""
+
+    images: int = 0
+    triplets: int = 0
+    not_interactions: int = 0
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch."""
+        self.images += len(batch.predictions.image_ids)
+        self.triplets += len(batch.predictions.score)
+        self.not_interactions += int((batch.predictions.interaction < 0).sum())
+
+    def merge(self, other: Coverage) -> None:
+        """Add another part's counts."""
+        self.images += other.images
+        self.triplets += other.triplets
+        self.not_interactions += other.not_interactions
+
+    def report(self, truth: GroundTruth, protocols: Sequence[Protocol]) -> None:
+        """On stderr: images without predictions, triplets of no class, derived image-level labels."""
+        total = len(truth.scenes.image_ids)
+        if self.images < total:
+            note(
+                f"{total - self.images:,} of {total:,} ground-truth images have no predictions: "
+                "their triplets are missed"
+            )
+        if self.not_interactions:
+            note(
+                f"{self.not_interactions:,} of {self.triplets:,} predictions are no {truth.vocabulary.name} "
+                "interaction (verb and object): ignored"
+            )
+        if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
+            note(
+                f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
+                "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
+            )
+
+
+def matched_batches(
+    lines: Iterable[Line],
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    all_boxes: bool = False,
+) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
+    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: as `Batch` has it).
+
+    Raises `DataError` for a bad line or an image that the ground truth does not have.
+    """
+    with no_garbage_collection():
+        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
+            batch = Batch(scenes, truth, all_boxes=all_boxes)
+            yield batch, match_all(batch, protocols, filters)
+
+
+def prediction_lines(paths: Sequence[str]) -> Iterator[Line]:
+    """The lines of prediction streams, with progress on a terminal; raises `DataError` if there are none."""
+    empty = True
+    for line in read_lines(paths, label="predictions"):
+        empty = False
+        yield line
+    if empty:
+        raise DataError("no predictions in it", place=", ".join(map(display_name, paths)))
+
+
+def check_streams(truth: str, paths: Sequence[str]) -> None:
+    """Refuses to read two streams from one stdin."""
+    if [truth, *paths].count("-") > 1:
+        raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
+
+
+def tally_predictions(
+    paths: Sequence[str],
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+) -> Tally:
+    """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
+
+    A large file is shared out among the processors. The result does not depend on it: a tally is the same whatever
+    order it was gathered in, and when a share finds fault the whole is read again in one piece, to say what and where.
+    """
+
+    def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
+        coverage, tally = Coverage(), Tally(protocols, len(truth.vocabulary.interactions))
+        for batch, outcomes in matched_batches(lines, truth, protocols, filters, shared_policy):
+            coverage.add(batch)
+            tally.add_batch(batch, outcomes)
+        return tally, coverage
+
+    parts = None
+    ranges = byte_ranges(paths)
+    if ranges:
+        parts = fork_map(lambda share: gather(share.lines("predictions"), ErrorPolicy()), ranges)
+    if parts is None or not Tally.disjoint([part for part, _ in parts]):
+        parts = [gather(prediction_lines(paths), policy)]
+    tally, coverage = parts[0]
+    for other, covered in parts[1:]:
+        tally.merge(other)
+        coverage.merge(covered)
+    tally.add_truth(truth)
+    coverage.report(truth, protocols)
+    return tally

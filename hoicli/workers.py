@@ -1,0 +1,111 @@
+"""A file's lines shared out among processes: the same results, sooner, where that can be had safely.
+
+Only plain files on Linux are shared out, by byte ranges that end at line ends; streams, compressed files and other
+systems are read by one process. Workers are forks that send one pickled result back through a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+from hoicli.streams import GZIP_MAGIC, ZSTD_MAGIC, Line, Progress
+
+T = TypeVar("T")
+
+SHARE = 8 << 20
+"""Bytes that are worth a process of their own: parsing them takes ten times as long as starting it."""
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """A run of whole lines of a file. Line numbers count from the range's start, so a message made from them is
+    only good for saying that something is wrong; whoever needs the place reads the file again in one piece."""
+
+    path: str
+    start: int
+    end: int
+
+    def lines(self, label: str) -> Iterator[Line]:
+        """The non-blank lines of the range, with progress on a terminal."""
+        with (
+            open(self.path, "rb", buffering=1 << 20) as stream,
+            Progress(label, total=self.end - self.start, unit="B") as bar,
+        ):
+            stream.seek(self.start)
+            left = self.end - self.start
+            for number, data in enumerate(stream, start=1):
+                if not data.isspace():
+                    yield Line(self.path, number, data)
+                left -= len(data)
+                bar.to(self.end - self.start - left)
+                if left <= 0:
+                    return
+
+
+def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
+    """The files cut into about equal ranges, one a processor; none where that is not possible or not worth it."""
+    if sys.platform != "linux" or not all(path != "-" and Path(path).is_file() for path in paths):
+        return []
+    sizes = {path: Path(path).stat().st_size for path in paths}
+    processors = len(os.sched_getaffinity(0))
+    count = min(processors, sum(sizes.values()) // SHARE)
+    if count < 2 or len(paths) != 1:
+        return []
+    with open(paths[0], "rb") as stream:
+        if stream.read(4).startswith((GZIP_MAGIC, ZSTD_MAGIC)):
+            return []
+        cuts = [0]
+        for part in range(1, count):
+            stream.seek(sizes[paths[0]] * part // count)
+            stream.readline()
+            cuts.append(stream.tell())
+    cuts.append(sizes[paths[0]])
+    return [ByteRange(paths[0], start, end) for start, end in pairwise(cuts) if start < end]
+
+
+def fork_map(work: Callable[[ByteRange], T], ranges: Sequence[ByteRange]) -> list[T] | None:
+    """`work` on every range, the first in this process and the others in forks of it; None if any of them fails.
+
+    A failure is not told from here: the caller does the work again in one piece, and that tells it with its place.
+    """
+    children = [_start(work, share) for share in ranges[1:]]
+    results: list[T] | None = None
+    try:
+        results = [work(ranges[0])]
+    except Exception:  # noqa: BLE001 (told by the second, serial run; the children must be waited for)
+        results = None
+    for process, pipe in children:
+        with os.fdopen(pipe, "rb") as stream:
+            data = stream.read()
+        _, status = os.waitpid(process, 0)
+        if status != 0 or not data:
+            results = None
+        elif results is not None:
+            results.append(pickle.loads(data))  # noqa: S301 (our own child wrote it)
+    return results
+
+
+def _start(work: Callable[[ByteRange], T], share: ByteRange) -> tuple[int, int]:
+    """(process id, pipe to read) of a fork that does one share."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writing)
+        return process, reading
+    status = 1
+    try:  # the child: nothing of the parent's may run here, neither its exit handlers nor its output buffers
+        os.close(reading)
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (one voice on stderr, the parent's)
+        data = pickle.dumps(work(share), protocol=pickle.HIGHEST_PROTOCOL)
+        with os.fdopen(writing, "wb") as stream:
+            stream.write(data)
+        status = 0
+    finally:
+        os._exit(status)
