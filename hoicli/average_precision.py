@@ -1,4 +1,4 @@
-"""Average precision from the ranks of the true positives, at a given grid of recall values."""
+"""Average precision of many classes at once, from the ranks of their true positives."""
 
 from __future__ import annotations
 
@@ -7,21 +7,33 @@ import numpy as np
 from hoicli.scenes import Floats, Ints
 
 
-def interpolated_ap(true_positive_ranks: Ints, positives: int, grid: tuple[float, ...]) -> float:
-    """The mean over `grid` of the largest precision at any recall >= the grid value, in [0, 1].
+def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float, ...]) -> Floats:
+    """[C] the mean over `grid` of each class's largest precision at any recall >= the grid value, in [0, 1].
 
-    true_positive_ranks [K]: 1-based positions of the true positives in the ranked list, ascending. positives: ground
-    truth of the class; with none, or without true positives, the value is 0, as in every released evaluator.
+    rank [K]: 1-based places of the true positives in their class's ranked list, ascending; class c owns
+    rank[bounds[c]:bounds[c + 1]]. positives [C]: ground truth. A class with none, or without true positives, gets 0,
+    as in every released evaluator.
 
     Precision is highest at a true positive (a false one only lowers it), so the k-th true positive at rank r stands
-    for precision k / r and recall k / positives, and the false positives need not be looked at. The recall is compared
-    with `>=` in float64: which grid is used decides for a recall of exactly 3/10, 6/10 or 7/10.
+    for precision k / r and recall k / positives, and false positives need not be looked at. Recall is compared with
+    `>=` in float64: the grid decides for a recall of exactly 3/10, 6/10 or 7/10 (tests/test_average_precision.py).
     """
-    if positives == 0 or len(true_positive_ranks) == 0:
-        return 0.0
-    found = np.arange(1, len(true_positive_ranks) + 1)
-    recall: Floats = found / positives
-    envelope = np.maximum.accumulate((found / true_positive_ranks)[::-1])[::-1]
-    first = np.searchsorted(recall, grid, side="left")
-    reached = first[first < len(envelope)]
-    return float(sum((envelope[reached] / len(grid)).tolist()))
+    ap = np.zeros(len(positives))
+    if len(rank) == 0:
+        return ap
+    count = np.diff(bounds)
+    owner = np.repeat(np.arange(len(positives)), count)
+    found = np.arange(len(rank)) - bounds[owner] + 1
+    precision, recall = found / rank, found / positives[owner]
+    has_some = np.flatnonzero(count)
+    for point in grid:  # one sum after the other, as the evaluators add them up
+        reached = np.where(recall >= point, precision, 0.0)
+        ap[has_some] += np.maximum.reduceat(reached, bounds[has_some]) / len(grid)
+    return ap
+
+
+def max_recall(bounds: Ints, positives: Ints) -> Floats:
+    """[C] true positives over ground truth of each class, 0 where there is no ground truth."""
+    found = np.diff(bounds)
+    recall: Floats = np.divide(found, positives, out=np.zeros(len(positives)), where=positives > 0)
+    return recall

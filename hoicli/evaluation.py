@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.average_precision import interpolated_ap
+from hoicli.average_precision import interpolated_ap, max_recall
 from hoicli.matching import TRUE_POSITIVE, Batch, GroundTruth, Outcomes
 from hoicli.protocols import Protocol
 from hoicli.scenes import Bools, Floats, Ints
@@ -121,12 +121,12 @@ class Tally:
         for protocol in self._protocols:
             code = _joined(self._codes[protocol.name], np.uint8)[order]
             positives = self.positives[protocol.name]
-            ap, max_recall = _per_class(code, bounds, positives, protocol)
+            ap, recall = _per_class(code, bounds, positives, protocol)
             in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(self._classes, dtype=bool)
             if protocol.drop_no_interaction:
                 in_mean = in_mean.copy()
                 in_mean[dropped_classes] = False
-            yield protocol, ClassResults(ap, max_recall, positives, in_mean)
+            yield protocol, ClassResults(ap, recall, positives, in_mean)
 
     def _ranking(self, interaction: NDArray[np.int16]) -> Ints:
         """All predictions by class, then descending score, then image id, then position in the image.
@@ -164,19 +164,16 @@ def _per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol:
 
     A true positive's rank is the number of predictions of its class that count, up to and with it.
     """
-    counted_before = np.concatenate([[0], np.cumsum(code <= TRUE_POSITIVE)])
+    counted_before = np.zeros(len(code) + 1, dtype=np.int64)
+    np.cumsum(code <= TRUE_POSITIVE, out=counted_before[1:])
     hit = np.flatnonzero(code == TRUE_POSITIVE)
     hit_bounds = np.searchsorted(hit, bounds)
-    classes = len(positives)
-    ap, max_recall = np.zeros(classes), np.zeros(classes)
-    for number in np.flatnonzero(np.diff(hit_bounds)).tolist():
-        rows = hit[hit_bounds[number] : hit_bounds[number + 1]]
-        ranks = counted_before[rows + 1] - counted_before[bounds[number]]
-        if protocol.predictions_per_class is not None:
-            ranks = ranks[ranks <= protocol.predictions_per_class]
-        ap[number] = interpolated_ap(ranks, int(positives[number]), protocol.grid)
-        max_recall[number] = len(ranks) / positives[number]
-    return ap, max_recall
+    rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
+    if protocol.predictions_per_class is not None:
+        counted = rank <= protocol.predictions_per_class
+        rank = rank[counted]
+        hit_bounds = np.concatenate([[0], np.cumsum(counted)])[hit_bounds]
+    return interpolated_ap(rank, hit_bounds, positives, protocol.grid), max_recall(hit_bounds, positives)
 
 
 def means(

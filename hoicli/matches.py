@@ -90,6 +90,12 @@ class _BatchColumns:
         scenes, vocabulary = batch.predictions, batch.truth.vocabulary
         image = scenes.image_of_hoi
         first_box = scenes.box_start[image]
+        truth: list[int | None] = [None] * len(scenes.score)
+        iou_subject, iou_object = truth.copy(), truth.copy()
+        of_class = (outcomes.row, outcomes.truth, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
+        for row, truth_row, subject, object_, enough in zip(*(column.tolist() for column in of_class), strict=True):
+            iou_subject[row], iou_object[row] = subject, object_
+            truth[row] = truth_row if enough else None
         self._rows = list(
             zip(
                 (scenes.subject - first_box).tolist(),
@@ -98,9 +104,9 @@ class _BatchColumns:
                 [vocabulary.objects[label] for label in scenes.labels[scenes.object].tolist()],
                 scenes.score.tolist(),
                 [OUTCOMES[code] for code in outcomes.code.tolist()],
-                outcomes.truth.tolist(),
-                [None if value != value else value for value in outcomes.iou_subject.tolist()],  # NaN: no such triplet
-                [None if value != value else value for value in outcomes.iou_object.tolist()],
+                truth,
+                iou_subject,
+                iou_object,
                 strict=True,
             )
         )
@@ -123,7 +129,7 @@ class _BatchColumns:
                     "label": label,
                     "score": score,
                     "outcome": outcome,
-                    "gt": place.get(gt_row),
+                    "gt": None if gt_row is None else place[gt_row],
                     "iou_subject": iou_subject,
                     "iou_object": iou_object,
                 }

@@ -77,8 +77,9 @@ class GroundTruth:
         self.vocabulary = vocabulary
         self.position = {image_id: row for row, image_id in enumerate(scenes.image_ids)}
         key = self._key(scenes.image_of_hoi, scenes.interaction)
-        self._order = np.argsort(key, kind="stable")  # stable: annotation order within a class
-        self._sorted_key = key[self._order]
+        order = np.argsort(key, kind="stable")  # stable: annotation order within a class
+        self._order = order[key[order] >= 0]
+        self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
 
     def _key(self, image: Ints, interaction: Ints) -> Ints:
         key: Ints = image * len(self.vocabulary.interactions) + interaction
@@ -95,12 +96,16 @@ class GroundTruth:
 
         Ground truth comes in annotation order for each prediction.
         """
+        if len(self._keys) == 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         key = self._key(image, interaction)
-        left = np.searchsorted(self._sorted_key, key, "left")
-        count = np.where(key < 0, 0, np.searchsorted(self._sorted_key, key, "right") - left)
-        rows = np.repeat(np.arange(len(key)), count)
+        place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        met = np.flatnonzero(self._keys[place] == key)
+        place = place[met]
+        count = self._count[place]
+        rows = np.repeat(met, count)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-        return rows, self._order[left[rows] + within]
+        return rows, self._order[np.repeat(self._first[place], count) + within]
 
     def counted(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
@@ -128,15 +133,18 @@ class GroundTruth:
 class Outcomes:
     """What became of the T predictions of a batch under one protocol.
 
-    code [T] indexes OUTCOMES. truth [T] is the ground-truth triplet (a row of the ground truth's Scenes) a prediction
-    overlaps enough, taken or not, else -1. iou_subject, iou_object [T]: with the best ground truth of its class, NaN
-    where the image has none.
+    code [T] indexes OUTCOMES. The rest is about the K predictions that have ground truth of their class in the image:
+    row [K], ascending, which they are; truth [K] the ground-truth triplet (a row of the ground truth's Scenes) of the
+    largest overlap; iou_subject, iou_object [K] with it; enough [K] whether that reaches the threshold, so that the
+    prediction belongs to it, taken or not.
     """
 
     code: NDArray[np.uint8]
+    row: Ints
     truth: Ints
     iou_subject: Floats
     iou_object: Floats
+    enough: Bools
 
 
 class Batch:
@@ -264,25 +272,17 @@ class Batch:
         and the rest are false (no released evaluator falls back on the second best). Ties in score: input order.
         """
         code = self.dropped(protocol, filters)
-        total = len(code)
-        truth = np.full(total, -1, dtype=np.int64)
-        iou_subject, iou_object = np.full(total, np.nan), np.full(total, np.nan)
-        live = code[self._candidate] == 0
-        row, candidate = self._candidate[live], self._candidate_truth[live]
-        if len(row):
-            overlaps = self.overlaps(protocol)
-            subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
-            best = _first_largest(row, np.minimum(subject, object_))
-            row, candidate, subject, object_ = (column[best] for column in (row, candidate, subject, object_))
-            iou_subject[row], iou_object[row] = subject, object_
-            overlap = np.minimum(subject, object_)
-            enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-            row, candidate = row[enough], candidate[enough]
-            truth[row] = candidate
-            order = np.lexsort((row, -self.predictions.score[row], candidate))
-            winners = order[_run_starts(candidate[order])]
-            code[row[winners]] = TRUE_POSITIVE
-        return Outcomes(code, truth, iou_subject, iou_object)
+        live = np.flatnonzero(code[self._candidate] == 0)
+        overlaps = self.overlaps(protocol)
+        subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
+        overlap = np.minimum(subject, object_)
+        best = _first_largest(self._candidate[live], overlap)
+        row, truth, overlap = self._candidate[live[best]], self._candidate_truth[live[best]], overlap[best]
+        enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+        rivals, wanted = row[enough], truth[enough]
+        order = np.lexsort((rivals, -self.predictions.score[rivals], wanted))
+        code[rivals[order[_run_starts(wanted[order])]]] = TRUE_POSITIVE
+        return Outcomes(code, row, truth, subject[best], object_[best], enough)
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
@@ -298,6 +298,8 @@ def _run_starts(values: Ints) -> Ints:
 def _first_largest(group: Ints, value: Floats) -> Ints:
     """For each run of equal `group`, the position of its largest value, the first of equals."""
     starts = _run_starts(group)
+    if len(starts) == 0:
+        return starts
     lengths = np.diff(np.r_[starts, len(group)])
     is_largest = value == np.repeat(np.maximum.reduceat(value, starts), lengths)
     position = np.where(is_largest, np.arange(len(group)), len(group))

@@ -114,6 +114,23 @@ def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored
         for index, hoi in enumerate(hois):
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
     yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
+    yield from _optional_problems(record)
+
+
+def _optional_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of what a record may have besides: the image's size, a score for each box, the verbs' own scores."""
+    for key in ("width", "height"):
+        if key in record and not (is_number(record[key]) and record[key] > 0):
+            yield Problem(key, f"{_short(record[key])} is no size; give a number of pixels, or leave it out")
+    scores = record.get("scores")
+    if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
+        yield Problem("scores", "must be an array of finite numbers, one a box")
+    elif scores is not None and type(record.get("boxes")) is list and len(scores) != len(record["boxes"]):
+        yield Problem("scores", f"{len(scores)} scores for {len(record['boxes'])} boxes; give one score a box")
+    hois = record.get("hois")
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is dict and "verb_score" in hoi and not is_number(hoi["verb_score"]):
+            yield Problem(f"hois[{index}].verb_score", f"{_short(hoi['verb_score'])} is no score; give a finite number")
 
 
 def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

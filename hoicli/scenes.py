@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from hoicli.errors import DataError
-from hoicli.records import Record, parse, problems
+from hoicli.records import parse, problems
 from hoicli.streams import Line, note
 from hoicli.vocabulary import Vocabulary
 
@@ -110,6 +112,16 @@ class ImageRegister:
                 field="image_id",
             )
 
+    def add_all(self, image_ids: list[str], lines: list[Line]) -> bool:
+        """Add the images of many lines at once if all are new, known and different; else add none and say so."""
+        fresh = dict.fromkeys(image_ids)
+        if len(fresh) != len(image_ids) or not self._places.keys().isdisjoint(fresh):
+            return False
+        if self._known is not None and not all(image_id in self._known for image_id in image_ids):
+            return False
+        self._places.update(zip(image_ids, ((line.file, line.number) for line in lines), strict=True))
+        return True
+
 
 def read_scenes(
     lines: Iterable[Line],
@@ -128,115 +140,111 @@ def read_scenes(
     register = ImageRegister(known)
     lines = iter(lines)
     while chunk := list(islice(lines, batch)):
-        good: list[tuple[Line, Record]] = []
-        for line in chunk:
-            try:
-                good.append((line, parse(line)))
-            except DataError as error:
-                policy.handle(error)
-        columns = _columns([record for _, record in good], vocabulary, scored=scored)
-        if columns is None:
-            good = list(_checked(good, vocabulary, scored=scored, policy=policy))
-            columns = _columns([record for _, record in good], vocabulary, scored=scored)
+        columns = _columns(chunk, vocabulary, scored=scored)
+        if columns is None or not register.add_all(columns.image_ids, chunk):
+            good = list(_sound_lines(chunk, register, vocabulary, scored=scored, policy=policy))
+            columns = _columns(good, vocabulary, scored=scored)
             if columns is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
-        kept = _unregistered(columns.image_ids, good, register, policy)
-        if len(kept) != len(good):
-            columns = _columns(kept, vocabulary, scored=scored)
-            assert columns is not None
         if columns.image_ids:
             yield columns
 
 
-def _checked(
-    items: list[tuple[Line, Record]], vocabulary: Vocabulary, *, scored: bool, policy: ErrorPolicy
-) -> Iterator[tuple[Line, Record]]:
-    """The good items; the first problem of each bad one goes to the policy."""
-    for line, record in items:
-        problem = next(problems(record, vocabulary, scored=scored), None)
-        if problem is None:
-            yield line, record
-        else:
-            policy.handle(DataError(problem.text, place=line.place, field=problem.field))
-
-
-def _unregistered(
-    image_ids: list[str], items: list[tuple[Line, Record]], register: ImageRegister, policy: ErrorPolicy
-) -> list[Record]:
-    kept = []
-    for image_id, (line, record) in zip(image_ids, items, strict=True):
+def _sound_lines(
+    lines: list[Line], register: ImageRegister, vocabulary: Vocabulary, *, scored: bool, policy: ErrorPolicy
+) -> Iterator[Line]:
+    """The good lines, registered; what is wrong with each of the others goes to the policy."""
+    for line in lines:
         try:
-            register.add(image_id, line)
-            kept.append(record)
+            record = parse(line)
+            for problem in problems(record, vocabulary, scored=scored):
+                raise DataError(problem.text, place=line.place, field=problem.field)
+            register.add(str(record["image_id"]), line)
         except DataError as error:
             policy.handle(error)
-    return kept
+        else:
+            yield line
 
 
-def _typed(values: list[Any], *allowed: type) -> None:
+def _columns(lines: list[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes | None:
+    """The lines as columns, or None if any of them has a problem that `records.problems` can name.
+
+    The two agree on what a good record is: tests/test_scenes.py holds them together on thousands of broken records.
+    """
+    try:
+        return _build(lines, vocabulary, scored=scored)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
+
+
+def _typed(values: Iterable[Any], *allowed: type) -> None:
     """Exact types, checked at C speed: JSON's true is no index, its "1" no number."""
     if not set(map(type, values)) <= set(allowed):
         raise TypeError
 
 
-def _columns(records: list[Record], vocabulary: Vocabulary, *, scored: bool) -> Scenes | None:
-    """The records as columns, or None if any of them has a problem that `records.problems` can name.
-
-    The two agree on what a good record is: tests/test_scenes.py holds them together on thousands of broken records.
-    """
-    try:
-        return _build(records, vocabulary, scored=scored)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        return None
-
-
-def _build(records: list[Record], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    ids = [record["image_id"] for record in records]
+def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
+    """Raises one of the exceptions that `_columns` expects for anything out of order."""
+    object_ids, verb_ids = vocabulary.object_ids, vocabulary.verb_ids
+    ids: list[Any] = []
+    image_hois: list[Any] = []
+    counts: dict[str, list[int]] = {"boxes": [], "hois": []}
+    coordinates: list[Any] = []
+    labels: list[int] = []
+    subject: list[Any] = []
+    object_: list[Any] = []
+    verb: list[int] = []
+    score: list[Any] = []
+    containers: set[type] = set()
+    lengths: set[int] = set()
+    for line in lines:  # a record is taken apart while it is in cache, and gone before the next is parsed
+        record = orjson.loads(line.data)
+        boxes, names, hois = record["boxes"], record["labels"], record["hois"]
+        containers.update((type(boxes), type(names), type(hois)))
+        if len(boxes) != len(names):
+            raise ValueError
+        ids.append(record["image_id"])
+        image_hois.append(record.get("image_hois"))
+        counts["boxes"].append(len(boxes))
+        counts["hois"].append(len(hois))
+        lengths.update(map(len, boxes))
+        coordinates += chain.from_iterable(boxes)
+        labels += [object_ids[name] for name in names]
+        subject += [hoi["subject"] for hoi in hois]
+        object_ += [hoi["object"] for hoi in hois]
+        verb += [verb_ids[hoi["verb"]] for hoi in hois]
+        if scored:
+            score += [hoi["score"] for hoi in hois]
     _typed(ids, str, int)
-    per_image = {key: [record[key] for record in records] for key in ("boxes", "labels", "hois")}
-    for lists in per_image.values():
-        _typed(lists, list)
-    box_counts, label_counts, hoi_counts = ([len(items) for items in lists] for lists in per_image.values())
-    if box_counts != label_counts:
-        raise ValueError
-    box_list = list(chain.from_iterable(per_image["boxes"]))
-    hois = list(chain.from_iterable(per_image["hois"]))
-    coordinates = list(chain.from_iterable(box_list))
     _typed(coordinates, int, float)
-    if not {4}.issuperset(map(len, box_list)):
-        raise ValueError
-    boxes = np.array(coordinates, dtype=np.float64).reshape(-1, 4)
-    subject, object_ = ([hoi[key] for hoi in hois] for key in ("subject", "object"))
     _typed(subject, int)
     _typed(object_, int)
-    scores = [hoi["score"] for hoi in hois] if scored else []
-    _typed(scores, int, float)
-    score = np.array(scores, dtype=np.float64) if scored else np.full(len(hois), np.nan)
-    if not np.isfinite(boxes).all() or (scored and not np.isfinite(score).all()):
+    _typed(score, int, float)
+    if not (containers <= {list} and lengths <= {4}):
         raise ValueError
 
-    object_ids, verb_ids = vocabulary.object_ids, vocabulary.verb_ids
-    labels = np.array([object_ids[label] for label in chain.from_iterable(per_image["labels"])], dtype=np.int64)
-    verbs = np.array([verb_ids[hoi["verb"]] for hoi in hois], dtype=np.int64)
-    box_start = _starts(box_counts)
-    hoi_start = _starts(hoi_counts)
-    image = np.repeat(np.arange(len(records)), hoi_counts)
+    box_start, hoi_start = _starts(counts["boxes"]), _starts(counts["hois"])
+    image = np.repeat(np.arange(len(ids)), counts["hois"])
     limit = np.diff(box_start)[image]
     rows = [np.array(column, dtype=np.int64) for column in (subject, object_)]
+    numbers = [np.array(column, dtype=np.float64) for column in (coordinates, score)]
     if any(((column < 0) | (column >= limit)).any() for column in rows):
         raise ValueError
+    if not all(np.isfinite(column).all() for column in numbers):
+        raise ValueError
     subjects, objects = (column + box_start[image] for column in rows)
-    known, derived = _known_objects(records, labels, objects, image, vocabulary)
+    label, verbs = np.array(labels, dtype=np.int64), np.array(verb, dtype=np.int64)
+    known, derived = _known_objects(image_hois, label[objects], image, vocabulary)
     return Scenes(
         image_ids=[str(image_id) for image_id in ids],
-        boxes=boxes,
-        labels=labels,
+        boxes=numbers[0].reshape(-1, 4),
+        labels=label,
         box_start=box_start,
         subject=subjects,
         object=objects,
         verb=verbs,
-        interaction=interaction_table(vocabulary)[verbs, labels[objects]],
-        score=score,
+        interaction=interaction_table(vocabulary)[verbs, label[objects]],
+        score=numbers[1] if scored else np.full(len(verbs), np.nan),
         hoi_start=hoi_start,
         known_object=known,
         derived=derived,
@@ -249,30 +257,28 @@ def _starts(counts: list[int]) -> Ints:
     return starts
 
 
-def _known_objects(
-    records: list[Record], labels: Ints, objects: Ints, image: Ints, vocabulary: Vocabulary
-) -> tuple[Bools, int]:
+def _known_objects(image_hois: list[Any], objects: Ints, image: Ints, vocabulary: Vocabulary) -> tuple[Bools, int]:
     """[N, objects] which objects an image is known to hold, and for how many images the triplets had to tell.
 
     Image-level labels name the objects of any verb, `no_interaction` and invisible instances included; a record
-    without them falls back on its own triplets, which know no invisible instances.
+    without them falls back on its own triplets (objects [T], of images [T]), which know no invisible instances.
     """
-    known = np.zeros((len(records), len(vocabulary.objects)), dtype=bool)
-    known[image, labels[objects]] = True
+    known = np.zeros((len(image_hois), len(vocabulary.objects)), dtype=bool)
+    known[image, objects] = True
     derived = 0
-    for row, record in enumerate(records):
-        pairs = record.get("image_hois")
+    for row, pairs in enumerate(image_hois):
         if pairs is None:
             derived += 1
             continue
         _typed([pairs], list)
         _typed(pairs, list)
-        _typed(list(chain.from_iterable(pairs)), str)
+        _typed(chain.from_iterable(pairs), str)
         for _, name in pairs:
             known[row, vocabulary.object_ids[name]] = True
     return known, derived
 
 
+@cache
 def interaction_table(vocabulary: Vocabulary) -> Ints:
     """[verbs, objects] the interaction id of a (verb, object), -1 where the dataset has no such class."""
     table = np.full((len(vocabulary.verbs), len(vocabulary.objects)), -1, dtype=np.int64)
@@ -283,7 +289,7 @@ def interaction_table(vocabulary: Vocabulary) -> Ints:
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
     """One `Scenes` of many, in their order; of none, an empty one."""
-    parts = list(batches) or [_build([], vocabulary, scored=False)]
+    parts = list(batches) or [_build((), vocabulary, scored=False)]
     box_offsets = _starts([len(part.boxes) for part in parts])
     hoi_offsets = _starts([len(part.verb) for part in parts])
 

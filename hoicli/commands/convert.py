@@ -85,7 +85,7 @@ def convert(
                 write(dump(record))
     policy.report()
     for reason, (count, place) in context.dropped.items():
-        note(f"left out {count:,} {reason} (the first: {place})")
+        note(f"left out: {reason}: {count:,} (the first: {place})")
 
 
 def _print_formats() -> None:
@@ -113,19 +113,16 @@ def _records(paths: list[str], name: str | None, context: Context) -> Iterator[R
 
 
 def _checked(records: Iterable[Record], context: Context) -> Iterator[Record]:
-    """The records that can be written: finite numbers, indices that exist, no image twice. Counted for the summary."""
-    from math import isfinite
-
+    """The records that can be written: numbers finite, indices in range, no image twice. Counted for the summary."""
     from hoicli.errors import DataError
     from hoicli.records import problems
 
     seen: set[str] = set()
-    counts = {"images": 0, "boxes": 0, "triplets": 0}
+    counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
     for record in records:
         image_id = str(record["image_id"])
-        problem = _quick_problem(record, isfinite)
         try:
-            if problem:
+            if not _plainly_sound(record):
                 scored = any("score" in hoi for hoi in record["hois"])
                 for found in problems(record, context.vocabulary, scored=scored):
                     raise DataError(found.text, place=f"image {image_id}", field=found.field)
@@ -135,17 +132,24 @@ def _checked(records: Iterable[Record], context: Context) -> Iterator[Record]:
             context.policy.handle(error)
             continue
         seen.add(image_id)
+        for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
+            counts[what] += len(record.get(key, ()))
         counts["images"] += 1
-        counts["boxes"] += len(record["boxes"])
-        counts["triplets"] += len(record["hois"])
         yield record
-    summary = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    summary = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what != "pairs")
     context.announce(f"converted {summary}")
 
 
-def _quick_problem(record: Record, isfinite: Any) -> bool:
-    """Whether a careful look is needed: a number that is not finite poisons a sum, and an index has two bounds."""
+def _plainly_sound(record: Record) -> bool:
+    """Whether a quick look is enough: a number that is not finite poisons a sum, and an index has two bounds."""
+    from math import isfinite
+
     hois, boxes = record["hois"], record["boxes"]
-    total = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
-    indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
-    return not isfinite(total) or (bool(indices) and not (min(indices) >= 0 and max(indices) < len(boxes)))
+    try:
+        numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
+        numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
+        indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
+        in_range = not indices or (0 <= min(indices) and max(indices) < len(boxes))
+        return isfinite(numbers) and in_range and {4}.issuperset(map(len, boxes))
+    except TypeError:
+        return False

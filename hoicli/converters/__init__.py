@@ -42,16 +42,42 @@ FORMATS: dict[str, Format] = {
     for row in (
         Format("records", "records", "hoicli's own JSONL, ground truth or predictions", "own"),
         Format("pocket", _GT, "instances_*.json of hicodet (UPT, PViC, SCG), either object order", "pocket"),
-        Format("hoia", _GT, "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC, THID", "hoia"),
+        Format(
+            "hoia",
+            _GT,
+            "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC, THID",
+            "hoia",
+        ),
         Format("hico-mat", _GT, "anno_bbox.mat, with anno.mat for complete image-level labels", "hico_mat", joint=True),
         Format("no-frills", _GT, "anno_list.json of no_frills_hoi_det", "no_frills"),
-        Format("cdn", _PREDICTIONS, "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)", "cdn"),
-        Format("cdn-json", _PREDICTIONS, "the list of CDN's dictionaries as plain JSON", "cdn", reads=False, writes=True),
-        Format("gen-vlkt", _PREDICTIONS, "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions", "gen_vlkt"),
+        Format(
+            "cdn",
+            _PREDICTIONS,
+            "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)",
+            "cdn",
+        ),
+        Format(
+            "cdn-json", _PREDICTIONS, "the list of CDN's dictionaries as plain JSON", "cdn", reads=False, writes=True
+        ),
+        Format(
+            "gen-vlkt",
+            _PREDICTIONS,
+            "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions",
+            "gen_vlkt",
+        ),
         Format("ppdm", _PREDICTIONS, "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117", "ppdm"),
-        Format("inpcc", _PREDICTIONS, "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}", "inpcc"),
-        Format("inpcc-json", _PREDICTIONS, "{image number: [[hoi, score, 8 numbers]]}", "inpcc", reads=False, writes=True),
-        Format("mat", _PREDICTIONS, "a folder of detections_01..80.mat of UPT, PViC, SCG", "detections_mat", writes=True),
+        Format(
+            "inpcc",
+            _PREDICTIONS,
+            "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}",
+            "inpcc",
+        ),
+        Format(
+            "inpcc-json", _PREDICTIONS, "{image number: [[hoi, score, 8 numbers]]}", "inpcc", reads=False, writes=True
+        ),
+        Format(
+            "mat", _PREDICTIONS, "a folder of detections_01..80.mat of UPT, PViC, SCG", "detections_mat", writes=True
+        ),
         Format("diag-pairs", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json", "diag_pairs"),
     )
 }
@@ -87,7 +113,9 @@ class Context:
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
 
-    def each(self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record], source: Source) -> Iterator[Record]:
+    def each(
+        self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record], source: Source
+    ) -> Iterator[Record]:
         """`build` on every (field, item), with whatever is wrong about an item told as `file: field: what`.
 
         A `DataError` that `build` raises names the field within the item; a missing key or a wrong type it stumbles

@@ -16,7 +16,9 @@ def read_image_list(path: str, context: Context) -> Sequence[str]:
     """
     source = Source(path)
     if source.kind == "unknown" and path != "-":
-        names = [image_id_of(line.strip()) for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
+        names = [
+            image_id_of(line.strip()) for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()
+        ]
     else:
         records = converter(detect(source)).read(source, context)
         names = [str(record["image_id"]) for record in records]
@@ -49,5 +51,7 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         if number is None:
             continue
         if numbers.setdefault(number, image_id) != image_id:
-            raise DataError(f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--images")
+            raise DataError(
+                f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--images"
+            )
     return numbers

@@ -31,12 +31,16 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     strangers = [name for name in objects if name not in context.vocabulary.object_ids]
     strangers += [name for name in verbs if name not in context.vocabulary.verb_ids]
     if strangers:
-        raise DataError(f"{strangers[0]!r} is no {context.vocabulary.name} name", place=source.name, field="objects, verbs")
+        raise DataError(
+            f"{strangers[0]!r} is no {context.vocabulary.name} name", place=source.name, field="objects, verbs"
+        )
     columns = [content["filenames"], content["size"], content["annotation"]]
     if len({len(column) for column in columns}) != 1:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise DataError(f"filenames, size and annotation have {lengths} entries; they must agree", place=source.name)
-    context.announce("no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)")
+    context.announce(
+        "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
+    )
 
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         file_name, (width, height), annotation = item

@@ -22,7 +22,7 @@ SUBJECT = "person"
 """The label of every subject in every benchmark."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """One dataset's closed world. Positions in `verbs`, `objects` and `interactions` are the 0-based ids.
 

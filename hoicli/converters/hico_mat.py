@@ -1,0 +1,289 @@
+"""anno_bbox.mat of HICO-DET, with anno.mat beside it for the image-level labels: the originals of all its ground truth.
+
+    bbox_test, bbox_train   struct arrays: filename, size{width, height, depth}, hoi[]{id, bboxhuman[], bboxobject[],
+                            connection n x 2, invis}; a box is {x1, x2, y1, y2}, in this order
+    anno_test, anno_train   600 x N: 1 (it happens in the image), -1, 0 or NaN; list_test, list_train: the N file names
+    list_action             600 structs with nname (the object), vname (the verb) and more
+
+Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-600) and connections (human, object) are
+1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
+An interaction with invis = 1 has no instance that counts: it becomes an image-level label and no triplet. Without
+anno.mat the image-level labels are those of the annotated interactions. `--split` picks one half of both files.
+Equal boxes of one label are merged; nothing else is left out.
+
+Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
+`read` raises `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+from hoicli.converters import SUBJECT, BoxTable, Context, image_id_of
+from hoicli.converters.matfile import Cells, Numbers, Structs, load, variables
+from hoicli.converters.source import Source
+from hoicli.errors import DataError
+from hoicli.records import Record
+from hoicli.vocabulary import Vocabulary, normalise
+
+BOX_VARIABLES = ("bbox_test", "bbox_train")
+LABEL_VARIABLES = ("anno_test", "anno_train", "list_test", "list_train", "list_action")
+
+Box = list[float]
+T = TypeVar("T")
+
+
+def sniff(source: Source) -> bool:
+    """A MATLAB file with one of the variables of anno_bbox.mat or anno.mat."""
+    return source.kind == "mat" and not {*BOX_VARIABLES, *LABEL_VARIABLES}.isdisjoint(variables(source))
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record an image of the split, those without an instance included. The files may come in either order."""
+    homes = _homes([source, *source.companions])
+    name = f"bbox_{context.split}"
+    rows = _images(homes, name)
+    labels = _image_labels(homes, context)
+    unused = dict(labels or {})
+
+    def build(row: tuple[Any, Any, Any]) -> Record:
+        file_name = row[0]
+        if not isinstance(file_name, str):
+            raise DataError("is no text; fetch the file again", field=".filename")
+        if labels is not None and file_name not in labels:
+            listed = f"list_{context.split} of {homes[f'list_{context.split}'].name}"
+            instead = f" (it has {next(iter(unused))!r})" if unused else ""
+            problem = f"{file_name!r} is not in {listed}{instead}; give two files of one release"
+            raise DataError(problem, field=".filename")
+        unused.pop(file_name, None)
+        instances = _hois(row[2], context.vocabulary)
+        known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name]
+        return image_record(file_name, *_size(row[1]), instances, known, context.vocabulary)
+
+    items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
+    yield from context.each(items, build, homes[name])
+    if unused:
+        place = f"{homes[f'list_{context.split}'].name}: {next(iter(unused))}"
+        context.drop("images of anno.mat that anno_bbox.mat does not have", place, len(unused))
+
+
+# What anno_bbox.mat says, in its own words and in those of its JSON copy (`no_frills`)
+
+
+class Instances(NamedTuple):
+    """One interaction (0-based id) of an image: 0-based boxes, and the pairs of them. Not `visible`: no instance."""
+
+    interaction: int
+    humans: list[Box]
+    things: list[Box]
+    pairs: list[tuple[Box, Box]]
+    visible: bool
+
+
+def image_record(
+    file_name: str,
+    width: float,
+    height: float,
+    instances: Iterable[Instances],
+    labels: Iterable[int],
+    vocabulary: Vocabulary,
+) -> Record:
+    """The record of an image; its image-level labels are `labels` and the invisible interactions, in HOI order."""
+    table = BoxTable()
+    hois = []
+    known = set(labels)
+    for instance in instances:
+        if not instance.visible:
+            known.add(instance.interaction)
+            continue
+        verb, thing = vocabulary.interactions[instance.interaction]
+        for human_box, thing_box in instance.pairs:
+            hois.append({"subject": table.add(human_box, SUBJECT), "object": table.add(thing_box, thing), "verb": verb})
+        for label, boxes in ((SUBJECT, instance.humans), (thing, instance.things)):
+            for box in boxes:  # one that no connection names is a box of the image all the same
+                table.add(box, label)
+    return {
+        "image_id": image_id_of(file_name),
+        "file_name": file_name,
+        "width": width,
+        "height": height,
+        "boxes": table.boxes,
+        "labels": table.labels,
+        "hois": hois,
+        "image_hois": [list(vocabulary.interactions[index]) for index in sorted(known)],
+    }
+
+
+def pick(items: Sequence[T], number: Any, field: str, *, base: int) -> T:
+    """`items[number - base]`; raises `DataError` naming the field for anything but the number of an item."""
+    value = float(number)
+    if not (value.is_integer() and base <= value < base + len(items)):
+        raise DataError(f"number {number}, but there are {len(items)}, counted from {base}", field=field)
+    return items[int(value) - base]
+
+
+def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:
+    """The 0-based id of an interaction that a file counts from 1."""
+    return pick(range(len(vocabulary.interactions)), number, field, base=1)
+
+
+def _size(value: Any) -> tuple[float, float]:
+    sizes = _rows(value, ("width", "height"), ".size")
+    if len(sizes) != 1:
+        raise DataError(f"{len(sizes)} sizes; an image has one", field=".size")
+    width, height = sizes[0]
+    return _number(width), _number(height)
+
+
+def _hois(value: Any, vocabulary: Vocabulary) -> list[Instances]:
+    rows = _rows(value, ("id", "bboxhuman", "bboxobject", "connection", "invis"), ".hoi")
+    return [_instances(row, f".hoi({number})", vocabulary) for number, row in enumerate(rows, start=1)]
+
+
+def _instances(row: tuple[Any, ...], field: str, vocabulary: Vocabulary) -> Instances:
+    number, humans, things, connection, invis = row
+    interaction = interaction_id(_number(number), f"{field}.id", vocabulary)
+    if _number(invis):
+        return Instances(interaction, [], [], [], visible=False)
+    boxes = _boxes(humans, f"{field}.bboxhuman"), _boxes(things, f"{field}.bboxobject")
+    pairs = []
+    for line, (human, thing) in enumerate(_pairs(connection, f"{field}.connection"), start=1):
+        place = f"{field}.connection({line},:)"
+        pairs.append((pick(boxes[0], human, place, base=1), pick(boxes[1], thing, place, base=1)))
+    return Instances(interaction, *boxes, pairs, visible=True)
+
+
+def _boxes(value: Any, field: str) -> list[Box]:
+    return [[_number(side) - 1 for side in box] for box in _rows(value, ("x1", "y1", "x2", "y2"), field)]
+
+
+def _pairs(value: Any, field: str) -> list[tuple[float, float]]:
+    """The rows of connection; none for MATLAB's []."""
+    if not isinstance(value, Numbers) or (value.data and value.shape[1:] != (2,)):
+        raise DataError("is no n x 2 matrix; fetch the file again", field=field)
+    numbers = value.flat()
+    half = len(numbers) // 2
+    return list(zip(numbers[:half], numbers[half:], strict=True))
+
+
+def _number(value: Any) -> float:
+    """The one number of a 1 x 1 matrix. MATLAB's numbers are doubles however they are stored: 640.0 is 640 again."""
+    (number,) = value.flat()
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]:
+    """The structs of a struct array as tuples of the named fields; none for MATLAB's []."""
+    if isinstance(value, Numbers) and not value.data:
+        return []
+    present = value.names if isinstance(value, Structs) else ()
+    missing = [name for name in names if name not in present]
+    if missing:
+        has = f"only {', '.join(map(repr, present))}" if present else "it is no struct"
+        raise DataError(f"has no field {missing[0]!r} ({has}); is this HICO-DET's file?", field=field)
+    if present == tuple(names):
+        return list(value.rows)
+    order = [present.index(name) for name in names]
+    return [tuple([row[index] for index in order]) for row in value.rows]
+
+
+# The two files
+
+
+def _homes(sources: list[Source]) -> dict[str, Source]:
+    """Which file each variable is in; there is a bbox_test or a bbox_train among them."""
+    homes: dict[str, Source] = {}
+    for source in sources:
+        found = variables(source) if source.kind == "mat" else {}
+        wanted = [name for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES]
+        if not wanted:
+            holds = f" (it holds {', '.join(map(repr, sorted(found)[:6]))})" if found else ""
+            raise DataError(f"is neither anno_bbox.mat nor anno.mat{holds}; convert it by itself", place=source.name)
+        for name in wanted:
+            if name in homes:
+                raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
+            homes[name] = source
+    if homes.keys().isdisjoint(BOX_VARIABLES):
+        problem = "holds image-level labels only; give the boxes too: hoicli convert anno_bbox.mat anno.mat"
+        raise DataError(problem, place=sources[0].name)
+    return homes
+
+
+def _images(homes: dict[str, Source], name: str) -> list[tuple[Any, ...]]:
+    """(filename, size, hoi) of every image of bbox_test or bbox_train."""
+    if name not in homes:
+        other = next(other for other in BOX_VARIABLES if other in homes)
+        split = other.removeprefix("bbox_")
+        raise DataError(f"has no {name}, only {other}; --split {split} takes it", place=homes[other].name)
+    with _told_of(homes[name]):
+        return _rows(load(homes[name], name), ("filename", "size", "hoi"), name)
+
+
+def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[int]] | None:
+    """File name -> interactions (0-based ids, ascending) that happen in the image; None without anno.mat."""
+    split, other = ("test", "train") if context.split == "test" else ("train", "test")
+    context.announce(f"taking bbox_{split}, the {split} split; --split {other} takes the other")
+    given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
+    if given is None:
+        context.announce(
+            "no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
+            "give anno.mat as a second path"
+        )
+        return None
+    names = ("list_action", f"list_{split}", f"anno_{split}")
+    for name in names:
+        if name not in homes:
+            raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=given.name)
+    with _told_of(homes["list_action"]):
+        _check_actions(load(homes["list_action"], "list_action"), context.vocabulary)
+    with _told_of(homes[names[1]]):
+        files = _file_names(load(homes[names[1]], names[1]), names[1])
+    with _told_of(homes[names[2]]):
+        shape = (len(context.vocabulary.interactions), len(files))
+        return _positives(load(homes[names[2]], names[2]), files, shape, names[2])
+
+
+def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
+    """HOI ids mean what the vocabulary says, or all that follows would be wrong."""
+    rows = _rows(actions, ("vname", "nname"), "list_action")
+    if len(rows) != len(vocabulary.interactions):
+        problem = f"{len(rows)} interactions, but {vocabulary.name} has {len(vocabulary.interactions)}"
+        raise DataError(f"{problem}; give the anno.mat of HICO-DET", field="list_action")
+    for number, (texts, pair) in enumerate(zip(rows, vocabulary.interactions, strict=True), start=1):
+        named = " ".join(normalise(str(text)) for text in texts)
+        if named != " ".join(pair):
+            problem = f"{named!r}, but the vocabulary has {' '.join(pair)!r}; give the anno.mat of HICO-DET"
+            raise DataError(problem, field=f"list_action({number})")
+
+
+def _file_names(value: Any, field: str) -> list[str]:
+    names: list[str] = value.items if isinstance(value, Cells) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise DataError("is no list of file names; fetch the file again", field=field)
+    if len(set(names)) != len(names):
+        twice = next(name for row, name in enumerate(names) if name in names[:row])
+        raise DataError(f"{twice!r} occurs twice, so its column is not known; fetch the file again", field=field)
+    return names
+
+
+def _positives(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, list[int]]:
+    """Per file name the rows where its column is 1; -1, 0 and NaN say no or nothing."""
+    if not isinstance(matrix, Numbers) or matrix.shape != shape:
+        problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
+        raise DataError(f"{problem}; fetch the file again", field=field)
+    labels: dict[str, list[int]] = {name: [] for name in files}
+    columns, rows = (matrix.array().T == 1).nonzero()
+    for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
+        labels[files[column]].append(row)
+    return labels
+
+
+@contextmanager
+def _told_of(source: Source) -> Iterator[None]:
+    """Names the file in a `DataError` that only names the field."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.problem, place=source.name, field=error.field) from None

@@ -1,0 +1,277 @@
+"""Predictions of the INP-CC family (INP-CC, THID, CMD-SE): preds.pkl, dets.pkl, and one dictionary of rows an image.
+
+    {"scores": {hoi: [score]}, "boxes": {hoi: [[8 numbers]]}, "keys": {hoi: [image]}}    (dets.pkl: and "gts", not read)
+    {image: [[hoi, score, 8 numbers]]}                                                   (JSON or a pickle)
+
+The 8 numbers are the person's and the object's box, float edges in pixels of the original image, taken as they are: the
+protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order and gives verb and object label; SWIG-HOI's 14,130
+are refused. An image is a number (the one at the end of its file name; text digits count) or a file name. Nothing
+indexes the boxes: equal boxes of one label in an image become one. NumPy arrays will do wherever a list will. Triplets
+stay in the file's order, by ascending `hoi` in preds.pkl, whose images come sorted; an image without predictions is in
+neither. Read by ltttpku/INP-CC, datasets/hico_evaluator.py.
+Writing (`--to inpcc-json`) gives the second form, keyed by image number; boxes without a triplet are lost.
+
+`read` raises `DataError` with the place in the file: `.boxes[17][3]` is box 3 of interaction 17, `[42][3]` is row 3 of
+image 42.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import orjson
+
+from hoicli.converters import SUBJECT, BoxTable, Context, image_id_of
+from hoicli.converters.imagelist import number_of, numbered_images
+from hoicli.converters.source import Source
+from hoicli.errors import DataError
+from hoicli.records import Record
+from hoicli.streams import open_output
+
+COLUMNS = ("scores", "boxes", "keys")
+ROW, BOXES = 10, 8
+"""Numbers in a row [hoi, score, person, object], and in a row of boxes alone."""
+
+LARGEST = 1 << 63
+"""Integers from here on are damage; JSON writers refuse them."""
+
+_Rows = list[list[Any]]
+
+
+def sniff(source: Source) -> bool:
+    """A dictionary with scores, boxes and keys, or one whose values are lists of rows of numbers."""
+    if source.kind not in ("json-object", "pickle") or not source.mapping:
+        return False
+    if _has_columns(source):
+        return True
+    tables = [_plain(value) for value in source.mapping.values()]
+    if not all(isinstance(table, list | tuple) for table in tables):
+        return False
+    row = next((_plain(table[0]) for table in tables if table), None)
+    if row is None:  # no predictions at all: only the keys can tell
+        return all(type(_number_or_name(image)) is int for image in source.mapping)
+    return isinstance(row, list | tuple) and len(row) > 1 and {*map(type, row)} <= {int, float}
+
+
+def _has_columns(source: Source) -> bool:
+    return all(isinstance(source.mapping.get(name), dict) for name in COLUMNS)
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record an image that the file names."""
+    if not source.mapping:
+        raise DataError("holds no dictionary of predictions; --from NAME chooses another format", place=source.name)
+    interactions = dict(enumerate(context.vocabulary.interactions))
+    if _has_columns(source):
+        images = _gathered(source, context)
+    else:
+        images = [(f"[{_shown(key)}]", _number_or_name(key), rows) for key, rows in source.mapping.items()]
+    numbers = numbered_images(context, source) if any(type(image) is int for _, image, _ in images) else {}
+
+    def build(item: tuple[Any, Any]) -> Record:
+        record = _named(item[0], numbers)
+        boxes = BoxTable()
+        hois = []
+        for index, row in enumerate(_table(item[1], ROW)):
+            interaction = interactions.get(row[0])  # 17.0, of an array, is found under 17
+            if interaction is None:
+                problem = f"HOI id {_shown(row[0])}, but ids run from 0 to {len(interactions) - 1}"
+                raise DataError(problem, field=f"[{index}]")
+            verb, label = interaction
+            subject, thing = boxes.add(row[2:6], SUBJECT), boxes.add(row[6:], label)
+            hois.append({"subject": subject, "object": thing, "verb": verb, "score": row[1]})
+        return {**record, "boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
+
+    yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
+
+
+def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
+    """(place of the first row, image, rows) of preds.pkl, by image.
+
+    Raises `DataError` for ids that are not the vocabulary's; what is wrong within an interaction goes through the
+    policy, which may drop the interaction.
+    """
+    columns = [
+        {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
+    ]
+    found = sorted({hoi for column in columns for hoi in column})
+    count = len(context.vocabulary.interactions)
+    for hoi in (*found[:1], *found[-1:]):
+        if not 0 <= hoi < count:
+            raise DataError(
+                f"holds {len(found):,} interactions, one with id {_shown(hoi)}; {context.vocabulary.name} has ids 0 to "
+                f"{count - 1}, and SWIG-HOI's 14,130 are not read yet",
+                place=source.name,
+            )
+
+    def build(hoi: int) -> Record:
+        scores, boxes, keys = (
+            _listed(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
+        )
+        if not len(scores) == len(boxes) == len(keys):
+            counts = f"{len(boxes):,} boxes, {len(scores):,} scores and {len(keys):,} keys"
+            raise DataError(f"{counts}; they must agree: write the file again", field=f".boxes[{hoi}]")
+        scored = zip(_numbers(scores, f".scores[{hoi}]"), _table(boxes, BOXES, f".boxes[{hoi}]"), strict=True)
+        rows = [[hoi, score, *box] for score, box in scored]
+        return {"hoi": hoi, "images": _images(keys, f".keys[{hoi}]"), "rows": rows}
+
+    images: dict[Any, tuple[str, Any, _Rows]] = {}
+    for item in context.each((("", hoi) for hoi in found), build, source):
+        for index, (image, row) in enumerate(zip(item["images"], item["rows"], strict=True)):
+            if image not in images:
+                images[image] = (f".keys[{item['hoi']}][{index}]", image, [])
+            images[image][2].append(row)
+    return [images[image] for image in sorted(images, key=lambda image: (type(image) is str, image))]
+
+
+def _hoi_id(key: Any, field: str, source: Source) -> int:
+    number = _number_or_name(key)
+    if type(number) is not int:
+        raise DataError(f"key {_shown(key)} is no HOI id; they are integers", place=source.name, field=field)
+    return number
+
+
+def _images(keys: list[Any], where: str) -> list[Any]:
+    """The images of one interaction's rows: integers, or file names."""
+    if {*map(type, keys)} <= {int}:
+        return keys
+    images = [_number_or_name(_plain(key)) for key in keys]
+    for index, image in enumerate(images):
+        if type(image) not in (int, str):
+            raise DataError(f"{_shown(image)} is no image; give a number or a file name", field=f"{where}[{index}]")
+    return images
+
+
+def _named(image: Any, numbers: dict[int, str]) -> Record:
+    """The beginning of an image's record. Raises `DataError` for an unknown number, and for what is no image."""
+    if type(image) is int:
+        if image not in numbers:
+            known = f"the {len(numbers):,} known ones"
+            raise DataError(f"image number {_shown(image)} is not among {known}; give its own set with --images GT")
+        return {"image_id": numbers[image]}
+    if type(image) is not str or not image:
+        raise DataError(f"{_shown(image)} is no image; give a number or a file name")
+    image_id = image_id_of(image)
+    return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
+
+
+# Values
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy array as lists (or as the number it is); anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _number_or_name(key: Any) -> Any:
+    """17 for 17, "17" and 17.0; anything else as it is."""
+    if type(key) is str and key.isdecimal() and len(key) < 19:
+        return int(key)
+    return int(key) if type(key) is float and key.is_integer() else key
+
+
+def _shown(value: Any) -> str:
+    """A value as it appears in a message: whatever a pickle holds, a few characters."""
+    if type(value) is int and abs(value) >= LARGEST:
+        return "an integer of more than 63 bits"
+    text = repr(value) if type(value) in (int, float, bool, type(None)) else str(value) if type(value) is str else ""
+    return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
+
+
+def _listed(value: Any, where: str) -> list[Any]:
+    """A list, tuple or array as a list."""
+    value = _plain(value)
+    if not isinstance(value, list | tuple):
+        raise DataError(f"{_shown(value)} is no list; --from NAME chooses another format", field=where)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _numbers(value: Any, where: str) -> list[Any]:
+    """A list of finite numbers. Raises `DataError` with the place of another value."""
+    numbers = _listed(value, where)
+    if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
+        return numbers
+    numbers = [_plain(number) for number in numbers]
+    for index, number in enumerate(numbers):
+        if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
+            problem = f"{_shown(number)} is no finite number; mend what wrote it, or drop the row"
+            raise DataError(problem, field=f"{where}[{index}]")
+    return numbers
+
+
+def _table(value: Any, width: int, where: str = "") -> _Rows:
+    """A list of rows of `width` finite numbers. Raises `DataError` with the place of another value."""
+    rows = _listed(value, where)
+    if _is_table(rows, width):
+        return rows
+    table = []
+    for index, row in enumerate(rows):
+        numbers = _numbers(row, f"{where}[{index}]")
+        if len(numbers) != width:
+            start = "" if width == BOXES else "HOI id, score, "
+            problem = f"{len(numbers)} numbers; a row has {width}: {start}person x1 y1 x2 y2, object x1 y1 x2 y2"
+            raise DataError(problem, field=f"{where}[{index}]")
+        table.append(numbers)
+    return table
+
+
+def _is_table(rows: list[Any], width: int) -> bool:
+    """Whether all is well, without a look at the single row (the common case, and ten times as fast)."""
+    return (
+        {*map(type, rows)} <= {list}
+        and {*map(len, rows)} <= {width}
+        and {*map(type, chain.from_iterable(rows))} <= {int, float}
+        and -LARGEST < sum(map(sum, rows)) < LARGEST
+    )
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """The dictionary of rows, one image a line.
+
+    Left out, and counted: triplets that are no interaction of the vocabulary. Raises `DataError` (through the policy)
+    for an image without a number of its own at the end of its id, and for a triplet without a score.
+    """
+    interaction_ids = context.vocabulary.interaction_ids
+    images: dict[int, str] = {}
+    with open_output(path) as output:
+        separator = b"{"
+        for record in records:
+            try:
+                number = _own_number(str(record["image_id"]), images)
+                rows = list(_written(record, interaction_ids, context))
+            except DataError as error:
+                context.policy.handle(error)
+                continue
+            output(separator + b'"%d": ' % number + orjson.dumps(rows))
+            separator = b",\n"
+        output(b"}\n" if separator == b",\n" else b"{}\n")
+
+
+def _own_number(image_id: str, images: dict[int, str]) -> int:
+    """The number of an image, which no other image may have."""
+    number = number_of(image_id)
+    if number is None:
+        problem = "has no number at its end, and this format has nothing else for an image; use --to cdn-json"
+        raise DataError(problem, place=f"image {image_id}")
+    if images.setdefault(number, image_id) != image_id:
+        problem = f"has the number of {images[number]}; this format cannot tell them apart: use --to cdn-json"
+        raise DataError(problem, place=f"image {image_id}")
+    return number
+
+
+def _written(record: Record, interaction_ids: Mapping[tuple[str, str], int], context: Context) -> Iterator[list[Any]]:
+    """The rows of one image."""
+    boxes, labels = record["boxes"], record["labels"]
+    for index, hoi in enumerate(record["hois"]):
+        place, field = f"image {record['image_id']}", f"hois[{index}]"
+        number = interaction_ids.get((hoi["verb"], labels[hoi["object"]]))
+        if number is None:
+            context.drop("triplets of no HICO-DET interaction", f"{place}: {field}")
+        elif "score" not in hoi:
+            problem = "missing; predictions have scores (is this the ground truth?)"
+            raise DataError(problem, place=place, field=f"{field}.score")
+        else:
+            yield [number, hoi["score"], *boxes[hoi["subject"]], *boxes[hoi["object"]]]

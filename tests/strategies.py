@@ -1,0 +1,57 @@
+"""Random scenes for hypothesis: small images, few classes, and every nuisance a dump can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+LABELS = ("person", "bicycle", "kite", "apple")
+VERBS = ("hold", "ride", "fly", "no_interaction")
+"""Not every verb goes with every label: `ride kite` is none of the 600 interactions."""
+
+coordinates = st.one_of(st.integers(-2, 12), st.sampled_from([0.5, 3.25, 7.75]))
+scores = st.one_of(st.sampled_from([0.1, 0.5, 0.5, 0.9]), st.floats(-1, 2, allow_nan=False))
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> list[float]:
+    """Mostly proper boxes on a coarse grid, so that IoU is often exactly 0.5; sometimes inverted or empty ones."""
+    x1, y1 = draw(coordinates), draw(coordinates)
+    return [x1, y1, x1 + draw(st.integers(-1, 8)), y1 + draw(st.integers(-1, 8))]
+
+
+@st.composite
+def images(draw: st.DrawFn, image_id: str, *, scored: bool) -> dict[str, Any]:
+    """One record. Ground truth sometimes has image-level labels, predictions sometimes an object as the subject."""
+    count = draw(st.integers(0, 4))
+    labels = [draw(st.sampled_from(LABELS)) for _ in range(count)]
+    record: dict[str, Any] = {"image_id": image_id, "boxes": [draw(boxes()) for _ in range(count)], "labels": labels}
+    hois = []
+    for _ in range(draw(st.integers(0, 6)) if count else 0):
+        hoi: dict[str, Any] = {
+            "subject": draw(st.integers(0, count - 1)),
+            "object": draw(st.integers(0, count - 1)),
+            "verb": draw(st.sampled_from(VERBS)),
+        }
+        if scored:
+            hoi["score"] = draw(scores)
+        elif labels[hoi["subject"]] != "person":
+            continue
+        hois.append(hoi)
+    record["hois"] = hois
+    if not scored and draw(st.booleans()):
+        extra = draw(st.lists(st.sampled_from(LABELS), max_size=2))
+        record["image_hois"] = [[hoi["verb"], labels[hoi["object"]]] for hoi in hois] + [
+            ["hold", name] for name in extra
+        ]
+    return record
+
+
+@st.composite
+def datasets(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(ground truth, predictions) of a few images, some of them without predictions."""
+    ids = [f"image_{number}" for number in range(draw(st.integers(1, 4)))]
+    truth = [draw(images(image_id, scored=False)) for image_id in ids]
+    predictions = [draw(images(image_id, scored=True)) for image_id in ids if draw(st.integers(0, 4)) > 0]
+    return truth, predictions
