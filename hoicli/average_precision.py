@@ -26,10 +26,11 @@ def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float
     found = np.arange(len(rank)) - bounds[owner] + 1
     precision, recall = found / rank, found / positives[owner]
     has_some = np.flatnonzero(count)
-    for point in grid:  # one sum after the other, as the evaluators add them up
+    for point in grid:
         reached = np.where(recall >= point, precision, 0.0)
-        ap[has_some] += np.maximum.reduceat(reached, bounds[has_some]) / len(grid)
-    return ap
+        ap[has_some] += np.maximum.reduceat(reached, bounds[has_some])
+    # The evaluators divide each summand, which makes 100.00000000000003 of a perfect class; this is within 1e-15 of it.
+    return ap / len(grid)
 
 
 def max_recall(bounds: Ints, positives: Ints) -> Floats:

@@ -89,9 +89,13 @@ def run(arguments: list[str] | None = None) -> int:
     # hoicli does no linear algebra: without this, NumPy's import starts threads that only cost time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name="hoicli", standalone_mode=False)
+        command = typer.main.get_command(app)
+        with command.make_context("hoicli", sys.argv[1:] if arguments is None else list(arguments)) as context:
+            command.invoke(context)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return 0
+    except typer.Exit as done:
+        return done.exit_code
     except BrokenPipeError:  # the reader has seen enough: `hoicli ... | head`
         close_stdout_quietly()
         return 0
@@ -100,10 +104,10 @@ def run(arguments: list[str] | None = None) -> int:
     except UsageError as error:
         return _fail(f"hoicli: {error}", EXIT_USAGE)
     except _CallError as error:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "hoicli"
+        at = getattr(error, "ctx", None)
+        name = at.command_path if at is not None else "hoicli"
         message = " ".join(error.format_message().split())
-        return _fail(f"{command}: {message or 'nothing to do.'} ({command} --help shows how)", EXIT_USAGE)
+        return _fail(f"{name}: {message} ({name} --help shows how)", EXIT_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("hoicli: interrupted", EXIT_INTERRUPTED)
     except OSError as error:

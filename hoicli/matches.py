@@ -148,6 +148,22 @@ class MatchStream:
     images: dict[str, set[str]] = field(default_factory=dict)
     settings: dict[str, str] | None = None
 
+    def add_missed(self, truth: GroundTruth) -> None:
+        """Count the ground truth of the images that the stream does not have: shards come without them."""
+        scenes = truth.scenes
+        for name, tally in self.tallies.items():
+            seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
+            missed = truth.counted(PROTOCOLS[name]) & ~seen[scenes.image_of_hoi]
+            tally.positives[name] += np.bincount(scenes.interaction[missed], minlength=len(tally.positives[name]))
+
+
+def is_match_record(line: Line) -> bool:
+    """Whether a line is a match record rather than an image record (or anything else)."""
+    try:
+        return {"protocol", "predictions", "gt"} <= parse(line).keys()
+    except DataError:
+        return False
+
 
 def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy) -> MatchStream:
     """Gather a match stream for evaluation.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
@@ -14,19 +13,7 @@ from hoicli.protocols import Protocol
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary
-from hoicli.workers import byte_ranges, fork_map
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Parsing makes millions of small objects and no cycles; looking for cycles among them doubles the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
 
 
 def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> GroundTruth:
@@ -103,14 +90,16 @@ def matched_batches(
             yield batch, match_all(batch, protocols, filters)
 
 
-def prediction_lines(paths: Sequence[str]) -> Iterator[Line]:
-    """The lines of prediction streams, with progress on a terminal; raises `DataError` if there are none."""
-    empty = True
-    for line in read_lines(paths, label="predictions"):
-        empty = False
-        yield line
-    if empty:
+def prediction_lines(paths: Sequence[str]) -> tuple[Line, Iterator[Line]]:
+    """(the first line, all lines) of prediction streams, with progress on a terminal.
+
+    Raises `DataError` if there is none.
+    """
+    lines = read_lines(paths, label="predictions")
+    first = next(lines, None)
+    if first is None:
         raise DataError("no predictions in it", place=", ".join(map(display_name, paths)))
+    return first, chain([first], lines)
 
 
 def check_streams(truth: str, paths: Sequence[str]) -> None:
@@ -120,6 +109,7 @@ def check_streams(truth: str, paths: Sequence[str]) -> None:
 
 
 def tally_predictions(
+    lines: Iterable[Line],
     paths: Sequence[str],
     truth: GroundTruth,
     protocols: Sequence[Protocol],
@@ -128,8 +118,9 @@ def tally_predictions(
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 
-    A large file is shared out among the processors. The result does not depend on it: a tally is the same whatever
-    order it was gathered in, and when a share finds fault the whole is read again in one piece, to say what and where.
+    `lines` are those of `paths`. A large file is shared out among the processors. The result does not depend on it: a
+    tally is the same whatever order it was gathered in, and when a share finds fault the whole is read again in one
+    piece, to say what and where.
     """
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
@@ -144,7 +135,7 @@ def tally_predictions(
     if ranges:
         parts = fork_map(lambda share: gather(share.lines("predictions"), ErrorPolicy()), ranges)
     if parts is None or not Tally.disjoint([part for part, _ in parts]):
-        parts = [gather(prediction_lines(paths), policy)]
+        parts = [gather(lines, policy)]
     tally, coverage = parts[0]
     for other, covered in parts[1:]:
         tally.merge(other)

@@ -42,7 +42,7 @@ def parse(line: Line) -> Record:
         raise DataError(problem, place=line.place, field=field) from None
     if type(record) is not dict:
         raise DataError(
-            f"a JSON {_json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first",
+            f"{_json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first",
             place=line.place,
         )
     return record
@@ -81,7 +81,14 @@ def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _json_type(value: object) -> str:
-    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
+    names = {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
     return names.get(type(value), "null")
 
 
@@ -102,7 +109,7 @@ def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored
         if key not in record:
             yield Problem(key, f"missing; every image line has {key} (an empty list where there are none)")
         elif type(value) is not list:
-            yield Problem(key, f"a {_json_type(value)}; it must be an array")
+            yield Problem(key, f"{_json_type(value)}; it must be an array")
     if type(boxes) is list:
         yield from _box_problems(boxes)
     if type(labels) is list:
@@ -137,7 +144,7 @@ def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     if "image_id" not in record:
         yield Problem("image_id", "missing; every image line names its image")
     elif type(record["image_id"]) not in (str, int):
-        yield Problem("image_id", f"a {_json_type(record['image_id'])}; it must be a string or an integer")
+        yield Problem("image_id", f"{_json_type(record['image_id'])}; it must be a string or an integer")
 
 
 def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
@@ -158,7 +165,7 @@ def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool
 ) -> Iterator[Problem]:
     if type(hoi) is not dict:
-        yield Problem(field, f"a {_json_type(hoi)}; it must be an object with subject, object and verb")
+        yield Problem(field, f"{_json_type(hoi)}; it must be an object with subject, object and verb")
         return
     for key in ("subject", "object"):
         place = f"{field}.{key}"
@@ -187,7 +194,7 @@ def _image_hoi_problems(image_hois: Any, vocabulary: Vocabulary | None) -> Itera
     if image_hois is None:
         return
     if type(image_hois) is not list:
-        yield Problem("image_hois", f"a {_json_type(image_hois)}; it must be an array of [verb, object]")
+        yield Problem("image_hois", f"{_json_type(image_hois)}; it must be an array of [verb, object]")
         return
     for index, pair in enumerate(image_hois):
         field = f"image_hois[{index}]"
@@ -217,5 +224,12 @@ def _short(value: Any) -> str:
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
-    """One record as one line of JSON. The caller has checked that its numbers are finite."""
-    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    """One record as one line of JSON. The caller has checked that its numbers are finite.
+
+    Raises `DataError` for what JSON of this size cannot hold: integers beyond 64 bits, text that is not Unicode.
+    """
+    try:
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        place = f"image {record['image_id']}" if "image_id" in record else ""
+        raise DataError(f"cannot be written as JSON ({error}); mend what wrote it", place=place) from None

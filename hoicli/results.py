@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hoicli import __version__
 from hoicli.errors import UsageError
-from hoicli.evaluation import ClassResults, Mean
-from hoicli.protocols import Protocol
-from hoicli.vocabulary import Vocabulary
+
+if TYPE_CHECKING:  # rows are words: reading or drawing them needs no NumPy
+    from hoicli.evaluation import ClassResults, Mean
+    from hoicli.protocols import Protocol
+    from hoicli.vocabulary import Vocabulary
 
 Row = dict[str, Any]
 

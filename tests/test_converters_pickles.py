@@ -393,7 +393,7 @@ def test_the_command_there_and_back(hoicli: Hoicli, tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "inpcc-json", "-o", output)
     assert (result.code, result.out) == (0, "")
-    assert result.err.endswith("hoicli: converted 7 images, 31 boxes, 40 triplets\n")
+    assert result.err.endswith(" as records (records): 7 images, 32 boxes, 41 triplets\n")
     result = hoicli("convert", output, "--images", FIXTURES / "gt.jsonl")
     assert result.code == 0
     assert "by number only" not in result.err
@@ -403,8 +403,7 @@ def test_the_command_there_and_back(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:
     path = FOREIGN / "preds.pkl"
     result = hoicli("convert", path)
-    assert result.err.splitlines()[:2] == [
-        f"hoicli: reading {path} as inpcc (predictions)",
+    assert result.err.splitlines()[:1] == [
         f"hoicli: {path} names images by number only: taking HICO-DET test numbers "
         "(1 is HICO_test2015_00000001); --images GT for another set",
     ]

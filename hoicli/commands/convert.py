@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -53,9 +53,11 @@ def convert(
     from hoicli.converters import FORMATS, Context, converter
     from hoicli.converters.imagelist import read_image_list
     from hoicli.errors import UsageError
+    from hoicli.records import dump
     from hoicli.scenes import ErrorPolicy
     from hoicli.streams import note, open_output
     from hoicli.vocabulary import load
+    from hoicli.workers import no_garbage_collection
 
     if list_formats:
         _print_formats()
@@ -74,15 +76,18 @@ def convert(
     context = Context(load(dataset), policy, announce=note, split=split)
     if images is not None:
         context.images = read_image_list(images, context)
-    records = _checked(_records(paths, source_format, context), context)
-    if target_format is not None:
-        converter(target_format).write(records, output, context)
-    else:
-        from hoicli.records import dump
-
-        with open_output(output) as write:
-            for record in records:
-                write(dump(record))
+    read: list[str] = []
+    counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
+    with no_garbage_collection():
+        records = _checked(_records(paths, source_format, context, read), context, counts)
+        if target_format is not None:
+            converter(target_format).write(records, output, context)
+        else:
+            with open_output(output) as write:
+                for record in records:
+                    write(dump(record))
+    totals = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what != "pairs")
+    note(f"converted {', '.join(read)}: {totals}")
     policy.report()
     for reason, (count, place) in context.dropped.items():
         note(f"left out: {reason}: {count:,} (the first: {place})")
@@ -97,8 +102,8 @@ def _print_formats() -> None:
         print(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}")
 
 
-def _records(paths: list[str], name: str | None, context: Context) -> Iterator[Record]:
-    """The records of all paths, each source announced with its format."""
+def _records(paths: list[str], name: str | None, context: Context, read: list[str]) -> Iterator[Record]:
+    """The records of all paths; what each was read as is added to `read`."""
     from hoicli.converters import FORMATS, converter, detect
     from hoicli.converters.source import Source
 
@@ -108,17 +113,16 @@ def _records(paths: list[str], name: str | None, context: Context) -> Iterator[R
         chosen = name or detect(source)
         if FORMATS[chosen].joint:
             source.companions, sources = sources, []
-        context.announce(f"reading {source.name} as {chosen} ({FORMATS[chosen].holds})")
+        read.append(f"{source.name} as {chosen} ({FORMATS[chosen].holds})")
         yield from converter(chosen).read(source, context)
 
 
-def _checked(records: Iterable[Record], context: Context) -> Iterator[Record]:
-    """The records that can be written: numbers finite, indices in range, no image twice. Counted for the summary."""
+def _checked(records: Iterable[Record], context: Context, counts: dict[str, int]) -> Iterator[Record]:
+    """The records that can be written: numbers finite, indices in range, no image twice. Adds to `counts`."""
     from hoicli.errors import DataError
     from hoicli.records import problems
 
     seen: set[str] = set()
-    counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
     for record in records:
         image_id = str(record["image_id"])
         try:
@@ -136,8 +140,6 @@ def _checked(records: Iterable[Record], context: Context) -> Iterator[Record]:
             counts[what] += len(record.get(key, ()))
         counts["images"] += 1
         yield record
-    summary = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what != "pairs")
-    context.announce(f"converted {summary}")
 
 
 def _plainly_sound(record: Record) -> bool:
@@ -149,7 +151,7 @@ def _plainly_sound(record: Record) -> bool:
         numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
         numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
         indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
-        in_range = not indices or (0 <= min(indices) and max(indices) < len(boxes))
+        in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
         return isfinite(numbers) and in_range and {4}.issuperset(map(len, boxes))
     except TypeError:
         return False

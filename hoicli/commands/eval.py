@@ -130,37 +130,34 @@ def _tallies(
     policy: ErrorPolicy,
     vocabulary: Vocabulary,
 ) -> Iterator[tuple[Tally, dict[str, str]]]:
-    """(tally, settings for its signature) of predictions with ground truth, or of a match stream without."""
-    from hoicli.pairing import check_streams, read_truth, tally_predictions
-    from hoicli.protocols import protocols
+    """(tally, settings for its signature) of predictions with ground truth, or of each protocol of a match stream.
 
-    if gt is None:
-        yield from _tallies_of_matches(paths, chosen, filters, policy, vocabulary)
+    Ground truth given with a match stream adds the images that the stream does not have, as it does for shards.
+    """
+    from hoicli.errors import UsageError
+    from hoicli.matches import is_match_record, read_matches
+    from hoicli.pairing import check_streams, prediction_lines, read_truth, tally_predictions
+    from hoicli.protocols import PROTOCOLS, protocols
+    from hoicli.workers import no_garbage_collection
+
+    truth = None
+    if gt is not None:
+        check_streams(gt, paths)
+        truth = read_truth(gt, vocabulary, policy)
+    first, lines = prediction_lines(paths)
+    if truth is not None and not is_match_record(first):
+        chosen = chosen or protocols(["all"])
+        yield tally_predictions(lines, paths, truth, chosen, filters, policy), filters.signature()
         return
-    check_streams(gt, paths)
-    truth = read_truth(gt, vocabulary, policy)
-    yield tally_predictions(paths, truth, chosen or protocols(["all"]), filters, policy), filters.signature()
-
-
-def _tallies_of_matches(
-    paths: list[str], chosen: list[Protocol] | None, filters: Filters, policy: ErrorPolicy, vocabulary: Vocabulary
-) -> Iterator[tuple[Tally, dict[str, str]]]:
-    from hoicli.errors import DataError, UsageError
-    from hoicli.matches import read_matches
-    from hoicli.pairing import no_garbage_collection
-    from hoicli.protocols import PROTOCOLS
-    from hoicli.streams import display_name, read_lines
-
     if filters.signature():
         raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
     with no_garbage_collection():
-        stream = read_matches(read_lines(paths, label="matches"), vocabulary, policy)
-    place = ", ".join(map(display_name, paths))
-    if not stream.tallies:
-        raise DataError("no match records in it; hoicli match writes them, predictions need --gt", place=place)
-    wanted = [row.name for row in chosen] if chosen else [name for name in PROTOCOLS if name in stream.tallies]
-    missing = [name for name in wanted if name not in stream.tallies]
+        stream = read_matches(lines, vocabulary, policy)
+    if truth is not None:
+        stream.add_missed(truth)
+    names = [row.name for row in chosen] if chosen else [name for name in PROTOCOLS if name in stream.tallies]
+    missing = [name for name in names if name not in stream.tallies]
     if missing:
-        raise UsageError(f"--protocol {','.join(missing)}: the matches in {place} are of {', '.join(stream.tallies)}")
-    for name in wanted:
+        raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
+    for name in names:
         yield stream.tallies[name], dict(stream.settings or {})

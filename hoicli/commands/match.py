@@ -61,7 +61,7 @@ def match(
     truth = read_truth(gt, load("hico"), policy)
     coverage = Coverage()
     seen: set[str] = set()
-    lines = prediction_lines(paths)
+    _, lines = prediction_lines(paths)
     with open_output(output) as write:
         for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):
             coverage.add(batch)

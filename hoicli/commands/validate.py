@@ -51,7 +51,8 @@ def validate(
     rows = [finding.row() for stream in checked for finding in stream.findings]
     with open_output(output) as write:
         write(render(rows, output_format))
-    note(f"checked {sum(stream.lines for stream in checked):,} lines: {len(rows) or 'no'} kinds of fault")
+    kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
+    note(f"checked {sum(stream.lines for stream in checked):,} lines: {kinds}")
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=name)
     if any(stream.findings.has_errors for stream in checked):

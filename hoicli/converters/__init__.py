@@ -130,7 +130,7 @@ class Context:
             except KeyError as error:
                 problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
                 self.policy.handle(DataError(problem, place=source.name, field=where))
-            except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
                 problem = f"is not shaped as expected ({error}); --from NAME chooses another format"
                 self.policy.handle(DataError(problem, place=source.name, field=where))
             else:
@@ -170,7 +170,7 @@ def image_id_of(file_name: str) -> str:
 def entry(names: Sequence[str], index: Any, field_name: str, *, base: int = 0) -> str:
     """`names[index - base]`, strictly: raises `DataError` naming the field for anything but an index of the list."""
     number = int(index) - base  # integers of NumPy, and the odd "27\n" of HOI-A files
-    if not 0 <= number < len(names):
+    if not 0 <= number < len(names) or (not isinstance(index, str) and index != number + base):
         raise DataError(f"id {index}, but ids run from {base} to {len(names) - 1 + base}", field=field_name)
     return names[number]
 

@@ -9,17 +9,22 @@ of the original image, taken as they are: the protocols compare them unshifted. 
 a box and 0-116 for an interaction (a verb); GEN-VLKT's variant, whose boxes have no category, is `gen_vlkt`.
 Diag-HOI's `action_score` becomes `verb_score`. Exact duplicates are kept: they are part of a dump.
 Writing (`--to cdn-json`) gives the plain list back; keys hoicli does not know are dropped, numbers lose nothing.
+
+results.json is written by the evaluators of YueLiao/CDN (datasets/hico_eval.py) and OreoChocolate/MUREN
+(datasets/hico_eval_ko.py), the pickled list is read by neu-vi/Diag-HOI (standard_eval.py, utils.py). `read` raises
+`DataError` naming the item, from [0].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from hoicli.converters import Context, entry, image_id_of
 from hoicli.converters.source import Source
+from hoicli.errors import DataError
 from hoicli.records import Record
 from hoicli.streams import open_output
 
@@ -38,8 +43,9 @@ def is_prediction_list(source: Source) -> bool:
 def boxes_have_categories(source: Source) -> bool:
     """Whether the first box found carries a category_id (true where there is no box at all)."""
     for (_, item), _ in zip(source.items(), range(CHECK_FIRST), strict=False):
-        for box in item.get("predictions", ()):
-            return "category_id" in box
+        boxes = item.get("predictions") if isinstance(item, dict) else None
+        for box in boxes if isinstance(boxes, list) else ():
+            return isinstance(box, dict) and "category_id" in box
     return True
 
 
@@ -54,37 +60,49 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: dict[str, Any]) -> Record:
         boxes = item["predictions"]
-        hois = []
-        for index, hoi in enumerate(item["hoi_prediction"]):
-            built = {
-                "subject": int(hoi["subject_id"]),
-                "object": int(hoi["object_id"]),
-                "verb": entry(verbs, hoi["category_id"], f".hoi_prediction[{index}].category_id"),
-                "score": float(hoi["score"]),
-            }
-            if "action_score" in hoi:
-                built["verb_score"] = float(hoi["action_score"])
-            hois.append(built)
         return {
             "image_id": image_id_of(item["filename"]),
             "file_name": item["filename"],
-            "boxes": [[float(x) for x in box["bbox"]] for box in boxes],
+            "boxes": [corners(box) for box in boxes],
             "labels": [
                 entry(objects, box["category_id"], f".predictions[{index}].category_id")
                 for index, box in enumerate(boxes)
             ],
-            "hois": hois,
+            "hois": [
+                triplet(
+                    int(hoi["subject_id"]),
+                    int(hoi["object_id"]),
+                    entry(verbs, hoi["category_id"], f".hoi_prediction[{index}].category_id"),
+                    hoi,
+                )
+                for index, hoi in enumerate(item["hoi_prediction"])
+            ],
         }
 
     yield from context.each(source.items(), build, source)
 
 
+def corners(box: dict[str, Any]) -> list[float]:
+    """The four numbers of a box, as they are."""
+    x1, y1, x2, y2 = box["bbox"]
+    return [float(x1), float(y1), float(x2), float(y2)]
+
+
+def triplet(subject: int, thing: int, verb: str, hoi: dict[str, Any]) -> dict[str, Any]:
+    """An interaction of a record, with the scores of the file's `hoi`."""
+    built = {"subject": subject, "object": thing, "verb": verb, "score": float(hoi["score"])}
+    if "action_score" in hoi:
+        built["verb_score"] = float(hoi["action_score"])
+    return built
+
+
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The list as plain JSON, one image at a time."""
+    """The list as plain JSON, one image at a time. Raises `DataError` for an interaction without a score."""
     object_ids, verb_ids = context.vocabulary.object_ids, context.vocabulary.verb_ids
     with open_output(path) as output:
         separator = b"["
         for record in records:
+            require_scores(record, "cdn-json")
             item = {
                 "filename": record.get("file_name", f"{record['image_id']}.jpg"),
                 "predictions": [
@@ -98,7 +116,15 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         output(b"]\n" if separator == b",\n" else b"[]\n")
 
 
-def _written(hoi: dict[str, Any], verb_ids: Any) -> dict[str, Any]:
+def require_scores(record: Record, target: str) -> None:
+    """Raises `DataError` when an interaction has no score: `target` holds predictions, and this is no prediction."""
+    for index, hoi in enumerate(record["hois"]):
+        if "score" not in hoi:
+            problem = f"missing; --to {target} writes predictions (is this the ground truth?)"
+            raise DataError(problem, place=f"image {record['image_id']}", field=f"hois[{index}].score")
+
+
+def _written(hoi: dict[str, Any], verb_ids: Mapping[str, int]) -> dict[str, Any]:
     item = {
         "subject_id": hoi["subject"],
         "object_id": hoi["object"],

@@ -65,6 +65,7 @@ class Numbers(NamedTuple):
 class Cells(NamedTuple):
     """A cell array, column by column."""
 
+    shape: tuple[int, ...]
     items: list[Any]
 
 
@@ -94,6 +95,18 @@ def variables(source: Source) -> dict[str, tuple[int, int]]:
             raise _damaged(source, error) from None
         position = end
     return found
+
+
+def describe(source: Source, name: str) -> tuple[str, tuple[int, ...]]:
+    """What a variable is (cell, struct, text, numbers, or class 5 and the like) and its shape, without its content."""
+    start, end = variables(source)[name]
+    order = _byte_order(source)
+    try:
+        kind, shape = _Reader(_element(source.data, start, end, order, limit=512), order).kind_and_shape()
+    except (struct.error, zlib.error, ValueError) as error:
+        raise _damaged(source, error) from None
+    names = {CELL: "cell", STRUCT: "struct", TEXT: "text", **dict.fromkeys(NUMBERS, "numbers")}
+    return names.get(kind, f"class {kind}"), shape
 
 
 def load(source: Source, name: str) -> Any:
@@ -148,11 +161,17 @@ class _Reader:
         self.tag: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "II").unpack_from
         self.header: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "8I").unpack_from
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
+        self.empty = b"", (Numbers((0, 0), order + "d", b""),)
 
     def name(self) -> str:
         """The name of the variable: the third element of its matrix, after the flags and the dimensions."""
         dimensions = self.header(self.data, 8)[5]
         return self.content(32 + dimensions + -dimensions % 8, len(self.data))[1].decode("latin-1")
+
+    def kind_and_shape(self) -> tuple[int, tuple[int, ...]]:
+        """The class and the shape of the variable."""
+        flags = self.header(self.data, 8)
+        return flags[2] & 0xFF, struct.unpack_from(f"{self.order}{flags[5] // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
         """The matrix whose tag is at `start`, and where the next one begins; both lie before `limit`."""
@@ -179,7 +198,8 @@ class _Reader:
         if kind == STRUCT:
             return self.structs(position, end, prod(shape), levels), end
         if kind == CELL:
-            return Cells([item for (item,) in self.rows(position, end, prod(shape), 1, levels)]), end
+            items = [item for (item,) in self.rows(position, end, prod(shape), 1, levels)]
+            return Cells(tuple(shape), items), end
         if kind == TEXT:
             return self.text(position, end), end
         raise ValueError(f"a matrix of class {kind} at byte {start}")
@@ -220,13 +240,20 @@ class _Reader:
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
         """`count` rows of `width` matrices. They are taken as they come: what is declared takes no room."""
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):
-            row = []
+            spelled, empty = self.empty
+            if spelled and width == 1 and self.data.startswith(spelled, position):
+                rows.append(empty)  # a set of detections has millions of empty cells, each spelled alike
+                position += len(spelled)
+                continue
+            start, row = position, []
             for _ in range(width):
                 value, position = self.matrix(position, end, levels - 1)
                 row.append(value)
             rows.append(tuple(row))
+            if width == 1 and isinstance(row[0], Numbers) and not row[0].data:
+                self.empty = self.data[start:position], rows[-1]
         if width and position != end:
             raise ValueError(f"only {count:,} items declared, but there are more at byte {position}")
         return rows

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError
-from hoicli.streams import display_name, open_input, readable
+from hoicli.streams import display_name, open_input
 
 HEAD = 1 << 16
 """Bytes looked at to tell the containers apart."""
@@ -35,7 +35,7 @@ class Source:
     @cached_property
     def data(self) -> bytes:
         """The whole decompressed file. Raises `DataError` for an empty one."""
-        with open_input(self.path) as stream, readable(self.path):
+        with open_input(self.path) as stream:
             data = stream.read()
         if not data:
             raise DataError("is empty (0 bytes); write it again", place=self.name)
@@ -81,44 +81,56 @@ class Source:
     # Lists
 
     @cached_property
+    def is_list(self) -> bool:
+        """Whether there is a list to take items from; `items` of anything else is an error."""
+        if self.kind == "pickle":
+            return isinstance(self.unpickled, list | tuple)
+        return self.kind in ("json-list", "json-text")
+
+    @cached_property
     def first_item(self) -> Any:
         """The first item of a list, None where there is none."""
-        return next((item for _, item in self.items()), None)
+        return next((item for _, item in self.items()), None) if self.is_list else None
 
     def items(self, key: str = "preds") -> Iterator[tuple[str, Any]]:
         """(position as `[3]`, item) of a list: JSON, pickled, or under `key` of a dictionary written as text.
 
-        Raises `DataError` where the list breaks off or an item is not readable.
+        Raises `DataError` where the list breaks off or an item is not readable, and when there is no list at all.
         """
+        if not self.is_list:
+            raise DataError(f"holds no list ({self.kind}); --from NAME chooses another format", place=self.name)
         if self.kind == "pickle":
-            content = self.unpickled
-            for index, item in enumerate(content if isinstance(content, list | tuple) else ()):
+            for index, item in enumerate(self.unpickled):
                 yield f"[{index}]", item
         elif self.kind == "json-list":
-            start = self.data.index(b"[") + 1
-            yield from self._parsed(split_items(self.data, start), _json_item)
-        elif self.kind == "json-text":
-            start = self.text.find(f"'{key}': [".encode())
-            if start >= 0:
-                yield from self._parsed(split_items(self.text, start + len(key) + 5), literal)
+            yield from self._parsed(split_items(self.data, self.data.index(b"[") + 1, to_end=True), _json_item)
+        else:
+            opening = f"'{key}': [".encode()
+            start = self.text.find(opening)
+            if start < 0:
+                problem = f"is a JSON string without {opening.decode()}...]; the file may be cut off: write it again"
+                raise DataError(problem, place=self.name)
+            yield from self._parsed(split_items(self.text, start + len(opening)), literal)
 
     @cached_property
     def text(self) -> bytes:
-        """The content of a JSON document that is one string."""
+        """The content of a JSON document that is one string (with its quotes, where nothing else needs decoding)."""
         if b"\\" not in self.data:
-            return self.data.strip()[1:-1]
+            return self.data
         try:
             return str(orjson.loads(self.data)).encode()
-        except orjson.JSONDecodeError as error:
+        except ValueError as error:
             raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
 
-    def _parsed(self, spans: Iterator[bytes], parse: Any) -> Iterator[tuple[str, Any]]:
-        for index, span in enumerate(spans):
-            try:
-                yield f"[{index}]", parse(span)
-            except ValueError as error:
-                problem = f"not readable ({error}); the file may be cut off: write it again"
-                raise DataError(problem, place=self.name, field=f"[{index}]") from None
+    def _parsed(self, spans: Iterator[bytes], parse: Callable[[bytes], Any]) -> Iterator[tuple[str, Any]]:
+        position = 0
+        try:
+            for span in spans:
+                yield f"[{position}]", parse(span)
+                position += 1
+        except (ValueError, RecursionError) as error:
+            problem = f"not readable ({error}), and nothing after it was read; write the file again"
+            raise DataError(problem, place=self.name, field=f"[{position}]") from None
 
     # Dictionaries
 
@@ -146,35 +158,39 @@ class Source:
         return load_pickle(self.data, self.name)
 
 
-def split_items(data: bytes, start: int) -> Iterator[bytes]:
+def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
     """The items of the list whose content starts at `start`, as slices, without a tree of the whole.
 
-    Items that are dictionaries nearly always begin with the same key, so the text is cut wherever that beginning
-    recurs; a cut inside an item (a nested dictionary that begins alike) is seen by its unbalanced brackets and joined
-    with the next. The list ends at its own closing bracket.
+    Items that are dictionaries nearly always begin with the same key, so the text is cut where that beginning recurs;
+    where the cut is not plainly the end of one item, the brackets are followed one by one. The list ends at its own
+    closing bracket (`to_end`: with nothing behind it). Raises ValueError where it breaks off.
     """
-    begin = _skip_space(data, start)
-    if data[begin : begin + 1] == b"]":
-        return
-    marker = _item_marker(data, begin)
-    while True:
-        cut = data.find(marker, begin + 1) if marker else -1
-        piece = data[begin:cut] if cut >= 0 else data[begin:]
-        end = _balanced_end(piece)
-        while end < 0 and cut >= 0:
-            cut = data.find(marker, cut + 1)
-            piece = data[begin:cut] if cut >= 0 else data[begin:]
-            end = _balanced_end(piece)
-        if end < 0:  # the list breaks off here; the parser says so with the item's number
-            yield piece
-            return
-        yield piece[:end]
-        after = _skip_space(data, begin + end)
-        if data[after : after + 1] != b",":
-            if data[after : after + 1] != b"]":
-                yield b""  # neither another item nor the end: unreadable, with the next item's number
-            return
+    begin = after = _skip_space(data, start)
+    first_key = _FIRST_KEY.match(data, begin)
+    while data[after : after + 1] != b"]":
+        end = _plain_end(data, begin, first_key.group()) if first_key else -1
+        if end < 0:
+            end = _followed_end(data, begin)
+        yield data[begin:end]
+        after = _skip_space(data, end)
+        separator = data[after : after + 1]
+        if separator not in (b",", b"]"):
+            raise ValueError("neither a comma nor a closing bracket follows" if separator else BROKEN_OFF)
         begin = _skip_space(data, after + 1)
+    if to_end and _skip_space(data, after + 1) != len(data):
+        raise ValueError("something follows the list's closing bracket")
+
+
+BROKEN_OFF = "the list breaks off"
+LONGEST = 1 << 20
+"""Bytes within which another item is looked for; far more than an image's detections take."""
+
+_SPACE = re.compile(rb"\s*")
+_STRING = rb"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
+_FIRST_KEY = re.compile(rb"""\{\s*(?:"[^"\\]*"|'[^'\\]*')\s*:""")
+_TO_BRACKET = re.compile(rb"""[^][{}()"']*(?:%b[^][{}()"']*)*([][{}()])""" % _STRING, re.DOTALL)
+_SCALAR = re.compile(rb"""%b|[^][{}()"',\s]+""" % _STRING, re.DOTALL)
+_BESIDE_STRUCTURE = bytes(set(range(256)) - set(b"[]{}()\"'\\"))
 
 
 def _skip_space(data: bytes, position: int) -> int:
@@ -182,37 +198,38 @@ def _skip_space(data: bytes, position: int) -> int:
     return match.end() if match else position
 
 
-_SPACE = re.compile(rb"\s*")
-_MARKER = re.compile(rb"""\{\s*(?:"[^"\\]*"|'[^'\\]*')\s*:""")
-_TOKEN = re.compile(rb"""[\[{(]|[\])}]|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)
+def _plain_end(data: bytes, begin: int, first_key: bytes) -> int:
+    """Where the item ends if it is all there is before `first_key` recurs, or -1 where that is not plain to see.
 
-
-def _item_marker(data: bytes, begin: int) -> bytes:
-    """The first key of the first item, with its brace; empty if the items are no dictionaries."""
-    match = _MARKER.match(data, begin)
-    return match.group() if match else b""
-
-
-def _balanced_end(piece: bytes) -> int:
-    """Where the value at the start of `piece` ends, or -1 when its brackets never close.
-
-    The common case is decided by counting; strings that hold brackets are told apart only when the counts disagree.
+    What is left of the text without everything but brackets, quotes and backslashes tells: when each quote meets
+    its partner, no string holds a bracket, and the brackets must come in pairs inside one outer pair.
     """
-    body = piece.rstrip(b" \t\r\n,")
-    if body[-1:] in (b"}", b"]") and all(
-        body.count(opening) == body.count(closing) for opening, closing in ((b"{", b"}"), (b"[", b"]"))
-    ):
-        return len(body)
-    depth = 0
-    for token in _TOKEN.finditer(piece):
-        first = token.group()[:1]
-        if first in b"[{(":
-            depth += 1
-        elif first in b"])}":
-            depth -= 1
-            if depth == 0:
-                return token.end()
+    cut = data.find(first_key, begin + 1, begin + LONGEST)
+    body = data[begin:cut].rstrip(b" \t\r\n,") if cut >= 0 else b""
+    if not (body.startswith(b"{") and body.endswith(b"}")):
+        return -1
+    inside = body.translate(None, _BESIDE_STRUCTURE).replace(b'""', b"").replace(b"''", b"")[1:-1]
+    for _ in range(8):  # levels of nesting; a detection has three
+        inside = inside.replace(b"{}", b"").replace(b"[]", b"").replace(b"()", b"")
+        if not inside:
+            return begin + len(body)
     return -1
+
+
+def _followed_end(data: bytes, begin: int) -> int:
+    """Where the value at `begin` ends, strings told apart from structure. Raises ValueError if it does not end."""
+    if data[begin : begin + 1] not in (b"{", b"[", b"("):
+        scalar = _SCALAR.match(data, begin)
+        if scalar is None:
+            raise ValueError(BROKEN_OFF)
+        return scalar.end()
+    depth, position = 0, begin
+    while bracket := _TO_BRACKET.match(data, position):
+        position = bracket.end()
+        depth += 1 if bracket[1] in b"[{(" else -1
+        if depth == 0:
+            return position
+    raise ValueError(BROKEN_OFF)
 
 
 def _json_item(span: bytes) -> Any:
@@ -230,26 +247,33 @@ _SCALARS = tuple(f"np.{kind}{bits}(" for kind in ("float", "int", "uint") for bi
 def literal(span: bytes) -> Any:
     """A Python literal without evaluating anything: containers, strings, numbers, NumPy scalars, nan and inf.
 
-    Most reprs become JSON by exchanging quotes and are then parsed at C speed; the rest goes through `ast`.
-    Raises ValueError for whatever is more than a literal.
+    Tuples become lists. Most reprs become JSON by exchanging quotes and are then parsed at C speed; the rest goes
+    through `ast`. Raises ValueError for whatever is more than a literal.
     """
     text = span.decode()
     if '"' not in text and "\\" not in text:
-        plain, removed = text, 0
-        if "(" in text:
-            for scalar in _SCALARS:
-                removed += plain.count(scalar)
-                plain = plain.replace(scalar, "")
-            if text.count("(") == removed == text.count(")"):
-                plain = plain.replace(")", "")
         try:
-            return orjson.loads(plain.replace("'", '"'))
+            return orjson.loads(_without_scalars(text).replace("'", '"'))
         except orjson.JSONDecodeError:
             pass
     try:
         return _value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"not a Python literal: {error}") from None
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"no Python literal: {str(error) or 'nested too deeply'}") from None
+
+
+def _without_scalars(text: str) -> str:
+    """`np.float32(0.5)` as 0.5, where only such scalars have parentheses (a file name may)."""
+    if "np." not in text:
+        return text
+    strings = "".join(text.split("'")[1::2])
+    if "(" in strings or ")" in strings:
+        return text
+    opened = text.count("(")
+    for scalar in _SCALARS:
+        opened -= text.count(scalar)
+        text = text.replace(scalar, "")
+    return text if opened else text.replace(")", "")
 
 
 def _value(node: ast.expr) -> Any:
@@ -258,7 +282,7 @@ def _value(node: ast.expr) -> Any:
             return value
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [_value(item) for item in items]
-        case ast.Dict(keys=keys, values=values):
+        case ast.Dict(keys=keys, values=values) if None not in keys:
             return {_value(key): _value(value) for key, value in zip(keys, values, strict=True) if key is not None}
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand)

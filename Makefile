@@ -1,0 +1,37 @@
+# hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
+#
+#   make demo    set up, then the main job on fixtures/: convert | match | eval
+#   make test    set up, then all tests
+#   make lint    ruff and mypy
+#   make bench   the README's table of times; PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth $(TRUTH))
+
+.PHONY: demo test lint bench clean
+
+# The stamp is newer than pyproject.toml once the environment is complete.
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.ready
+	@mkdir -p demo-output
+	@PATH="$(abspath $(BIN)):$$PATH" sh fixtures/demo.sh demo-output
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.ready
+	$(BIN)/python -m tests.bench $(BENCH)
+
+clean:
+	rm -rf $(VENV) demo-output bench-output build dist *.egg-info

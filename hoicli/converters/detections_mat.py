@@ -1,0 +1,364 @@
+"""Predictions of UPT, PViC, SCG and their forks for the official MATLAB evaluation: a folder of 80 files.
+
+    detections_01.mat .. detections_80.mat   all_boxes, a cell array (interactions of the object) x (test images)
+    a cell    K x 9: human box, object box, score; 0 x 0 where there is none
+
+The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
+of that object in HICO order. Column c is the c-th image, by position only: `--images` gives the list and its length
+must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
+announced. Boxes are 0-based inclusive ([x1, y1, x2, y2] in pixel indices) and taken as they are: nothing is shifted.
+
+Reading gives one record a column, empty ones too, since the files know all images. The triplets of an image come in
+HOI order, then in the order of their cell; equal boxes of one label are merged, subjects are persons. A cell that is
+not K x 9 or holds a NaN stops the run, or is left out and counted (`--on-error skip`); everything wrong with the files
+themselves always stops it. Single and double precision are read exactly. One file at a time is open, and of the rest
+only the rows are kept.
+
+Writing (`--to mat -o DIR`) makes the same folder, whole or not at all, the same records always giving the same bytes.
+The order of the columns is that of `--images`, else the HICO-DET test list when all images are in it. What the format
+cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600 interactions and
+those whose subject is no person.
+
+Written by fredzzhang/upt and fredzzhang/pvic (utils.py), read by ywchao/ho-rcnn (evaluation/).
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.converters import SUBJECT, BoxTable, Context
+from hoicli.converters.cdn import require_scores
+from hoicli.converters.matfile import Numbers, describe, load, variables
+from hoicli.converters.source import Source
+from hoicli.errors import DataError, UsageError
+from hoicli.records import Record
+from hoicli.streams import Progress
+from hoicli.vocabulary import Vocabulary
+
+VARIABLE = "all_boxes"
+WIDTH = 9
+"""Numbers a row: two boxes and a score."""
+
+FLAT_WIDTH = 5
+"""Columns of the flat rows that GEN-VLKT's and PPDM's scripts save under the same names: boxes, image, row, score."""
+
+OUTSIDE = "triplets outside the 600 interactions"
+NOT_PERSON = "triplets whose subject is no person"
+UNUSED = "boxes that no triplet uses"
+VERB_SCORES = "verb scores (the format has one score a triplet)"
+
+
+class _Rows(NamedTuple):
+    """One file's detections by column: rows [N, 9], interaction ids [N]; column c is start[c] to start[c + 1]."""
+
+    rows: NDArray[Any]
+    interactions: NDArray[np.int16]
+    start: list[int]
+
+
+def sniff(source: Source) -> bool:
+    """A folder with detections_*.mat, or one of these files (which `read` refuses by itself)."""
+    if source.kind == "folder":
+        return next(Path(source.path).glob("detections_*.mat"), None) is not None
+    return source.kind == "mat" and Path(source.path).name.startswith("detections_")
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record a column. Raises `DataError` naming the file where the folder is not what it should be."""
+    if source.kind != "folder":
+        raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
+    vocabulary = context.vocabulary
+    paths = _paths(source, vocabulary)
+    columns = _columns(paths, vocabulary)
+    images = _image_order(columns, source, context)
+    rows_of = [vocabulary.interactions_of(name) for name in vocabulary.objects]
+    tables = []
+    with Progress(source.name, total=len(paths), unit="file") as progress:
+        for interactions, path in sorted(zip(rows_of, paths, strict=True)):  # in HOI order, as records have it
+            tables.append(_read_file(path, interactions, images, context))
+            progress.advance()
+    if not any(len(table.rows) for table in tables):
+        context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
+    for column, image_id in enumerate(images):
+        yield _record(image_id, _image_rows(tables, column), vocabulary)
+
+
+# The files
+
+
+def _file_name(index: int) -> str:
+    return f"detections_{index + 1:02d}.mat"
+
+
+def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
+    """The files in the order of the objects; raises `DataError` unless all are there."""
+    paths = [Path(source.path) / _file_name(index) for index in range(len(vocabulary.objects))]
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        others = f" with {len(missing) - 1} others" if len(missing) > 1 else ""
+        raise DataError(
+            f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0",
+            place=str(missing[0]),
+        )
+    return paths
+
+
+def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
+    """The number of images. Reads only the headers, so that a wrong set is known before the work begins.
+
+    Raises `DataError` for a file without a cell array of the right number of rows, or with columns of its own.
+    """
+    shapes = [_shape(path) for path in paths]
+    expected = [len(vocabulary.interactions_of(name)) for name in vocabulary.objects]
+    for path, name, (rows, columns), count in zip(paths, vocabulary.objects, shapes, expected, strict=True):
+        if rows != count and columns == FLAT_WIDTH:
+            raise DataError(f"is {rows:,} x {columns}: {_FLAT}", place=str(path), field=VARIABLE)
+        if rows != count:
+            raise DataError(
+                f"has {rows:,} rows, but {name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
+                f"{_other_order([shape[0] for shape in shapes], vocabulary)}",
+                place=str(path),
+                field=VARIABLE,
+            )
+    for path, (_, columns) in zip(paths, shapes, strict=True):
+        if columns != shapes[0][1]:
+            raise DataError(
+                f"has {columns:,} columns, but {paths[0].name} has {shapes[0][1]:,}; the files are not of one set",
+                place=str(path),
+                field=VARIABLE,
+            )
+    return shapes[0][1]
+
+
+_FLAT = (
+    "flat rows of GEN-VLKT's or PPDM's script, which need a second script to become cells by image; "
+    "convert its predictions (results.json) instead"
+)
+
+
+def _other_order(rows: Sequence[int], vocabulary: Vocabulary) -> str:
+    """How to mend wrong row counts: they may be right for files numbered in alphabetical order."""
+    if list(rows) == [len(vocabulary.interactions_of(name)) for name in vocabulary.alphabetical_objects]:
+        return "; the files are numbered in alphabetical order: number them in COCO order (01 is person)"
+    return "; files are numbered in COCO order (01 is person), and rows are its interactions"
+
+
+def _shape(path: Path) -> tuple[int, int]:
+    """(rows, columns) of all_boxes."""
+    source = Source(str(path))
+    found = variables(source)
+    if VARIABLE not in found:
+        holds = ", ".join(found) or "nothing"
+        raise DataError(f"is not in the file, which holds {holds}", place=str(path), field=VARIABLE)
+    kind, shape = describe(source, VARIABLE)
+    if kind != "cell" or len(shape) != 2:
+        size = " x ".join(map(str, shape))
+        raise DataError(f"is a {size} array of {kind}, not of cells: {_FLAT}", place=str(path), field=VARIABLE)
+    rows, columns = shape
+    return rows, columns
+
+
+def _image_order(columns: int, source: Source, context: Context) -> Sequence[str]:
+    """The image of each column, and a word about where it comes from. Raises `DataError` when the counts disagree."""
+    if context.images is not None:
+        if len(context.images) != columns:
+            raise DataError(
+                f"{columns:,} columns, but --images has {len(context.images):,}; columns are images by position, "
+                "so give the list the files were made from",
+                place=source.name,
+            )
+        context.announce(f"{source.name}: columns joined with the {columns:,} images of --images by position")
+        return context.images
+    images = context.vocabulary.test_images
+    if columns != len(images):
+        raise DataError(
+            f"{columns:,} columns, but the HICO-DET test list has {len(images):,}; "
+            "say which images these are with --images GT (ground truth in the same order, or a list of names)",
+            place=source.name,
+        )
+    context.announce(
+        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--images GT for others)"
+    )
+    return images
+
+
+def _read_file(path: Path, interactions: list[int], images: Sequence[str], context: Context) -> _Rows:
+    """The detections of one object. Bad cells and rows go to the error policy, with MATLAB's name for the cell."""
+    cells: list[Any] = load(Source(str(path)), VARIABLE).items
+    width, height = len(images), len(interactions)
+    numbers, kept = [], []
+    for position, cell in enumerate(cells):  # column by column, as MATLAB has them
+        if isinstance(cell, Numbers) and not cell.data:
+            continue
+        column, row = divmod(position, height)
+        if isinstance(cell, Numbers) and cell.shape[1:] == (WIDTH,):
+            numbers.append(row * width + column)
+            kept.append(cell.array())
+        else:
+            size = " x ".join(map(str, cell.shape)) if isinstance(cell, Numbers) else "no numbers"
+            problem = f"{size}; a cell is K x {WIDTH} numbers (human box, object box, score)"
+            context.policy.handle(DataError(problem, place=str(path), field=_cell_name(row * width + column, images)))
+    index = np.repeat(np.array(numbers, dtype=np.int64), [len(cell) for cell in kept])
+    rows = np.concatenate(kept) if kept else np.empty((0, WIDTH))
+    finite = np.isfinite(rows)
+    good = finite.all(axis=1)
+    for bad in np.flatnonzero(~good):
+        problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: mend what wrote it"
+        context.policy.handle(DataError(problem, place=str(path), field=_cell_name(int(index[bad]), images)))
+    of_object, images_of = np.divmod(index[good], width)
+    order = np.argsort(images_of, kind="stable")  # keeps HOI order, and the order within the cell
+    start = [0, *np.cumsum(np.bincount(images_of, minlength=width)).tolist()]
+    return _Rows(rows[good][order], np.array(interactions, dtype=np.int16)[of_object[order]], start)
+
+
+def _cell_name(number: int, images: Sequence[str]) -> str:
+    row, column = divmod(number, len(images))
+    return f"{VARIABLE}{{{row + 1},{column + 1}}} ({images[column]})"
+
+
+# From rows to records
+
+
+def _image_rows(tables: Sequence[_Rows], column: int) -> Iterator[tuple[int, list[float]]]:
+    """(interaction id, nine numbers) of an image, tables being in HOI order."""
+    for table in tables:
+        first, last = table.start[column], table.start[column + 1]
+        if first < last:
+            yield from zip(table.interactions[first:last].tolist(), table.rows[first:last].tolist(), strict=True)
+
+
+def _record(image_id: str, rows: Iterable[tuple[int, list[float]]], vocabulary: Vocabulary) -> Record:
+    table = BoxTable()
+    hois = []
+    for interaction, row in rows:
+        verb, label = vocabulary.interactions[interaction]
+        subject, thing = table.add(row[:4], SUBJECT), table.add(row[4:8], label)
+        hois.append({"subject": subject, "object": thing, "verb": verb, "score": row[8]})
+    return {"image_id": image_id, "boxes": table.boxes, "labels": table.labels, "hois": hois}
+
+
+# Writing
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """The folder `path`, new or empty before.
+
+    Raises `UsageError` for another `path` and where the column order is not known, `DataError` for an image that is
+    not in `--images` and for a triplet without a score.
+    """
+    vocabulary = context.vocabulary
+    known = None if context.images is None else set(context.images)
+    cells: list[dict[str, bytes]] = [{} for _ in vocabulary.interactions]
+    found = set()
+    with _new_folder(path) as folder:
+        for record in records:
+            image_id = str(record["image_id"])
+            if known is not None and image_id not in known:
+                problem = "is not among the images of --images; give the ground truth of all images"
+                raise DataError(problem, place=f"image {image_id}", field="image_id")
+            found.add(image_id)
+            for interaction, rows in _held(record, context).items():
+                cells[interaction][image_id] = _cell(np.array(rows, dtype="<f8"))
+        columns = _column_order(found, context)
+        with Progress(path, total=len(vocabulary.objects), unit="file") as progress:
+            for index, name in enumerate(vocabulary.objects):
+                rows_of = [cells[interaction] for interaction in vocabulary.interactions_of(name)]
+                (folder / _file_name(index)).write_bytes(_matlab_file(rows_of, columns))
+                progress.advance()
+
+
+@contextmanager
+def _new_folder(path: str) -> Iterator[Path]:
+    """A folder beside `path` that takes its name when the block ends well and is removed when it does not."""
+    if path == "-":
+        raise UsageError("--to mat writes a folder of files; name it with -o DIR")
+    target = Path(path).resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"-o {path}: is there already; give a folder that does not exist, or an empty one")
+    if not target.parent.is_dir():
+        raise UsageError(f"-o {path}: there is no folder {target.parent}; make it first")
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".part", dir=target.parent) as holder:
+        folder = Path(holder) / target.name
+        folder.mkdir()
+        yield folder
+        if target.exists():
+            target.rmdir()
+        folder.rename(target)
+
+
+def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:
+    """Interaction id -> rows: what the format can hold of a record; the rest is counted."""
+    require_scores(record, "mat")
+    boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
+    held: dict[int, list[list[float]]] = {}
+    unused = set(range(len(boxes)))
+    for index, hoi in enumerate(record["hois"]):
+        place = f"image {record['image_id']}: hois[{index}]"
+        subject, thing = hoi["subject"], hoi["object"]
+        unused -= {subject, thing}
+        interaction = ids.get((hoi["verb"], labels[thing]))
+        if interaction is None:
+            context.drop(OUTSIDE, place)
+        elif labels[subject] != SUBJECT:
+            context.drop(NOT_PERSON, place)
+        else:
+            held.setdefault(interaction, []).append([*boxes[subject], *boxes[thing], hoi["score"]])
+            if "verb_score" in hoi:
+                context.drop(VERB_SCORES, place)
+    if unused:
+        context.drop(UNUSED, f"image {record['image_id']}: boxes[{min(unused)}]", len(unused))
+    return held
+
+
+def _column_order(found: set[str], context: Context) -> dict[str, int]:
+    """Image id -> column."""
+    if context.images is not None:
+        columns = {image_id: column for column, image_id in enumerate(context.images)}
+        if len(columns) != len(context.images):
+            raise DataError("names an image twice; a column is one image", place="--images")
+        return columns
+    images = context.vocabulary.test_images
+    strangers = found.difference(images)
+    if strangers:
+        raise UsageError(
+            f"--to mat: columns are images by position, and {min(strangers)} is no HICO-DET test image; "
+            "give all images in order with --images GT"
+        )
+    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--images GT for others)")
+    return {image_id: column for column, image_id in enumerate(images)}
+
+
+# MATLAB 5 files. SciPy's writer takes ten times as long for six million cells that are nearly all empty, and puts the
+# time into the file; test_converters_predictions.py holds the bytes against SciPy's.
+
+MATRIX, COMPRESSED, UINT32, INT32, INT8, DOUBLE = 14, 15, 6, 5, 1, 9
+CELL_CLASS, DOUBLE_CLASS = 1, 6
+HEADER = b"MATLAB 5.0 MAT-file, written by hoicli".ljust(124) + b"\x00\x01IM"
+
+
+def _cell(rows: NDArray[np.float64]) -> bytes:
+    """A matrix of doubles without a name, as an element of a file."""
+    data = rows.tobytes("F")
+    head = (UINT32, 8, DOUBLE_CLASS, 0, INT32, 8, *rows.shape, INT8, 0, DOUBLE, len(data))
+    return struct.pack("<14I", MATRIX, 48 + len(data), *head) + data
+
+
+def _matlab_file(rows_of: Sequence[dict[str, bytes]], columns: dict[str, int]) -> bytes:
+    """all_boxes with a row for each of `rows_of` (image id -> cell) and the given columns, column by column."""
+    cells = [_cell(np.empty((0, 0)))] * (len(rows_of) * len(columns))
+    for row, found in enumerate(rows_of):
+        for image_id, cell in found.items():
+            cells[columns[image_id] * len(rows_of) + row] = cell
+    head = (UINT32, 8, CELL_CLASS, 0, INT32, 8, len(rows_of), len(columns), INT8, len(VARIABLE))
+    content = struct.pack("<10I", *head) + VARIABLE.encode().ljust(16, b"\0") + b"".join(cells)
+    packed = zlib.compress(struct.pack("<2I", MATRIX, len(content)) + content)
+    return HEADER + struct.pack("<2I", COMPRESSED, len(packed)) + packed

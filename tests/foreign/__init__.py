@@ -1,0 +1,6 @@
+"""The fixtures in other people's formats: each module writes one as its project's own code would.
+
+`python -m tests.foreign` writes fixtures/foreign/ anew from fixtures/gt.jsonl and fixtures/predictions.jsonl; the
+tests convert each file back and compare. A module has FILE, the name it writes below fixtures/foreign/, and
+make(truth, predictions, path).
+"""

@@ -1,0 +1,32 @@
+"""Write all foreign fixtures: python -m tests.foreign."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import orjson
+
+import tests.foreign
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def main() -> None:
+    """Every module of this package makes its own file."""
+    truth, predictions = (
+        [orjson.loads(line) for line in (FIXTURES / name).read_bytes().splitlines()]
+        for name in ("gt.jsonl", "predictions.jsonl")
+    )
+    for module in iter_modules(tests.foreign.__path__):
+        if module.name.startswith("_"):
+            continue
+        maker = import_module(f"tests.foreign.{module.name}")
+        path = FIXTURES / "foreign" / maker.FILE
+        maker.make(truth, predictions, path)
+        print(path.relative_to(FIXTURES.parent))
+
+
+if __name__ == "__main__":
+    main()

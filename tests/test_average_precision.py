@@ -1,0 +1,84 @@
+"""The integral and its grids: closed forms, and the three 11-point grids to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.average_precision import interpolated_ap, max_recall
+from hoicli.protocols import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, PROTOCOLS
+
+
+def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:
+    """The AP of a single class."""
+    return float(interpolated_ap(np.array(ranks), np.array([0, len(ranks)]), np.array([positives]), grid)[0])
+
+
+def test_the_grids_are_those_of_their_libraries() -> None:
+    assert np.arange(0, 1.1, 0.1).tolist() == list(GRID_ARANGE)
+    # torch.linspace in float64 counts up from the start to the middle and down from the end after it
+    step = (1.0 - 0.0) / 10
+    assert [step * i if i < 5 else 1.0 - step * (10 - i) for i in range(11)] == list(GRID_LINSPACE)
+    assert [i / 10 for i in range(11)] == list(GRID_TENTHS)
+
+
+@pytest.mark.parametrize(
+    ("found", "arange", "linspace", "tenths"),
+    [
+        (1, 2, 2, 2),
+        (2, 3, 3, 3),
+        (3, 3, 3, 4),
+        (5, 6, 6, 6),
+        (6, 6, 7, 7),
+        (7, 7, 8, 8),
+        (8, 9, 9, 9),
+        (10, 11, 11, 11),
+    ],
+)
+def test_a_recall_of_exactly_so_many_tenths(found: int, arange: int, linspace: int, tenths: int) -> None:
+    """With perfect precision the AP counts the grid points reached: 3/10, 6/10 and 7/10 are where grids differ."""
+    ranks = list(range(1, found + 1))
+    for grid, points in ((GRID_ARANGE, arange), (GRID_LINSPACE, linspace), (GRID_TENTHS, tenths)):
+        assert one(ranks, 10, grid) == pytest.approx(points / 11)
+
+
+def test_which_protocol_has_which_grid() -> None:
+    assert {name: row.grid for name, row in PROTOCOLS.items()} == {
+        "hico": GRID_ARANGE,
+        "hico-ko": GRID_ARANGE,
+        "qpic": GRID_ARANGE,
+        "upt": GRID_LINSPACE,
+        "diag": GRID_ARANGE,
+        "inp-cc": GRID_TENTHS,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ranks", "positives", "ap"),
+    [
+        ([1], 1, 1.0),
+        ([2], 1, 0.5),
+        ([1, 2], 2, 1.0),
+        ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
+        ([1, 4], 2, (6 * 1 + 5 * 0.5) / 11),
+        ([], 5, 0.0),
+        ([], 0, 0.0),
+    ],
+)
+def test_closed_forms(ranks: list[int], positives: int, ap: float) -> None:
+    assert one(ranks, positives) == pytest.approx(ap)
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(1, 40), max_size=8), st.integers(0, 5)), max_size=6))
+def test_classes_do_not_see_each_other(classes: list[tuple[set[int], int]]) -> None:
+    rows = [(sorted(ranks), len(ranks) + extra) for ranks, extra in classes]
+    bounds = np.concatenate([[0], np.cumsum([len(ranks) for ranks, _ in rows])]).astype(np.int64)
+    ranks = np.array([rank for ranks, _ in rows for rank in ranks], dtype=np.int64)
+    positives = np.array([count for _, count in rows], dtype=np.int64)
+    for grid in (GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS):
+        together = interpolated_ap(ranks, bounds, positives, grid)
+        assert together.tolist() == [one(ranks, count, grid) for ranks, count in rows]
+    recalls = max_recall(bounds, positives).tolist()
+    assert recalls == [len(ranks) / count if count else 0.0 for ranks, count in rows]

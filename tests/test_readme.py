@@ -1,0 +1,61 @@
+"""The documentation is true: its outputs are real, and every command and option is in it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hoicli.cli import COMMANDS
+from hoicli.converters import FORMATS
+from hoicli.protocols import PROTOCOLS
+from tests.conftest import FIXTURES, ROOT, Hoicli
+from tests.readme import README, commands, rewritten
+
+TEXT = README.read_text()
+
+
+def test_every_output_is_real() -> None:
+    assert rewritten(TEXT) == TEXT, "run `python -m tests.readme` and look at the difference"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_section_and_is_run(name: str) -> None:
+    assert f"\n### {name}\n" in TEXT
+    assert any(f"hoicli {name}" in command for command in commands(TEXT))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented(hoicli: Hoicli, name: str) -> None:
+    section = TEXT.split(f"\n### {name}\n")[1].split("\n### ")[0].split("\n## ")[0]
+    options = set(re.findall(r"(?<=\s)--[a-z-]+", hoicli(name, "--help").out))
+    shared = {"--help", "--output", "--on-error", "--format", "--dataset", "--gt"}
+    missing = {option for option in options - shared if f"`{option}" not in section}
+    assert not missing
+    assert all(f"`{option}" in TEXT for option in shared - {"--help", "--output"})
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    code = TEXT.split("```python\n")[1].split("```")[0]
+    for name, fixture in (("gt.jsonl", "gt.jsonl"), ("preds.jsonl", "predictions.jsonl")):
+        (tmp_path / name).write_bytes((FIXTURES / fixture).read_bytes())
+    process = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, check=True)
+    assert [line.split()[:2] for line in process.stdout.splitlines()] == [
+        ["hico-ko", "full"],
+        ["hico-ko", "rare"],
+        ["hico-ko", "non_rare"],
+    ]
+
+
+def test_every_protocol_and_format_is_in_it() -> None:
+    for name in (*PROTOCOLS, *FORMATS):
+        assert re.search(rf"(^|`){name}(`| )", TEXT, re.MULTILINE)
+
+
+def test_the_changelog_knows_the_version() -> None:
+    from hoicli import __version__
+
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()

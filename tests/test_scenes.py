@@ -1,0 +1,191 @@
+"""The two roads to a record agree: what the fast columns refuse, the careful check can name, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.errors import DataError
+from hoicli.records import problems
+from hoicli.scenes import ErrorPolicy, _columns, concatenate, read_scenes
+from hoicli.streams import Line
+from hoicli.vocabulary import load
+
+HICO = load("hico")
+GOOD: dict[str, Any] = {
+    "image_id": "a",
+    "width": 64,
+    "height": 48,
+    "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39]],
+    "labels": ["person", "kite"],
+    "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}],
+    "image_hois": [["fly", "kite"]],
+}
+
+
+def line(record: Any, number: int = 1) -> Line:
+    return Line("p.jsonl", number, orjson.dumps(record))
+
+
+def first_error(*records: Any, scored: bool = True) -> str:
+    lines = [item if isinstance(item, Line) else line(item, number) for number, item in enumerate(records, start=1)]
+    with pytest.raises(DataError) as raised:
+        list(read_scenes(lines, HICO, scored=scored, policy=ErrorPolicy()))
+    return str(raised.value)
+
+
+def with_(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(GOOD), **changes}
+
+
+def with_hoi(**changes: Any) -> dict[str, Any]:
+    return with_(hois=[{**GOOD["hois"][0], **changes}])
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (with_hoi(object=9), "hois[0].object: index 9, but the line has 2 boxes; indices are 0-based"),
+        (with_hoi(subject=-1), "hois[0].subject: index -1, but the line has 2 boxes; indices are 0-based"),
+        (with_hoi(subject=True), "hois[0].subject: true is no index; it must be the integer index of a box"),
+        (
+            with_hoi(object=None),
+            "hois[0].object: null is no index; it must be the integer index of a box; "
+            "the dataset has no action without an object",
+        ),
+        (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
+        (with_hoi(verb="qqqq"), "hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones"),
+        (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
+        (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
+        (with_(labels=["person", "Kite"]), "labels[1]: unknown object 'Kite'; did you mean 'kite'?"),
+        (with_(labels=["person"]), "labels: 1 labels for 2 boxes; give one label a box"),
+        (
+            with_(boxes=[[0, 0, 9], [1, 2, 3, 4]]),
+            "boxes[0]: [0, 0, 9] is no box; give four finite numbers [x1, y1, x2, y2]",
+        ),
+        (with_(boxes={"a": 1}), "boxes: an object; it must be an array"),
+        (with_(image_id=1.5), "image_id: a number; it must be a string or an integer"),
+        (with_(hois=[[0, 1]]), "hois[0]: an array; it must be an object with subject, object and verb"),
+        (with_(image_hois=[["fly"]]), 'image_hois[0]: ["fly"] is no image label; give [verb, object]'),
+        ([1], "an array, not an object; a foreign dump goes through `hoicli convert` first"),
+    ],
+)
+def test_messages_name_the_field_and_the_mend(record: Any, message: str) -> None:
+    assert first_error(record) == f"p.jsonl:1: {message}"
+
+
+@pytest.mark.parametrize("key", ["image_id", "boxes", "labels", "hois"])
+def test_a_missing_key_is_named(key: str) -> None:
+    record = {name: value for name, value in GOOD.items() if name != key}
+    assert first_error(GOOD | {"image_id": "b"}, record).startswith(f"p.jsonl:2: {key}: missing; every image line ")
+
+
+def test_a_missing_score_asks_whether_this_is_ground_truth() -> None:
+    record = with_()
+    del record["hois"][0]["score"]
+    assert first_error(record) == (
+        "p.jsonl:1: hois[0].score: missing; every predicted interaction has a score (is this the ground truth?)"
+    )
+    assert list(read_scenes([line(record)], HICO, scored=False, policy=ErrorPolicy()))
+
+
+def test_nan_is_named_by_its_place() -> None:
+    data = orjson.dumps(GOOD).replace(b'"score":0.5', b'"score":NaN')
+    assert first_error(Line("p.jsonl", 1, data)) == (
+        "p.jsonl:1: hois[0].score: nan: numbers must be finite; mend what wrote it, or drop the item"
+    )
+
+
+def test_a_number_too_large_is_not_finite() -> None:
+    data = orjson.dumps(GOOD).replace(b"9.5", b"1e999")
+    assert "p.jsonl:1: " in first_error(Line("p.jsonl", 1, data))
+
+
+def test_a_truncated_line_is_said_to_be_cut_off() -> None:
+    data = orjson.dumps(GOOD)[:-20]
+    assert first_error(Line("p.jsonl", 1, data)) == (
+        "p.jsonl:1: the line is cut off (no closing bracket); write the file again, or pass --on-error skip"
+    )
+
+
+def test_an_image_twice_names_both_lines() -> None:
+    message = "p.jsonl:3: image_id: image 'a' is at p.jsonl:1 already; keep one line an image"
+    assert first_error(GOOD, with_(image_id="b"), GOOD) == message
+    # across batches too
+    lines = [line(with_(image_id=str(number)), number) for number in range(1, 8)] + [line(with_(image_id=3), 9)]
+    with pytest.raises(DataError, match=r"p\.jsonl:9: image_id: image '3' is at p\.jsonl:3 already"):
+        list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy(), batch=2))
+
+
+def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    policy = ErrorPolicy(skip=True)
+    records = [GOOD, with_hoi(object=9) | {"image_id": "b"}, GOOD, with_(image_id="c")]
+    batches = read_scenes(
+        [line(item, n) for n, item in enumerate(records, 1)], HICO, scored=True, policy=policy, batch=2
+    )
+    assert concatenate(batches, HICO).image_ids == ["a", "c"]
+    policy.report()
+    assert capsys.readouterr().err == (
+        "hoicli: skipped 2 lines; the first: p.jsonl:2: hois[0].object: index 9, but the line has 2 boxes; "
+        "indices are 0-based\n"
+    )
+
+
+def test_unknown_keys_are_no_problem() -> None:
+    record = with_(camera={"make": None}, hois=[{**GOOD["hois"][0], "note": [1]}])
+    assert list(read_scenes([line(record)], HICO, scored=True, policy=ErrorPolicy()))
+
+
+junk = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=3),
+    st.sampled_from(["person", "kite", "fly"]), st.lists(st.integers(0, 2), max_size=5), st.builds(dict),
+    st.builds(lambda: [[]]),
+)  # fmt: skip
+
+
+@st.composite
+def broken_records(draw: st.DrawFn) -> dict[str, Any]:
+    """A good record with up to three of its parts replaced by junk, or taken away."""
+    record = copy.deepcopy(GOOD)
+    for _ in range(draw(st.integers(0, 3))):
+        node: Any = record
+        path = draw(
+            st.sampled_from(
+                [
+                    ("image_id",), ("boxes",), ("boxes", 0), ("boxes", 1, 2), ("labels",), ("labels", 1), ("hois",),
+                    ("hois", 0), ("hois", 0, "subject"), ("hois", 0, "object"), ("hois", 0, "verb"),
+                    ("hois", 0, "score"), ("image_hois",), ("image_hois", 0), ("image_hois", 0, 1),
+                ]
+            )
+        )  # fmt: skip
+        try:
+            for key in path[:-1]:
+                node = node[key]
+            last: Any = path[-1]
+            if not isinstance(node, list if isinstance(last, int) else dict):
+                continue
+            if draw(st.booleans()):
+                node[last] = draw(junk)
+            else:
+                del node[last]
+        except (KeyError, IndexError, TypeError):
+            continue
+    return record
+
+
+@settings(max_examples=1500)
+@given(broken_records(), st.booleans())
+def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bool) -> None:
+    columns = _columns([line(record)], HICO, scored=scored)
+    found = list(problems(record, HICO, scored=scored))
+    assert (columns is None) == bool(found), found
+    if columns is not None:
+        assert columns.image_ids == [str(record["image_id"])]
+        assert columns.boxes.tolist() == [[float(x) for x in box] for box in record["boxes"]]
+        assert all(math.isnan(score) for score in columns.score) or scored
