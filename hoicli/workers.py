@@ -63,25 +63,27 @@ class ByteRange:
                     return
 
 
-def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
-    """The files cut into about equal ranges, one a processor; none where that is not possible or not worth it."""
-    if sys.platform != "linux" or not all(path != "-" and Path(path).is_file() for path in paths):
+def byte_ranges(paths: Sequence[str], largest: int | None = None) -> list[ByteRange]:
+    """The file cut into about equal ranges, one a processor; none where that is not possible or not worth it.
+
+    `largest`: more bytes than these are not shared out.
+    """
+    if sys.platform != "linux" or len(paths) != 1 or not Path(paths[0]).is_file():
         return []
-    sizes = {path: Path(path).stat().st_size for path in paths}
-    processors = len(os.sched_getaffinity(0))
-    count = min(processors, sum(sizes.values()) // SHARE)
-    if count < 2 or len(paths) != 1:
+    path = paths[0]
+    size = Path(path).stat().st_size
+    count = min(len(os.sched_getaffinity(0)), size // SHARE)
+    if count < 2 or (largest is not None and size > largest):
         return []
-    with open(paths[0], "rb") as stream:
+    with open(path, "rb") as stream:
         if stream.read(4).startswith((GZIP_MAGIC, ZSTD_MAGIC)):
             return []
         cuts = [0]
         for part in range(1, count):
-            stream.seek(sizes[paths[0]] * part // count)
+            stream.seek(size * part // count)
             stream.readline()
             cuts.append(stream.tell())
-    cuts.append(sizes[paths[0]])
-    return [ByteRange(paths[0], start, end) for start, end in pairwise(cuts) if start < end]
+    return [ByteRange(path, start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
 
 def fork_map(work: Callable[[ByteRange], T], ranges: Sequence[ByteRange]) -> list[T] | None:

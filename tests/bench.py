@@ -157,8 +157,9 @@ def main() -> None:
 
     triplets = sum(len(orjson.loads(line)["hois"]) for line in found.open("rb"))
     size = found.stat().st_size / 1e6
-    print(f"{triplets:,} triplets, {size:.0f} MB of records; {os.cpu_count()} processors, Python {platform.python_version()}, "
-          f"NumPy {np.__version__}, orjson {orjson.__version__}; best of {options.repeat}\n")  # fmt: skip
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, orjson {orjson.__version__}"
+    print(f"{triplets:,} triplets, {size:.0f} MB of records; {os.cpu_count()} processors, {versions}")
+    print(f"best of {options.repeat}\n")
     print("| whole process | seconds | times its floor | peak MiB |\n| --- | ---: | ---: | ---: |")
     for name, seconds, peak, ratio in rows:
         print(f"| {name} | {seconds:.2f} | {'' if ratio is None else f'{ratio:.1f}'} | {peak:.0f} |")

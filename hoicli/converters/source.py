@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,9 @@ class Source:
         """What the file looks like, for the message that it is unknown."""
         if self.kind in ("json-list", "json-text"):
             item = self.first_item
-            return f"{self.kind} of {sorted(item)[:6] if isinstance(item, dict) else type(item).__name__}"
+            return f"{self.kind} of {_some_keys(item) if isinstance(item, dict) else type(item).__name__}"
         if self.kind in ("json-object", "pickle"):
-            mapping = self.mapping
-            return f"{self.kind} with {[*map(str, mapping)][:6]}" if mapping else f"{self.kind} of no known shape"
+            return f"{self.kind} with {_some_keys(self.mapping)}" if self.mapping else f"{self.kind} of no known shape"
         return self.kind
 
     # Lists
@@ -156,6 +156,11 @@ class Source:
         from hoicli.converters.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)
+
+
+def _some_keys(mapping: dict[Any, Any]) -> str:
+    """The first keys of a dictionary, as far as they are fit to be shown."""
+    return ", ".join(key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(mapping, 6))
 
 
 def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
