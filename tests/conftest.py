@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from hoicli.cli import run
+
+# No test may fail because the machine is busy; CI tries the same examples every time, everyone else new ones.
+settings.register_profile(
+    "hoicli",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("hoicli")
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.evaluation import ClassResults, Tally, means
@@ -53,7 +53,7 @@ def evaluate(
     return {row.name: results for row, results in tally(truth, predictions, rows, filters).results(HICO)}
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=300)
 @given(strategies.datasets())
 def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data
@@ -68,7 +68,7 @@ def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list
             assert math.isclose(ours.max_recall[number], recall, abs_tol=1e-12), (name, pair)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]], shuffle: random.Random) -> None:
     truth, predictions = data
@@ -91,7 +91,7 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
         np.testing.assert_array_equal(after.max_recall, before[row.name].max_recall)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60)
 @given(strategies.datasets(), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_scaling_all_scores_changes_nothing(data: tuple[list[Record], list[Record]], factor: float) -> None:
     truth, predictions = data
@@ -103,7 +103,7 @@ def test_scaling_all_scores_changes_nothing(data: tuple[list[Record], list[Recor
         np.testing.assert_array_equal(after.ap, before[name].ap)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=60)
 @given(strategies.datasets())
 def test_swapping_two_verbs_everywhere_swaps_their_results(data: tuple[list[Record], list[Record]]) -> None:
     """Relabelling: hold and inspect exist for all the objects used, and neither is special."""
@@ -118,7 +118,7 @@ def test_swapping_two_verbs_everywhere_swaps_their_results(data: tuple[list[Reco
             assert after.ap[new] == before[name].ap[old]
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100)
 @given(strategies.datasets())
 def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(
     data: tuple[list[Record], list[Record]],

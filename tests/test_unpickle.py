@@ -379,7 +379,6 @@ def test_every_beginning_of_a_pickle(protocol: int) -> None:
 mutations = st.lists(st.tuples(st.integers(0, 10**6), st.binary(min_size=1, max_size=4)), min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(PROTOCOLS), mutations)
 @example(2, [(0, b"\x80\x09")])
 def test_mutations_give_a_value_or_one_error(protocol: int, changes: list[tuple[int, bytes]]) -> None:
@@ -391,7 +390,6 @@ def test_mutations_give_a_value_or_one_error(protocol: int, changes: list[tuple[
         load(bytes(data))
 
 
-@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=60))
 def test_noise_gives_a_value_or_one_error(data: bytes) -> None:
     with suppress(DataError):

@@ -28,7 +28,9 @@ GOOD: dict[str, Any] = {
 }
 
 
-def found(*records: Any, truth: dict[str, Size] | None = None, open_vocabulary: bool = False) -> dict[str, tuple[int, str]]:
+def found(
+    *records: Any, truth: dict[str, Size] | None = None, open_vocabulary: bool = False
+) -> dict[str, tuple[int, str]]:
     lines = [Line("p", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
     validator = validate_images(lines, None if open_vocabulary else HICO, "p", truth=truth)
     return {finding.check: (finding.count, finding.example) for finding in validator.findings}
