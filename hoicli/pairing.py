@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
-from hoicli.matches import match_records
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
 from hoicli.protocols import Protocol
-from hoicli.records import dump
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary
-from hoicli.workers import ByteRange, byte_ranges, fork_map, no_garbage_collection
-
-LARGEST_IN_MEMORY = 1 << 28
-"""Bytes of predictions whose match records are held in memory while processors share the work; more are streamed."""
+from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
 
 
 def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> GroundTruth:
@@ -105,43 +100,6 @@ def prediction_lines(paths: Sequence[str]) -> tuple[Line, Iterator[Line]]:
     if first is None:
         raise DataError("no predictions in it", place=", ".join(map(display_name, paths)))
     return first, chain([first], lines)
-
-
-def write_matches(
-    write: Callable[[bytes], object],
-    paths: Sequence[str],
-    truth: GroundTruth,
-    protocols: Sequence[Protocol],
-    filters: Filters,
-    policy: ErrorPolicy,
-) -> tuple[set[str], Coverage]:
-    """Write the match record of every predicted image; returns the images there were, and how the streams met.
-
-    A large file is shared out as in `tally_predictions`; the lines come out in the order of the predictions either way.
-    """
-
-    def match(lines: Iterable[Line], to: Callable[[bytes], object], shared: ErrorPolicy) -> tuple[set[str], Coverage]:
-        seen, coverage = set[str](), Coverage()
-        for batch, outcomes in matched_batches(lines, truth, protocols, filters, shared, all_boxes=True):
-            coverage.add(batch)
-            seen.update(batch.predictions.image_ids)
-            for record in match_records(batch, outcomes, protocols, filters):
-                to(dump(record))
-        return seen, coverage
-
-    def share_of_match(share: ByteRange) -> tuple[set[str], Coverage, bytes]:
-        parts: list[bytes] = []
-        return *match(share.lines("predictions"), parts.append, ErrorPolicy()), b"".join(parts)
-
-    ranges = byte_ranges(paths, largest=LARGEST_IN_MEMORY)
-    parts = fork_map(share_of_match, ranges) if ranges else None
-    if parts is None or sum(len(seen) for seen, _, _ in parts) != len(set().union(*(seen for seen, _, _ in parts))):
-        return match(prediction_lines(paths)[1], write, policy)
-    coverage = Coverage()
-    for _, covered, content in parts:
-        coverage.merge(covered)
-        write(content)
-    return set().union(*(seen for seen, _, _ in parts)), coverage
 
 
 def check_streams(truth: str, paths: Sequence[str]) -> None:

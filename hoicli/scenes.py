@@ -67,8 +67,9 @@ class Scenes:
 class ErrorPolicy:
     """What to do with a bad line: stop (strict, the default), or drop, count and report it (`--on-error skip`)."""
 
-    def __init__(self, *, skip: bool = False) -> None:
+    def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
         self.skip = skip
+        self._unit = unit
         self.skipped = 0
         self._first: DataError | None = None
 
@@ -82,8 +83,8 @@ class ErrorPolicy:
     def report(self) -> None:
         """Say how many lines were dropped, and show the first."""
         if self._first is not None:
-            lines = "line" if self.skipped == 1 else "lines"
-            note(f"skipped {self.skipped} {lines}; the first: {self._first}")
+            units = self._unit if self.skipped == 1 else f"{self._unit}s"
+            note(f"skipped {self.skipped:,} {units}; the first: {self._first}")
 
 
 class ImageRegister:

@@ -63,17 +63,14 @@ class ByteRange:
                     return
 
 
-def byte_ranges(paths: Sequence[str], largest: int | None = None) -> list[ByteRange]:
-    """The file cut into about equal ranges, one a processor; none where that is not possible or not worth it.
-
-    `largest`: more bytes than these are not shared out.
-    """
+def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
+    """The file cut into about equal ranges, one a processor; none where that is not possible or not worth it."""
     if sys.platform != "linux" or len(paths) != 1 or not Path(paths[0]).is_file():
         return []
     path = paths[0]
     size = Path(path).stat().st_size
     count = min(len(os.sched_getaffinity(0)), size // SHARE)
-    if count < 2 or (largest is not None and size > largest):
+    if count < 2:
         return []
     with open(path, "rb") as stream:
         if stream.read(4).startswith((GZIP_MAGIC, ZSTD_MAGIC)):

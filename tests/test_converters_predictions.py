@@ -663,7 +663,7 @@ def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None
     ]
     assert "4 images, 17 boxes, 22 triplets" in result.err
     error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
-    assert f"hoicli: skipped 1 line; the first: {error}\n" in result.err
+    assert f"hoicli: skipped 1 item; the first: {error}\n" in result.err
 
 
 def test_command_writes_and_reads_mat(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_hoia_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: 
     assert refusal(hoicli("convert", path)) == expected
     skipped = hoicli("convert", path, "--on-error", "skip")
     assert len(records(skipped)) == (8 if problem is None else 7)
-    assert f"hoicli: skipped 1 line; the first: {expected}" in skipped.err.splitlines()
+    assert f"hoicli: skipped 1 item; the first: {expected}" in skipped.err.splitlines()
 
 
 def test_hoia_refuses_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def convert(
             raise UsageError(f"{option} {name}: choose from {', '.join(usable)}")
     if split not in ("test", "train"):
         raise UsageError(f"--split {split}: choose test or train")
-    policy = ErrorPolicy(skip=skips(on_error))
+    policy = ErrorPolicy(skip=skips(on_error), unit="item")
     context = Context(load(dataset), policy, announce=note, split=split)
     if images is not None:
         context.images = read_image_list(images, context)

@@ -42,9 +42,9 @@ def match(
     predictions get a line too, since their triplets are missed.
     """
     from hoicli.errors import UsageError
-    from hoicli.matches import missed_records
+    from hoicli.matches import match_records, missed_records
     from hoicli.matching import Filters
-    from hoicli.pairing import check_streams, read_truth, write_matches
+    from hoicli.pairing import Coverage, check_streams, matched_batches, prediction_lines, read_truth
     from hoicli.protocols import protocols
     from hoicli.records import dump
     from hoicli.scenes import ErrorPolicy
@@ -59,8 +59,14 @@ def match(
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     policy = ErrorPolicy(skip=skips(on_error))
     truth = read_truth(gt, load("hico"), policy)
+    _, lines = prediction_lines(paths)
+    coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
-        seen, coverage = write_matches(write, paths, truth, chosen, filters, policy)
+        for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):
+            coverage.add(batch)
+            seen.update(batch.predictions.image_ids)
+            for record in match_records(batch, outcomes, chosen, filters):
+                write(dump(record))
         if not only_predicted:
             for record in missed_records(truth, seen, chosen, filters):
                 write(dump(record))

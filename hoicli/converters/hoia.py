@@ -29,11 +29,14 @@ WITHOUT = "interactions without a subject or an object (index -1)"
 
 
 def sniff(source: Source) -> bool:
-    """A list whose first item has hoi_annotation and annotations."""
+    """A list whose first item has hoi_annotation and annotations, without scores (with them it is PPDM's)."""
     if source.kind != "json-list":
         return False
     item = source.first_item
-    return isinstance(item, dict) and {"hoi_annotation", "annotations"} <= item.keys()
+    if not isinstance(item, dict) or not {"hoi_annotation", "annotations"} <= item.keys():
+        return False
+    rows = item["hoi_annotation"]
+    return not (isinstance(rows, list) and rows and isinstance(rows[0], dict) and "score" in rows[0])
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hoicli.converters import Context, converter, detect, image_id_of
 from hoicli.converters.source import Source
@@ -12,7 +14,8 @@ from hoicli.errors import DataError
 def read_image_list(path: str, context: Context) -> Sequence[str]:
     """Image ids from ground truth in any format hoicli reads, or from a text file with a name a line.
 
-    Raises `DataError` for an empty list.
+    What the reader of that ground truth would announce is no matter here. Raises `DataError` for an empty list and for
+    an image that is in it twice.
     """
     source = Source(path)
     if source.kind == "unknown" and path != "-":
@@ -20,10 +23,13 @@ def read_image_list(path: str, context: Context) -> Sequence[str]:
             image_id_of(line.strip()) for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()
         ]
     else:
-        records = converter(detect(source)).read(source, context)
+        records = converter(detect(source)).read(source, replace(context, announce=lambda _: None, dropped={}))
         names = [str(record["image_id"]) for record in records]
     if not names:
         raise DataError("no images in it; give ground truth, or a list with a file name a line", place=source.name)
+    if len(set(names)) != len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise DataError(f"{twice!r} is in it twice; a place is one image", place=source.name)
     return names
 
 
