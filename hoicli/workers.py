@@ -27,7 +27,7 @@ SHARE = 8 << 20
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Parsing makes millions of small objects and no cycles; looking for cycles among them doubles the time."""
+    """Reading makes millions of small objects and no cycles; looking for cycles among them doubles the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

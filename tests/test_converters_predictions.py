@@ -135,11 +135,11 @@ def test_cdn_example(tmp_path: Path) -> None:
     [
         (
             cdn_item(hoi_prediction=hoi_of(category_id=117)),
-            ".hoi_prediction[0].category_id: id 117, but ids run from 0 to 116",
+            ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
         ),
         (
             cdn_item(predictions=[{"bbox": BOX, "category_id": -1}]),
-            ".predictions[0].category_id: id -1, but ids run from 0 to 79",
+            ".predictions[0].category_id: id -1, but there are 80, counted from 0",
         ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
         ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
@@ -249,7 +249,7 @@ def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"category_id": 600}, "category_id: id 600, but ids run from 0 to 599"),
+        ({"category_id": 600}, "category_id: id 600, but there are 600, counted from 0"),
         ({"subject_id": -1}, "subject_id: index -1, but the image has 2 boxes; indices are 0-based"),
         ({"object_id": 2}, "object_id: index 2, but the image has 2 boxes; indices are 0-based"),
     ],
@@ -313,7 +313,7 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but ids run from 1 to 117"),
+        (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but there are 117, counted from 1"),
         (
             {**ppdm_item(), "predictions": [{"bbox": BOX, "category_id": 12}]},
             "[0].predictions[0].category_id: id 12 is no COCO id; objects have the ids 1-90 of COCO, with gaps",

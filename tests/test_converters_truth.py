@@ -180,11 +180,11 @@ def _set(item: int, key: str, row: int, field: str, value: Any) -> Change:
         ),
         (
             _set(2, "hoi_annotation", 1, "category_id", 118),
-            "[2].hoi_annotation[1].category_id: id 118, but ids run from 1 to 117",
+            "[2].hoi_annotation[1].category_id: id 118, but there are 117, counted from 1",
         ),
         (
             _set(2, "hoi_annotation", 0, "category_id", 0),
-            "[2].hoi_annotation[0].category_id: id 0, but ids run from 1 to 117",
+            "[2].hoi_annotation[0].category_id: id 0, but there are 117, counted from 1",
         ),
         (
             _set(4, "annotations", 2, "bbox", [1, 2, 3]),
@@ -275,15 +275,15 @@ def test_no_frills_invisible_interaction_is_an_image_label(hoicli: Hoicli, tmp_p
     [
         (
             lambda content: content[1]["hois"][0].update(id="601"),
-            "[1].hois[0].id: number 601, but there are 600, counted from 1",
+            "[1].hois[0].id: id 601, but there are 600, counted from 1",
         ),
         (
             lambda content: content[1].update(pos_hoi_ids=["001", "000"]),
-            "[1].pos_hoi_ids[1]: number 000, but there are 600, counted from 1",
+            "[1].pos_hoi_ids[1]: id 000, but there are 600, counted from 1",
         ),
         (
             lambda content: content[1]["hois"][1].update(connections=[[0, 1]]),
-            "[1].hois[1].connections[0]: number 1, but there are 1, counted from 0",
+            "[1].hois[1].connections[0]: id 1, but there are 1, counted from 0",
         ),
         (
             lambda content: content[1]["hois"][1].update(object_bboxes=[[1, 2, 3, "4"]]),
@@ -461,16 +461,16 @@ def _size(value: Any) -> Images:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (_first("id", 601.0), ".hoi(1).id: number 601, but there are 600, counted from 1"),
-        (_first("id", 0.0, hoi=1), ".hoi(2).id: number 0, but there are 600, counted from 1"),
-        (_first("id", 1.5), ".hoi(1).id: number 1.5, but there are 600, counted from 1"),
+        (_first("id", 601.0), ".hoi(1).id: id 601, but there are 600, counted from 1"),
+        (_first("id", 0.0, hoi=1), ".hoi(2).id: id 0, but there are 600, counted from 1"),
+        (_first("id", 1.5), ".hoi(1).id: id 1.5, but there are 600, counted from 1"),
         (
             _first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])),
-            ".hoi(1).connection(2,:): number 2.0, but there are 1, counted from 1",
+            ".hoi(1).connection(2,:): id 2.0, but there are 1, counted from 1",
         ),
         (
             _first("connection", np.array([[np.nan, 1.0]])),
-            ".hoi(1).connection(1,:): number nan, but there are 1, counted from 1",
+            ".hoi(1).connection(1,:): id nan, but there are 1, counted from 1",
         ),
         (_first("connection", np.ones((2, 3))), ".hoi(1).connection: is no n x 2 matrix; fetch the file again"),
         (

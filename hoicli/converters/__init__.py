@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record
@@ -20,6 +20,9 @@ from hoicli.vocabulary import SUBJECT, Vocabulary, load
 if TYPE_CHECKING:
     from hoicli.converters.source import Source
     from hoicli.scenes import ErrorPolicy
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -167,12 +170,18 @@ def image_id_of(file_name: str) -> str:
     return PurePosixPath(file_name.replace("\\", "/")).stem
 
 
-def entry(names: Sequence[str], index: Any, field_name: str, *, base: int = 0) -> str:
-    """`names[index - base]`, strictly: raises `DataError` naming the field for anything but an index of the list."""
-    number = int(index) - base  # integers of NumPy, and the odd "27\n" of HOI-A files
-    if not 0 <= number < len(names) or (not isinstance(index, str) and index != number + base):
-        raise DataError(f"id {index}, but ids run from {base} to {len(names) - 1 + base}", field=field_name)
-    return names[number]
+def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> T:
+    """`items[index - base]`, strictly: raises `DataError` naming the field for anything but the number of an item.
+
+    Accepts what files hold for integers: NumPy's, floats without a fraction, and the odd "27\n" of HOI-A files.
+    """
+    try:
+        number = int(index) - base
+    except (ValueError, OverflowError):  # a NaN, an infinity, a word
+        number = -1
+    if not 0 <= number < len(items) or (not isinstance(index, str) and index != number + base):
+        raise DataError(f"id {index}, but there are {len(items)}, counted from {base}", field=field_name)
+    return items[number]
 
 
 class BoxTable:

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from hoicli.converters import SUBJECT, BoxTable, Context, image_id_of
+from hoicli.converters import SUBJECT, BoxTable, Context, entry, image_id_of
 from hoicli.converters.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
@@ -32,7 +32,6 @@ BOX_VARIABLES = ("bbox_test", "bbox_train")
 LABEL_VARIABLES = ("anno_test", "anno_train", "list_test", "list_train", "list_action")
 
 Box = list[float]
-T = TypeVar("T")
 
 
 def sniff(source: Source) -> bool:
@@ -116,17 +115,9 @@ def image_record(
     }
 
 
-def pick(items: Sequence[T], number: Any, field: str, *, base: int) -> T:
-    """`items[number - base]`; raises `DataError` naming the field for anything but the number of an item."""
-    value = float(number)
-    if not (value.is_integer() and base <= value < base + len(items)):
-        raise DataError(f"number {number}, but there are {len(items)}, counted from {base}", field=field)
-    return items[int(value) - base]
-
-
 def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:
     """The 0-based id of an interaction that a file counts from 1."""
-    return pick(range(len(vocabulary.interactions)), number, field, base=1)
+    return entry(range(len(vocabulary.interactions)), number, field, base=1)
 
 
 def _size(value: Any) -> tuple[float, float]:
@@ -151,7 +142,7 @@ def _instances(row: tuple[Any, ...], field: str, vocabulary: Vocabulary) -> Inst
     pairs = []
     for line, (human, thing) in enumerate(_pairs(connection, f"{field}.connection"), start=1):
         place = f"{field}.connection({line},:)"
-        pairs.append((pick(boxes[0], human, place, base=1), pick(boxes[1], thing, place, base=1)))
+        pairs.append((entry(boxes[0], human, place, base=1), entry(boxes[1], thing, place, base=1)))
     return Instances(interaction, *boxes, pairs, visible=True)
 
 

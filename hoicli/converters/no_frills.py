@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from hoicli.converters import Context
-from hoicli.converters.hico_mat import Box, Instances, image_record, interaction_id, pick
+from hoicli.converters import Context, entry
+from hoicli.converters.hico_mat import Box, Instances, image_record, interaction_id
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -76,7 +76,7 @@ def _instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Insta
     pairs = []
     for index, (human, thing) in enumerate(hoi["connections"]):
         place = f"{field}.connections[{index}]"
-        pairs.append((pick(humans, human, place, base=0), pick(things, thing, place, base=0)))
+        pairs.append((entry(humans, human, place, base=0), entry(things, thing, place, base=0)))
     return Instances(interaction, humans, things, pairs, visible=True)
 
 

@@ -11,7 +11,6 @@ and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocol
 
 from __future__ import annotations
 
-import gc
 import io
 import math
 import pickle
@@ -25,6 +24,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hoicli.errors import DataError
+from hoicli.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
 """What building may take: 1 GiB, or 64 bytes a byte of the file. The densest honest content, a list of empty lists,
@@ -100,24 +100,12 @@ def _load(data: bytes) -> Any:
     stream = io.BufferedReader(io.BytesIO(data), 1 << 20)  # type: ignore[arg-type,unused-ignore]
     # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
-    with quiet, _without_collector(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
+    with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
         value = _Unpickler(stream, encoding="latin1").load()
     rest = len(data) - stream.tell()
     if rest:
         raise DataError(f"goes on for {rest:,} bytes after its first object; write one object with pickle.dump")
     return value
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Millions of new containers without a garbage collection: none is garbage, and the scans take most of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @contextmanager
