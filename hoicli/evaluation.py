@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hoicli.average_precision import interpolated_ap, max_recall
 from hoicli.matching import TRUE_POSITIVE, Batch, GroundTruth, Outcomes
 from hoicli.protocols import Protocol
 from hoicli.scenes import Bools, Floats, Ints
 from hoicli.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

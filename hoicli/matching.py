@@ -10,15 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hoicli.errors import DataError, UsageError
 from hoicli.geometry import best_per_image, iou, pair_nms
 from hoicli.protocols import Protocol
 from hoicli.scenes import Bools, Floats, Ints, Scenes
 from hoicli.vocabulary import SUBJECT, Vocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 OUTCOMES = (
     "false_positive",

@@ -10,20 +10,24 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from hoicli.errors import DataError
 from hoicli.records import parse, problems
 from hoicli.streams import Line, note
 from hoicli.vocabulary import Vocabulary
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+else:  # numpy.typing takes longer to import than a small file takes to evaluate
+    Floats = Ints = Bools = np.ndarray
 
 BATCH = 256
 """Images a batch: large enough that NumPy's overhead per call vanishes, small enough to stay in cache."""

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -35,8 +36,8 @@ reference.evaluate('hico', truth, found, list(load('hico').interactions))
 """
 
 
-def make_dump(folder: Path) -> tuple[Path, Path]:
-    """(ground truth as pocket JSON, predictions as CDN's list): jittered boxes, all pairs, every verb of the object."""
+def make_dump(folder: Path) -> None:
+    """Ground truth as pocket JSON, predictions as CDN's list: jittered boxes, all pairs, every verb of the object."""
     vocabulary = load("hico")
     objects = list(vocabulary.alphabetical_objects)
     verbs_of = {name: [verb for verb, other in vocabulary.interactions if other == name] for name in objects}
@@ -95,14 +96,17 @@ def make_dump(folder: Path) -> tuple[Path, Path]:
         "verbs": list(vocabulary.verbs),
         "correspondence": [],
     }
-    paths = folder / "instances_test2015.json", folder / "predictions_cdn.json"
-    for path, content in zip(paths, (truth, predictions), strict=True):
+    for path, content in zip(dump_paths(folder), (truth, predictions), strict=True):
         path.write_bytes(orjson.dumps(content))
-    return paths
+
+
+def dump_paths(folder: Path) -> tuple[Path, Path]:
+    """Where `make_dump` puts the ground truth and the predictions."""
+    return folder / "instances_test2015.json", folder / "predictions_cdn.json"
 
 
 def measure(command: Sequence[object], repeat: int) -> tuple[float, float]:
-    """(seconds, peak MiB) of a whole process, the best of `repeat`; with forks, the peak of the largest."""
+    """(seconds, peak MiB) of a whole process, the best of `repeat`; where it forks, the peak of the first process."""
     best, peak = float("inf"), 0.0
     arguments = [str(part) for part in command]
     for _ in range(repeat):
@@ -134,7 +138,10 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(exist_ok=True)
     if options.truth is None or options.predictions is None:
-        options.truth, options.predictions = make_dump(options.folder)
+        # in a process of its own: a large parent would show in the peak memory of its children
+        code = "import sys; from pathlib import Path; from tests.bench import make_dump; make_dump(Path(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", code, str(options.folder)], check=True)
+        options.truth, options.predictions = dump_paths(options.folder)
     truth, found = options.folder / "gt.jsonl", options.folder / "predictions.jsonl"
     python = sys.executable
     hoicli = [python, "-m", "hoicli"]
