@@ -60,7 +60,6 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Evaluate human-object interaction (HOI) detectors: small commands that read and write JSONL, and pipe.",
     epilog="A first session: hoicli convert preds.json | hoicli eval --gt gt.jsonl",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -90,7 +89,8 @@ def run(arguments: list[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         command = typer.main.get_command(app)
-        with command.make_context("hoicli", sys.argv[1:] if arguments is None else list(arguments)) as context:
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with command.make_context("hoicli", words or ["--help"]) as context:
             command.invoke(context)
         sys.stdout.flush()
         return 0

@@ -142,7 +142,9 @@ def _optional_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     if "image_id" not in record:
-        yield Problem("image_id", "missing; every image line names its image")
+        yield Problem(
+            "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"
+        )
     elif type(record["image_id"]) not in (str, int):
         yield Problem("image_id", f"{_json_type(record['image_id'])}; it must be a string or an integer")
 

@@ -204,7 +204,7 @@ def test_hoia_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: 
     path = hoia_file(tmp_path, change)
     expected = f"{path}: {problem}"
     if problem is None:
-        expected = "image HICO_test2015_00000001: occurs twice in the source; keep one of the two"
+        expected = f"{path}: image HICO_test2015_00000001: occurs twice in the source; keep one of the two"
     assert refusal(hoicli("convert", path)) == expected
     skipped = hoicli("convert", path, "--on-error", "skip")
     assert len(records(skipped)) == (8 if problem is None else 7)
@@ -574,7 +574,7 @@ def test_cut_off_mat(hoicli: Hoicli, tmp_path: Path, size: int) -> None:
     if size < 128:
         assert message.endswith(": is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7")
     elif size == 128:
-        assert ": not a format hoicli knows (mat); " in message  # a header and nothing else is a whole file
+        assert ": not a format hoicli knows (a MATLAB file); " in message  # a header and nothing else is a whole file
     elif size > 140:
         assert message.endswith(": is damaged or cut off (a variable goes beyond its end); fetch or save it again")
 

@@ -47,6 +47,17 @@ Format = Annotated[
 ]
 
 
+def inputs(paths: list[str] | None, what: str) -> list[str]:
+    """The streams to read; stdin when none is named, unless it is a terminal, where a command would seem to hang."""
+    import sys
+
+    from hoicli.errors import UsageError
+
+    if not paths and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(f"give {what}, or pipe them in (- reads the terminal)")
+    return paths or ["-"]
+
+
 def skips(on_error: str) -> bool:
     """Whether bad lines are to be skipped; refuses anything but stop and skip."""
     from hoicli.errors import UsageError

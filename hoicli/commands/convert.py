@@ -102,8 +102,8 @@ def _print_formats() -> None:
         print(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}")
 
 
-def _records(paths: list[str], name: str | None, context: Context, read: list[str]) -> Iterator[Record]:
-    """The records of all paths; what each was read as is added to `read`."""
+def _records(paths: list[str], name: str | None, context: Context, read: list[str]) -> Iterator[tuple[str, Record]]:
+    """(file, record) of all paths; what each was read as is added to `read`."""
     from hoicli.converters import FORMATS, converter, detect
     from hoicli.converters.source import Source
 
@@ -114,24 +114,25 @@ def _records(paths: list[str], name: str | None, context: Context, read: list[st
         if FORMATS[chosen].joint:
             source.companions, sources = sources, []
         read.append(f"{source.name} as {chosen} ({FORMATS[chosen].holds})")
-        yield from converter(chosen).read(source, context)
+        yield from ((source.name, record) for record in converter(chosen).read(source, context))
 
 
-def _checked(records: Iterable[Record], context: Context, counts: dict[str, int]) -> Iterator[Record]:
+def _checked(records: Iterable[tuple[str, Record]], context: Context, counts: dict[str, int]) -> Iterator[Record]:
     """The records that can be written: numbers finite, indices in range, no image twice. Adds to `counts`."""
     from hoicli.errors import DataError
     from hoicli.records import problems
 
     seen: set[str] = set()
-    for record in records:
+    for file, record in records:
         image_id = str(record["image_id"])
+        place = f"{file}: image {image_id}"
         try:
             if not _plainly_sound(record):
                 scored = any("score" in hoi for hoi in record["hois"])
                 for found in problems(record, context.vocabulary, scored=scored):
-                    raise DataError(found.text, place=f"image {image_id}", field=found.field)
+                    raise DataError(found.text, place=place, field=found.field)
             if image_id in seen:
-                raise DataError("occurs twice in the source; keep one of the two", place=f"image {image_id}")
+                raise DataError("occurs twice in the source; keep one of the two", place=place)
         except DataError as error:
             context.policy.handle(error)
             continue

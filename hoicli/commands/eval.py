@@ -16,6 +16,7 @@ from hoicli.commands.common import (
     Output,
     Predictions,
     TopK,
+    inputs,
     skips,
 )
 
@@ -104,7 +105,7 @@ def evaluate(
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     rows: list[Row] = []
     for tally, settings in _tallies(
-        predictions or ["-"], gt, chosen if protocol else None, filters, policy, vocabulary
+        inputs(predictions, "PREDS"), gt, chosen if protocol else None, filters, policy, vocabulary
     ):
         settings |= {"data": vocabulary.name}
         if split_name:

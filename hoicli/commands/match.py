@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from hoicli.commands.common import NMS, Alpha, Beta, GroundTruthOption, OnError, Output, Predictions, TopK, skips
+from hoicli.commands.common import (
+    NMS,
+    Alpha,
+    Beta,
+    GroundTruthOption,
+    OnError,
+    Output,
+    Predictions,
+    TopK,
+    inputs,
+    skips,
+)
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -53,7 +64,7 @@ def match(
 
     if gt is None:
         raise UsageError("match: give the ground truth with --gt FILE")
-    paths = predictions or ["-"]
+    paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
     chosen = protocols(protocol or ["hico"])
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hoicli.commands.common import Dataset, Format, GroundTruthOption, Output
+from hoicli.commands.common import Dataset, Format, GroundTruthOption, Output, inputs
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -37,7 +37,7 @@ def validate(
     from hoicli.validation import validate_images
     from hoicli.vocabulary import load
 
-    paths = files or ["-"]
+    paths = inputs(files, "FILE")
     output_format = chosen_format(format_, output)
     vocabulary = None if open_vocabulary else load(dataset)
     checked = []

@@ -73,10 +73,14 @@ class Source:
         """What the file looks like, for the message that it is unknown."""
         if self.kind in ("json-list", "json-text"):
             item = self.first_item
-            return f"{self.kind} of {_some_keys(item) if isinstance(item, dict) else type(item).__name__}"
+            if item is None:
+                return "an empty list"
+            return f"a list of {_some_keys(item) if isinstance(item, dict) else type(item).__name__}"
         if self.kind in ("json-object", "pickle"):
-            return f"{self.kind} with {_some_keys(self.mapping)}" if self.mapping else f"{self.kind} of no known shape"
-        return self.kind
+            what = "a dictionary" if self.kind == "json-object" or isinstance(self.unpickled, dict) else "a pickle"
+            return f"{what} of {_some_keys(self.mapping)}" if self.mapping else f"{what} with nothing in it to go by"
+        names = {"folder": "a folder without detections_XX.mat", "mat": "a MATLAB file", "json-lines": "JSON lines"}
+        return names.get(self.kind, "neither JSON, nor a pickle, nor a MATLAB file")
 
     # Lists
 
