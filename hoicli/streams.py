@@ -163,6 +163,7 @@ class Progress:
         if self.shown:
             from tqdm import tqdm
 
+            tqdm.monitor_interval = 0  # no thread of its own: hoicli forks
             self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", desc=label, leave=False, delay=0.5)
 
     def to(self, position: int) -> None:

@@ -9,10 +9,7 @@ import typer
 from hoicli.commands.common import Dataset, OnError, Output, skips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from hoicli.converters import Context
-    from hoicli.records import Record
+    pass
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -51,11 +48,12 @@ def convert(
     shifted, assumed or left out is said on stderr.
     """
     from hoicli.converters import FORMATS, Context, converter
+    from hoicli.converters.conversion import Conversion
     from hoicli.converters.imagelist import read_image_list
     from hoicli.errors import UsageError
     from hoicli.records import dump
     from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import note, open_output
+    from hoicli.streams import Progress, note, open_output
     from hoicli.vocabulary import load
     from hoicli.workers import no_garbage_collection
 
@@ -73,21 +71,21 @@ def convert(
     if split not in ("test", "train"):
         raise UsageError(f"--split {split}: choose test or train")
     policy = ErrorPolicy(skip=skips(on_error), unit="item")
-    context = Context(load(dataset), policy, announce=note, split=split)
+    notes: list[str] = []  # said when all went well: a failure is one line
+    context = Context(load(dataset), policy, announce=notes.append, split=split)
     if images is not None:
         context.images = read_image_list(images, context)
-    read: list[str] = []
-    counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
-    with no_garbage_collection():
-        records = _checked(_records(paths, source_format, context, read), context, counts)
+    conversion = Conversion(context, source_format)
+    with no_garbage_collection(), Progress("convert", unit=" images") as progress:
+        records = conversion.records(paths, progress)
         if target_format is not None:
             converter(target_format).write(records, output, context)
         else:
             with open_output(output) as write:
                 for record in records:
                     write(dump(record))
-    totals = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count or what != "pairs")
-    note(f"converted {', '.join(read)}: {totals}")
+    for text in (*notes, conversion.summary()):
+        note(text)
     policy.report()
     for reason, (count, place) in context.dropped.items():
         note(f"left out: {reason}: {count:,} (the first: {place})")
@@ -100,59 +98,3 @@ def _print_formats() -> None:
     for row in FORMATS.values():
         ways = "/".join(way for way, has in (("from", row.reads), ("to", row.writes)) if has)
         print(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}")
-
-
-def _records(paths: list[str], name: str | None, context: Context, read: list[str]) -> Iterator[tuple[str, Record]]:
-    """(file, record) of all paths; what each was read as is added to `read`."""
-    from hoicli.converters import FORMATS, converter, detect
-    from hoicli.converters.source import Source
-
-    sources = [Source(path) for path in paths]
-    while sources:
-        source = sources.pop(0)
-        chosen = name or detect(source)
-        if FORMATS[chosen].joint:
-            source.companions, sources = sources, []
-        read.append(f"{source.name} as {chosen} ({FORMATS[chosen].holds})")
-        yield from ((source.name, record) for record in converter(chosen).read(source, context))
-
-
-def _checked(records: Iterable[tuple[str, Record]], context: Context, counts: dict[str, int]) -> Iterator[Record]:
-    """The records that can be written: numbers finite, indices in range, no image twice. Adds to `counts`."""
-    from hoicli.errors import DataError
-    from hoicli.records import problems
-
-    seen: set[str] = set()
-    for file, record in records:
-        image_id = str(record["image_id"])
-        place = f"{file}: image {image_id}"
-        try:
-            if not _plainly_sound(record):
-                scored = any("score" in hoi for hoi in record["hois"])
-                for found in problems(record, context.vocabulary, scored=scored):
-                    raise DataError(found.text, place=place, field=found.field)
-            if image_id in seen:
-                raise DataError("occurs twice in the source; keep one of the two", place=place)
-        except DataError as error:
-            context.policy.handle(error)
-            continue
-        seen.add(image_id)
-        for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
-            counts[what] += len(record.get(key, ()))
-        counts["images"] += 1
-        yield record
-
-
-def _plainly_sound(record: Record) -> bool:
-    """Whether a quick look is enough: a number that is not finite poisons a sum, and an index has two bounds."""
-    from math import isfinite
-
-    hois, boxes = record["hois"], record["boxes"]
-    try:
-        numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
-        numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
-        indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
-        in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
-        return isfinite(numbers) and in_range and {4}.issuperset(map(len, boxes))
-    except TypeError:
-        return False

@@ -1,0 +1,83 @@
+"""From paths to checked records: which format each file is, what was read, and what cannot be a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+
+from hoicli.converters import FORMATS, Context, converter, detect
+from hoicli.converters.source import Source
+from hoicli.errors import DataError
+from hoicli.records import Record, problems
+from hoicli.streams import Progress
+
+
+class Conversion:
+    """One run of `convert`: `records` reads, `summary` says afterwards what was read."""
+
+    def __init__(self, context: Context, source_format: str | None = None) -> None:
+        """`source_format`: a name of FORMATS instead of detection."""
+        self._context = context
+        self._format = source_format
+        self._read: list[str] = []
+        self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
+
+    def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
+        """The records of all paths that can be written: numbers finite, indices in range, no image twice.
+
+        Raises `DataError`, or leaves it to the context's policy, with the file, the image and the field.
+        """
+        seen: set[str] = set()
+        for file, record in self._everything(paths):
+            image_id = str(record["image_id"])
+            place = f"{file}: image {image_id}"
+            try:
+                self._check(record, place)
+                if image_id in seen:
+                    raise DataError("occurs twice in the source; keep one of the two", place=place)
+            except DataError as error:
+                self._context.policy.handle(error)
+                continue
+            seen.add(image_id)
+            self._counts["images"] += 1
+            for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
+                self._counts[what] += len(record.get(key, ()))
+            progress.advance()
+            yield record
+
+    def summary(self) -> str:
+        """What was read as what, and how much of it became records."""
+        totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
+        return f"converted {', '.join(self._read)}: {totals}"
+
+    def _everything(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
+        """(file, record) of all paths; a joint format takes the paths after its own as companions."""
+        sources = [Source(path) for path in paths]
+        while sources:
+            source = sources.pop(0)
+            name = self._format or detect(source)
+            if FORMATS[name].joint:
+                source.companions, sources = sources, []
+            self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
+            for record in converter(name).read(source, self._context):
+                yield source.name, record
+
+    def _check(self, record: Record, place: str) -> None:
+        if _plainly_sound(record):
+            return
+        scored = any("score" in hoi for hoi in record["hois"])
+        for found in problems(record, self._context.vocabulary, scored=scored):
+            raise DataError(found.text, place=place, field=found.field)
+
+
+def _plainly_sound(record: Record) -> bool:
+    """Whether a quick look is enough: a number that is not finite poisons a sum, and an index has two bounds."""
+    hois, boxes = record["hois"], record["boxes"]
+    try:
+        numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
+        numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
+        indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
+        in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
+        return isfinite(numbers) and in_range and {4}.issuperset(map(len, boxes))
+    except TypeError:
+        return False
