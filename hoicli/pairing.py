@@ -8,8 +8,9 @@ from itertools import chain
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
+from hoicli.matches import is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
-from hoicli.protocols import Protocol
+from hoicli.protocols import PROTOCOLS, Protocol, protocols
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary
@@ -143,3 +144,39 @@ def tally_predictions(
     tally.add_truth(truth)
     coverage.report(truth, protocols)
     return tally
+
+
+def tallies(
+    paths: Sequence[str],
+    gt: str | None,
+    chosen: Sequence[Protocol] | None,
+    filters: Filters,
+    policy: ErrorPolicy,
+    vocabulary: Vocabulary,
+) -> Iterator[tuple[Tally, dict[str, str]]]:
+    """(tally, settings for its signature) of predictions with ground truth, or of each protocol of a match stream.
+
+    `chosen` None: all protocols there are. Ground truth given with a match stream adds the images that the stream does
+    not have, as it does for shards. Raises `UsageError` for what a match stream cannot give any more.
+    """
+    truth = None
+    if gt is not None:
+        check_streams(gt, paths)
+        truth = read_truth(gt, vocabulary, policy)
+    first, lines = prediction_lines(paths)
+    if truth is not None and not is_match_record(first):
+        chosen = chosen or protocols(["all"])
+        yield tally_predictions(lines, paths, truth, chosen, filters, policy), filters.signature()
+        return
+    if filters.signature():
+        raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
+    with no_garbage_collection():
+        stream = read_matches(lines, vocabulary, policy)
+    if truth is not None:
+        stream.add_missed(truth)
+    names = [row.name for row in chosen] if chosen else [name for name in PROTOCOLS if name in stream.tallies]
+    missing = [name for name in names if name not in stream.tallies]
+    if missing:
+        raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
+    for name in names:
+        yield stream.tallies[name], dict(stream.settings or {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,15 +19,6 @@ from hoicli.commands.common import (
     inputs,
     skips,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hoicli.evaluation import Tally
-    from hoicli.matching import Filters
-    from hoicli.protocols import Protocol
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.vocabulary import Vocabulary
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -86,6 +77,7 @@ def evaluate(
     """
     from hoicli.evaluation import means
     from hoicli.matching import Filters
+    from hoicli.pairing import tallies
     from hoicli.protocols import protocols
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import Row, class_rows, evaluation_rows, parse_tags
@@ -104,7 +96,7 @@ def evaluate(
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     rows: list[Row] = []
-    for tally, settings in _tallies(
+    for tally, settings in tallies(
         inputs(predictions, "PREDS"), gt, chosen if protocol else None, filters, policy, vocabulary
     ):
         settings |= {"data": vocabulary.name}
@@ -121,44 +113,3 @@ def evaluate(
     policy.report()
     with open_output(output) as write:
         write(render(rows, output_format))
-
-
-def _tallies(
-    paths: list[str],
-    gt: str | None,
-    chosen: list[Protocol] | None,
-    filters: Filters,
-    policy: ErrorPolicy,
-    vocabulary: Vocabulary,
-) -> Iterator[tuple[Tally, dict[str, str]]]:
-    """(tally, settings for its signature) of predictions with ground truth, or of each protocol of a match stream.
-
-    Ground truth given with a match stream adds the images that the stream does not have, as it does for shards.
-    """
-    from hoicli.errors import UsageError
-    from hoicli.matches import is_match_record, read_matches
-    from hoicli.pairing import check_streams, prediction_lines, read_truth, tally_predictions
-    from hoicli.protocols import PROTOCOLS, protocols
-    from hoicli.workers import no_garbage_collection
-
-    truth = None
-    if gt is not None:
-        check_streams(gt, paths)
-        truth = read_truth(gt, vocabulary, policy)
-    first, lines = prediction_lines(paths)
-    if truth is not None and not is_match_record(first):
-        chosen = chosen or protocols(["all"])
-        yield tally_predictions(lines, paths, truth, chosen, filters, policy), filters.signature()
-        return
-    if filters.signature():
-        raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
-    with no_garbage_collection():
-        stream = read_matches(lines, vocabulary, policy)
-    if truth is not None:
-        stream.add_missed(truth)
-    names = [row.name for row in chosen] if chosen else [name for name in PROTOCOLS if name in stream.tallies]
-    missing = [name for name in names if name not in stream.tallies]
-    if missing:
-        raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
-    for name in names:
-        yield stream.tallies[name], dict(stream.settings or {})
