@@ -1,6 +1,6 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
-#   make demo    set up, then the main job on fixtures/: convert | match | eval
+#   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot
 #   make test    set up, then all tests
 #   make lint    ruff and mypy
 #   make bench   the README's table of times; PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump

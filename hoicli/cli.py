@@ -22,6 +22,8 @@ COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
     "match": "Match predictions with ground truth: one line an image, for eval and for jq.",
     "eval": "Every published mAP of a prediction dump.",
+    "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
+    "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
     "vocab": "The verbs, objects, interactions and splits of a dataset.",
     "schema": "The JSON Schema of a record kind.",

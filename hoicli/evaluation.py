@@ -6,7 +6,7 @@ same numbers, because predictions are ranked by (score, image id, position in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -112,56 +112,54 @@ class Tally:
 
     def outcome_counts(self, name: str, outcomes: int) -> Ints:
         """[outcomes] predictions by outcome code under one protocol."""
-        return np.bincount(_joined(self._codes[name], np.uint8), minlength=outcomes)
+        return np.bincount(joined(self._codes[name], np.uint8), minlength=outcomes)
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
-        interaction = _joined(self._interaction, np.int16)
-        order = self._ranking(interaction)
+        interaction = joined(self._interaction, np.int16)
+        order = ranking(interaction, joined(self._score, np.float64), self._arrangement)
         bounds = np.searchsorted(interaction[order], np.arange(self._classes + 1))
         dropped_classes = sorted(vocabulary.no_interaction_ids)
         for protocol in self._protocols:
-            code = _joined(self._codes[protocol.name], np.uint8)[order]
+            code = joined(self._codes[protocol.name], np.uint8)[order]
             positives = self.positives[protocol.name]
-            ap, recall = _per_class(code, bounds, positives, protocol)
+            ap, recall = per_class(code, bounds, positives, protocol)
             in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(self._classes, dtype=bool)
             if protocol.drop_no_interaction:
                 in_mean = in_mean.copy()
                 in_mean[dropped_classes] = False
             yield protocol, ClassResults(ap, recall, positives, in_mean)
 
-    def _ranking(self, interaction: NDArray[np.int16]) -> Ints:
-        """All predictions by class, then descending score, then image id, then position in the image.
-
-        Scores seldom tie, so the fast unstable sort goes first and its order stands unless two scores are equal; then
-        stable sorts, the least important key first, decide by the written rule. Either way the order depends on the
-        values alone, never on the sort's implementation.
-        """
-        score = -_joined(self._score, np.float64)
-        order = np.argsort(score)
-        ordered = score[order]
-        if (ordered[1:] == ordered[:-1]).any():
-            order = np.argsort(self._image_rank(), kind="stable")
-            order = order[np.argsort(score[order], kind="stable")]
-        return order[np.argsort(interaction[order], kind="stable")]
-
-    def _image_rank(self) -> NDArray[np.int32]:
-        """[T] the place of each prediction's image among all images sorted by id."""
+    def _arrangement(self) -> Ints:
+        """All predictions by image id, then position in the image: how ties are broken."""
         rank = np.empty(len(self._image_ids), dtype=np.int32)
         by_id = sorted(range(len(rank)), key=self._image_ids.__getitem__)
         rank[by_id] = np.arange(len(rank), dtype=np.int32)
-        ranks: NDArray[np.int32] = rank[_joined(self._image, np.int32)]
-        return ranks
+        return np.argsort(rank[joined(self._image, np.int32)], kind="stable")
+
+
+def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callable[[], Ints] | None = None) -> Ints:
+    """[T] the order by class, then descending score, then place in `arrangement()` (in the arrays without one).
+
+    Scores seldom tie, so the fast unstable sort goes first and its order stands unless two scores are equal; then
+    stable sorts decide. Either way the order depends on the values alone, never on the sort's implementation.
+    """
+    order = np.argsort(-score)
+    ordered = score[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        order = np.arange(len(score)) if arrangement is None else arrangement()
+        order = order[np.argsort(-score[order], kind="stable")]
+    return order[np.argsort(interaction[order], kind="stable")]
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def _joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
+def joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
 
 
-def _per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
+def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
     """(ap, max recall), each [C], of outcome codes in ranking order; class c owns code[bounds[c]:bounds[c + 1]].
 
     A true positive's rank is the number of predictions of its class that count, up to and with it.

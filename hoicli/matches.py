@@ -179,7 +179,7 @@ def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPol
         for line in chunk:
             try:
                 record = parse(line)
-                name, image_id = _checked(record, line, vocabulary, stream)
+                name, image_id = checked_match(record, line, vocabulary, stream)
                 first = places.setdefault((name, image_id), (line.file, line.number))
                 if first != (line.file, line.number):
                     problem = (
@@ -230,7 +230,7 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
         yield Problem(f"{field_name}.outcome", f"is none of {', '.join(OUTCOMES)}; match the predictions again")
 
 
-def _checked(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
+def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
     """(protocol, image id) of a sound match record; raises `DataError` that names the field."""
     problem = next(match_problems(record, vocabulary), None)
     if problem is not None:

@@ -115,6 +115,15 @@ class GroundTruth:
         counts = self.scenes.interaction >= 0
         return counts & ~self.no_interaction if protocol.drop_no_interaction else counts
 
+    def present_boxes(self, protocol: Protocol) -> Bools:
+        """[B] the ground-truth boxes there are under a protocol: those of dropped triplets alone go with them."""
+        dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
+        counted = self.counted(protocol)
+        for rows, boxes in ((~counted, dropped), (counted, kept)):
+            boxes[self.scenes.subject[rows]] = True
+            boxes[self.scenes.object[rows]] = True
+        return kept | ~dropped
+
     def annotated_images(self, protocol: Protocol) -> Bools:
         """[N] the images in which a protocol counts predictions."""
         if protocol.images == "all":
@@ -222,16 +231,22 @@ class Batch:
             self._overlaps[key] = overlap
         return self._overlaps[key]
 
-    def box_matches(self, protocol: Protocol) -> list[list[int]]:
-        """For each predicted box, the ground-truth boxes of its image, label and enough overlap, by their own index.
+    def matched_boxes(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        """(predicted box, ground-truth box) of every two of one image and label with enough overlap, ascending.
 
         Needs a batch made with `all_boxes`.
         """
         overlap = self.overlaps(protocol)[self._wanted]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
         box, truth_box = self._boxes_of(self._wanted[enough])
-        same = self.predictions.labels[box] == self.truth.scenes.labels[truth_box]
-        box, truth_box = box[same], truth_box[same]
+        fits = self.predictions.labels[box] == self.truth.scenes.labels[truth_box]
+        if protocol.drop_no_interaction:
+            fits &= self.truth.present_boxes(protocol)[truth_box]
+        return box[fits], truth_box[fits]
+
+    def box_matches(self, protocol: Protocol) -> list[list[int]]:
+        """For each predicted box, the ground-truth boxes that match it, by their own index in the image."""
+        box, truth_box = self.matched_boxes(protocol)
         local = (truth_box - self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]).tolist()
         bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
         return [local[start:end] for start, end in pairwise(bounds)]

@@ -125,7 +125,7 @@ def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored
 
 
 def _optional_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of what a record may have besides: the image's size, a score for each box, the verbs' own scores."""
+    """Of what a record may have besides: the image's size, a score for each box, the verbs' own scores, pairs."""
     for key in ("width", "height"):
         if key in record and not (is_number(record[key]) and record[key] > 0):
             yield Problem(key, f"{_short(record[key])} is no size; give a number of pixels, or leave it out")
@@ -138,6 +138,30 @@ def _optional_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     for index, hoi in enumerate(hois if type(hois) is list else ()):
         if type(hoi) is dict and "verb_score" in hoi and not is_number(hoi["verb_score"]):
             yield Problem(f"hois[{index}].verb_score", f"{_short(hoi['verb_score'])} is no score; give a finite number")
+    pairs = record.get("pairs")
+    if pairs is not None and type(pairs) is not list:
+        yield Problem("pairs", f"{_json_type(pairs)}; it must be an array")
+    elif pairs is not None:
+        count = len(record["boxes"]) if type(record.get("boxes")) is list else None
+        for index, pair in enumerate(pairs):
+            yield from _pair_problems(f"pairs[{index}]", pair, count)
+
+
+def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Problem]:
+    if type(pair) is not dict:
+        yield Problem(field, f"{_json_type(pair)}; it must be an object with subject and object")
+        return
+    for key in ("subject", "object"):
+        value = pair.get(key)
+        if key not in pair:
+            yield Problem(f"{field}.{key}", "missing; it is the index of a box")
+        elif type(value) is not int:
+            yield Problem(f"{field}.{key}", f"{_short(value)} is no index; it must be the integer index of a box")
+        elif box_count is not None and not 0 <= value < box_count:
+            yield Problem(f"{field}.{key}", f"index {value}, but the line has {box_count} boxes; indices are 0-based")
+    if "interactiveness" in pair and not is_number(pair["interactiveness"]):
+        shown = _short(pair["interactiveness"])
+        yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
 
 
 def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # rows are words: reading or drawing them needs no NumPy
 
 Row = dict[str, Any]
 
-SIGNATURE_KEYS = ("protocol", "data", "split", "noint", "topk", "nms", "version")
+SIGNATURE_KEYS = ("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms", "version")
 """Every key a signature may hold, in its order; only settings that differ from the defaults appear."""
 
 

@@ -145,17 +145,17 @@ def read_scenes(
     register = ImageRegister(known)
     lines = iter(lines)
     while chunk := list(islice(lines, batch)):
-        columns = _columns(chunk, vocabulary, scored=scored)
+        columns = columns_of(chunk, vocabulary, scored=scored)
         if columns is None or not register.add_all(columns.image_ids, chunk):
-            good = list(_sound_lines(chunk, register, vocabulary, scored=scored, policy=policy))
-            columns = _columns(good, vocabulary, scored=scored)
+            good = list(sound_lines(chunk, register, vocabulary, scored=scored, policy=policy))
+            columns = columns_of(good, vocabulary, scored=scored)
             if columns is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
         if columns.image_ids:
             yield columns
 
 
-def _sound_lines(
+def sound_lines(
     lines: list[Line], register: ImageRegister, vocabulary: Vocabulary, *, scored: bool, policy: ErrorPolicy
 ) -> Iterator[Line]:
     """The good lines, registered; what is wrong with each of the others goes to the policy."""
@@ -171,7 +171,7 @@ def _sound_lines(
             yield line
 
 
-def _columns(lines: list[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes | None:
+def columns_of(lines: list[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes | None:
     """The lines as columns, or None if any of them has a problem that `records.problems` can name.
 
     The two agree on what a good record is: tests/test_scenes.py holds them together on thousands of broken records.
@@ -189,7 +189,7 @@ def _typed(values: Iterable[Any], *allowed: type) -> None:
 
 
 def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Raises one of the exceptions that `_columns` expects for anything out of order."""
+    """Raises one of the exceptions that `columns_of` expects for anything out of order."""
     object_ids, verb_ids = vocabulary.object_ids, vocabulary.verb_ids
     ids: list[Any] = []
     image_hois: list[Any] = []

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hoicli.errors import DataError
 from hoicli.records import problems
-from hoicli.scenes import ErrorPolicy, _columns, concatenate, read_scenes
+from hoicli.scenes import ErrorPolicy, columns_of, concatenate, read_scenes
 from hoicli.streams import Line
 from hoicli.vocabulary import load
 
@@ -182,7 +182,7 @@ def broken_records(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=1500)
 @given(broken_records(), st.booleans())
 def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bool) -> None:
-    columns = _columns([line(record)], HICO, scored=scored)
+    columns = columns_of([line(record)], HICO, scored=scored)
     found = list(problems(record, HICO, scored=scored))
     assert (columns is None) == bool(found), found
     if columns is not None:

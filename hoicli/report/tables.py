@@ -43,14 +43,25 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
         keys = list(dict.fromkeys(key for row in rows for key in row))
         cells = [keys, *([_cell(row.get(key)) for key in keys] for row in rows)]
         return draw([[""] * len(keys), *cells], len(keys)).encode()
-    summary = [row for row in rows if "verb" not in row]
-    classes = [row for row in rows if "verb" in row]
-    tables = []
-    if summary:
-        tables.append(draw(*pivot(summary, index=("protocol",), column="subset")))
-    if classes:
-        tables.append(draw(*pivot(classes, index=("verb", "object", "n"), column="protocol")))
-    return ("\n".join(tables)).encode()
+    groups: dict[tuple[tuple[str, ...], str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_layout(row), []).append(row)
+    return "\n".join(
+        draw(*pivot(group, index=index, column=column)) for (index, column), group in groups.items()
+    ).encode()
+
+
+INDEX_KEYS = ("protocol", "oracle", "error", "nms", "det_threshold")
+"""What the lines of a summary table may be named by."""
+
+
+def _layout(row: Row) -> tuple[tuple[str, ...], str]:
+    """(index, column) of the table a row belongs to: subsets side by side, or for classes what was measured."""
+    if "image_id" in row:
+        return ("image_id",), "subset"
+    if "verb" in row:
+        return ("verb", "object", "n"), next(key for key in ("oracle", "error", "protocol") if key in row)
+    return tuple(key for key in INDEX_KEYS if key in row), "subset"
 
 
 def _cell(value: object) -> str:
@@ -69,11 +80,14 @@ def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[
     lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
     seen: dict[tuple[str, str], None] = {}
     for row in rows:
-        key = (*(str(row.get("tags", {}).get(tag, "-")) for tag in tags), *(str(row.get(name, "-")) for name in index))
+        key = (
+            *(str(row.get("tags", {}).get(tag, "-")) for tag in tags),
+            *(_cell(row.get(name)) or "-" for name in index),
+        )
         place = (str(row["metric"]), str(row[column]))
         seen[place] = None
         value = row["value"]
-        lines.setdefault(key, {})[place] = "-" if value is None else f"{value:.2f}"
+        lines.setdefault(key, {})[place] = _number(value)
     by_metric: dict[str, list[tuple[str, str]]] = {}
     for place in seen:
         by_metric.setdefault(place[0], []).append(place)
@@ -83,6 +97,12 @@ def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[
     heads: Cells = [[""] * (len(tags) + len(index)) + above, [*tags, *index, *(name for _, name in columns)]]
     body = [[*key, *(cells.get(place, "-") for place in columns)] for key, cells in lines.items()]
     return heads + body, len(tags) + len(index)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 def _plain(cells: Cells, names: int) -> str:

@@ -1,0 +1,134 @@
+"""`hoicli diagnose`: the type of every error, and what fixing each type would give."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import (
+    NMS,
+    Alpha,
+    Beta,
+    Format,
+    GroundTruthOption,
+    OnError,
+    Output,
+    TopK,
+    inputs,
+    skips,
+)
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+EXAMPLES = 40
+"""Errors of each type on a gallery page: enough to see a pattern, few enough to look at."""
+
+
+@app.command(
+    epilog="Example: hoicli diagnose --gt gt.jsonl --plot errors.png preds.jsonl; "
+    "hoicli match --protocol diag --gt gt.jsonl preds.jsonl | hoicli diagnose"
+)
+def diagnose(
+    predictions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PREDS...", help="Prediction streams, each a model of its own; - or nothing is stdin."),
+    ] = None,
+    gt: GroundTruthOption = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
+    ] = None,
+    as_released: Annotated[
+        bool, typer.Option("--as-released", help="The released code's means and counts, to the digit.")
+    ] = False,
+    per_class: Annotated[bool, typer.Option("--per-class", help="Adds counts and oracles for every class.")] = False,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", help="Adds the N classes and images that fixing would help most.")
+    ] = 0,
+    emit: Annotated[
+        str | None,
+        typer.Option("--emit", metavar="predictions", help="Instead of rows: each prediction, its type and repair."),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
+    ] = None,
+    top_k: TopK = None,
+    nms: NMS = None,
+    nms_alpha: Alpha = 1.0,
+    nms_beta: Beta = 0.5,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw the deltas and the errors: .png, .svg or .pdf.")
+    ] = None,
+    gallery: Annotated[
+        str | None, typer.Option("--gallery", metavar="DIR", help="Write an HTML page of errors on their images.")
+    ] = None,
+    images: Annotated[
+        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images for --gallery.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what each oracle fixes, and stop.")] = False,
+    format_: Format = "auto",
+    on_error: OnError = "stop",
+    output: Output = "-",
+) -> None:
+    """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
+
+    Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
+    error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
+    what is missing to 100: errors overlap.
+    """
+    from hoicli.diagnosis.oracles import explanation
+    from hoicli.diagnosis.run import Model, diagnose_models, emit_predictions
+    from hoicli.errors import UsageError
+    from hoicli.matching import Filters
+    from hoicli.report.tables import chosen_format, render
+    from hoicli.results import parse_tags
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.streams import note, open_output
+    from hoicli.vocabulary import load
+
+    if explain:
+        print(explanation())
+        return
+    paths = inputs(predictions, "PREDS")
+    if emit not in (None, "predictions"):
+        raise UsageError(f"--emit {emit}: choose predictions")
+    if (emit or gallery) and (gt is None or len(paths) != 1):
+        raise UsageError("--emit and --gallery need --gt and one stream of predictions")
+    if gallery and gt == "-":
+        raise UsageError("--gallery reads the ground truth twice: give it as a file")
+    if images is not None and gallery is None:
+        raise UsageError("--images goes with --gallery DIR")
+    if top < 0:
+        raise UsageError(f"--top {top}: give a whole number of at least 0")
+    models = Model.named(paths, name or [])
+    output_format = chosen_format(format_, output)
+    tags = parse_tags(tag or [])
+    policy = ErrorPolicy(skip=skips(on_error))
+    filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
+    vocabulary = load("hico")
+    if emit:
+        with open_output(output) as write:
+            emit_predictions(write, str(gt), paths, vocabulary, filters, policy)
+        policy.report()
+        return
+    diagnosed = diagnose_models(models, gt, vocabulary, filters, policy, examples=EXAMPLES if gallery else 0)
+    rows = [
+        row
+        for model in diagnosed
+        for row in model.rows(vocabulary, as_released=as_released, per_class=per_class, top=top, tags=tags)
+    ]
+    policy.report()
+    if plot is not None:
+        from hoicli.report.plots import plot_diagnosis
+
+        drawn = [row | {"model": model.name} for model in diagnosed for row in model.plotted]
+        plot_diagnosis(drawn, {model.name: model.composition() for model in diagnosed}, plot)
+    if gallery is not None:
+        from hoicli.report.gallery import write_gallery
+
+        write_gallery(gallery, diagnosed[0].examples, images, EXAMPLES)
+    with open_output(output) as write:
+        write(render(rows, output_format))
+    if output_format == "table":
+        note("the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)")

@@ -1,0 +1,128 @@
+"""A diagnosis as result rows: counts of each error type, mAP with each oracle and the difference it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from hoicli.diagnosis.errors import ERRORS, MISSED
+from hoicli.diagnosis.oracles import Diagnosis, OracleResult
+from hoicli.results import Row, signature
+from hoicli.scenes import Ints
+from hoicli.vocabulary import Vocabulary
+
+
+def diagnosis_rows(
+    diagnosis: Diagnosis,
+    vocabulary: Vocabulary,
+    *,
+    as_released: bool,
+    per_class: bool,
+    top: int,
+    settings: Mapping[str, str],
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """Rows of metric count (of predictions, for missed_gt of ground truth), mAP, delta_mAP and mean_max_recall by
+    oracle, each for full and the frequency groups; per class count, AP and delta_AP; the `top` classes by what the
+    best single oracle would give them.
+
+    A count's subset is that of the predicted class, for missed_gt that of the annotated one. Percent but for counts.
+    """
+    settings = {**settings, "protocol": "diag"}
+    if as_released:
+        settings["released"] = "yes"
+    common: Row = {"protocol": "diag", "tags": dict(tags), "signature": signature(settings)}
+    counts = diagnosis.counts(as_released=as_released)
+    results = list(diagnosis.results(vocabulary, as_released=as_released))
+    yield from _counts(counts, vocabulary, common)
+    yield from _means(results, vocabulary, common)
+    if per_class:
+        yield from _classes(counts, results, diagnosis.positives, vocabulary, common)
+    yield from _top_classes(results, diagnosis.positives, vocabulary, top, common)
+    yield from _top_images(diagnosis, top, common)
+
+
+def _subsets(vocabulary: Vocabulary) -> dict[str, Ints]:
+    everything = np.arange(len(vocabulary.interactions))
+    return {"full": everything} | {
+        name: np.array(sorted(members), dtype=np.int64) for name, members in vocabulary.groups.items()
+    }
+
+
+def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, unit: str, common: Row) -> Row:
+    return {"metric": metric, **named, "value": value, "n": n, "unit": unit, **common}
+
+
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else 100.0 * float(fraction)
+
+
+def _unit(error: str) -> str:
+    return "triplets" if error == MISSED else "predictions"
+
+
+def _counts(counts: Mapping[str, Ints], vocabulary: Vocabulary, common: Row) -> Iterator[Row]:
+    for error in (*ERRORS, MISSED):
+        for subset, classes in _subsets(vocabulary).items():
+            total = sum(int(counts[name][classes].sum()) for name in ERRORS)
+            value = int(counts[error][classes].sum())
+            yield _row("count", {"subset": subset, "error": error}, value, total, _unit(error), common)
+
+
+def _means(results: list[OracleResult], vocabulary: Vocabulary, common: Row) -> Iterator[Row]:
+    base = {subset: ap for subset, ap, _, _ in results[0].means(vocabulary)}
+    for result in results:
+        for subset, ap, recall, classes in result.means(vocabulary):
+            before = base[subset]
+            delta = None if ap is None or before is None else ap - before
+            further = ("mean_max_recall", recall) if result.oracle == "none" else ("delta_mAP", delta)
+            for metric, value in (("mAP", ap), further):
+                named = {"subset": subset, "oracle": result.oracle}
+                yield _row(metric, named, _percent(value), classes, "%", common)
+
+
+def _group_of(vocabulary: Vocabulary) -> dict[int, str]:
+    return {member: name for name, members in vocabulary.groups.items() for member in members}
+
+
+def _classes(
+    counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, vocabulary: Vocabulary, common: Row
+) -> Iterator[Row]:
+    group = _group_of(vocabulary)
+    for number in np.flatnonzero(positives).tolist():
+        verb, label = vocabulary.interactions[number]
+        named = {"subset": group[number], "verb": verb, "object": label}
+        n = int(positives[number])
+        for error in (*ERRORS, MISSED):
+            yield _row("count", {**named, "error": error}, int(counts[error][number]), n, _unit(error), common)
+        for result in results:
+            yield _row("AP", {**named, "oracle": result.oracle}, _percent(result.ap[number]), n, "%", common)
+        for result in results[1:]:
+            delta = result.ap[number] - results[0].ap[number]
+            yield _row("delta_AP", {**named, "oracle": result.oracle}, _percent(delta), n, "%", common)
+
+
+def _top_classes(
+    results: list[OracleResult], positives: Ints, vocabulary: Vocabulary, top: int, common: Row
+) -> Iterator[Row]:
+    """The classes that one oracle would lift most, best first (false_positive and false_negative are no one cause)."""
+    causes = [result for result in results[1:] if not result.oracle.startswith("false_")]
+    gains = np.stack([result.ap - results[0].ap for result in causes])
+    gains[:, positives == 0] = 0.0
+    best, group = gains.max(axis=0), _group_of(vocabulary)
+    for number in np.argsort(-best, kind="stable")[:top].tolist():
+        if best[number] <= 0:
+            return
+        verb, label = vocabulary.interactions[number]
+        oracle = causes[int(gains[:, number].argmax())].oracle
+        named = {"subset": group[number], "verb": verb, "object": label, "oracle": oracle}
+        yield _row("top_delta_AP", named, _percent(best[number]), int(positives[number]), "%", common)
+
+
+def _top_images(diagnosis: Diagnosis, top: int, common: Row) -> Iterator[Row]:
+    """The images with most ground truth that nothing found, and how much of it a repair could find."""
+    for image_id, unfound, repairable in diagnosis.worst_images(top):
+        named = {"subset": "full", "image_id": image_id}
+        yield _row("unfound_gt", named, unfound, unfound, "triplets", common)
+        yield _row("repairable_gt", named, repairable, unfound, "triplets", common)

@@ -1,0 +1,139 @@
+"""One or several models diagnosed from their streams, ready to become rows, plots and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from hoicli.diagnosis.gather import diagnose_matches, diagnose_predictions, diagnosis_records, typed_batches
+from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.rows import diagnosis_rows
+from hoicli.errors import UsageError
+from hoicli.matches import is_match_record
+from hoicli.matching import Filters
+from hoicli.pairing import check_streams, prediction_lines, read_truth
+from hoicli.records import Record, dump, parse
+from hoicli.results import Row
+from hoicli.scenes import ErrorPolicy
+from hoicli.streams import read_lines
+from hoicli.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Model:
+    """A stream of predictions or matches and what to call it; `tagged` when rows must say which it is."""
+
+    path: str
+    name: str
+    tagged: bool
+
+    @classmethod
+    def named(cls, paths: Sequence[str], names: Sequence[str]) -> list[Model]:
+        """A model a path, called by `names` in order or by its file; raises `UsageError` when they do not fit."""
+        if names and len(names) != len(paths):
+            raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
+        chosen = list(names) or ["stdin" if path == "-" else PurePath(path).name.split(".")[0] for path in paths]
+        if len(set(chosen)) != len(chosen):
+            raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
+        tagged = bool(names) or len(paths) > 1
+        return [cls(path, name, tagged) for path, name in zip(paths, chosen, strict=True)]
+
+
+@dataclass
+class DiagnosedModel:
+    """A model's diagnosis, the settings of its signature, and example errors for a gallery."""
+
+    name: str
+    tagged: bool
+    diagnosis: Diagnosis
+    settings: Mapping[str, str]
+    examples: list[Record] = field(default_factory=list)
+    plotted: list[Row] = field(default_factory=list)
+
+    def rows(
+        self, vocabulary: Vocabulary, *, as_released: bool, per_class: bool, top: int, tags: Mapping[str, str]
+    ) -> list[Row]:
+        """Its result rows, which are kept for a plot as well."""
+        self.plotted = list(
+            diagnosis_rows(
+                self.diagnosis,
+                vocabulary,
+                as_released=as_released,
+                per_class=per_class,
+                top=top,
+                settings=self.settings,
+                tags={"model": self.name, **tags} if self.tagged else tags,
+            )
+        )
+        return self.plotted
+
+    def composition(self) -> dict[str, Any]:
+        """The error composition along the ranked list, as `plot_diagnosis` takes it."""
+        edges, counts = self.diagnosis.composition()
+        return {"edges": edges, "counts": counts}
+
+
+def diagnose_models(
+    models: Sequence[Model],
+    gt: str | None,
+    vocabulary: Vocabulary,
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    examples: int = 0,
+) -> list[DiagnosedModel]:
+    """Each model's diagnosis: predictions with `gt`, match records with or without.
+
+    Raises `UsageError` for what a match stream cannot give any more, `DataError` for what is wrong with a stream.
+    """
+    truth = None
+    if gt is not None:
+        check_streams(gt, [model.path for model in models])
+        truth = read_truth(gt, vocabulary, policy)
+    diagnosed = []
+    for model in models:
+        first, lines = prediction_lines([model.path])
+        settings = {"data": vocabulary.name}
+        if truth is not None and not is_match_record(first):
+            diagnosis, chosen = diagnose_predictions(lines, [model.path], truth, filters, policy, examples=examples)
+            settings |= filters.signature()
+            items = _with_images(list(chosen.items()), str(gt)) if examples else []
+            diagnosed.append(DiagnosedModel(model.name, model.tagged, diagnosis, settings, items))
+            continue
+        if filters.signature() or examples:
+            raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
+        diagnosis, stream = diagnose_matches(lines, vocabulary, policy)
+        if truth is not None:
+            diagnosis.add_unseen(truth)
+        diagnosed.append(DiagnosedModel(model.name, model.tagged, diagnosis, settings | (stream.settings or {})))
+    return diagnosed
+
+
+def _with_images(items: list[Record], gt: str) -> list[Record]:
+    """The items with file_name, width and height of their images, None where the ground truth does not say."""
+    wanted = {item["image_id"] for item in items}
+    facts: dict[str, Record] = {}
+    for line in read_lines([gt], label="images"):
+        record = parse(line)
+        if str(record["image_id"]) in wanted:
+            facts[str(record["image_id"])] = {key: record.get(key) for key in ("file_name", "width", "height")}
+    return [item | facts[item["image_id"]] for item in items]
+
+
+def emit_predictions(
+    write: Callable[[bytes], object],
+    gt: str,
+    paths: Sequence[str],
+    vocabulary: Vocabulary,
+    filters: Filters,
+    policy: ErrorPolicy,
+) -> None:
+    """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
+    check_streams(gt, paths)
+    truth = read_truth(gt, vocabulary, policy)
+    _, lines = prediction_lines(paths)
+    for batch, found, types in typed_batches(lines, truth, filters, policy):
+        for record in diagnosis_records(batch, found, types):
+            write(dump(record))

@@ -1,0 +1,438 @@
+"""Error types, repairs and oracles: the released code's numbers, known errors put in and counted, and a slow twin."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.cli import run
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
+from hoicli.diagnosis.gather import diagnosis_records, typed_batches
+from hoicli.diagnosis.oracles import ORACLES, Diagnosis
+from hoicli.matching import Filters
+from hoicli.protocols import PROTOCOLS
+from hoicli.scenes import ErrorPolicy
+from hoicli.vocabulary import load
+from tests import reference, strategies
+from tests.conftest import FIXTURES, Hoicli
+from tests.test_kernel import ground_truth, lines
+
+HICO = load("hico")
+DIAG = PROTOCOLS["diag"]
+Record = dict[str, Any]
+PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+
+
+def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
+    annotated = ground_truth(truth)
+    result = Diagnosis(DIAG, len(HICO.interactions))
+    for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy()):
+        result.add(found, types)
+    result.add_unseen(annotated)
+    return result
+
+
+def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, int]:
+    """Error types that occur, true positives left out."""
+    totals = {name: int(rows.sum()) for name, rows in diagnosis(truth, predictions).counts(as_released=False).items()}
+    totals.pop("true_positive")
+    return {name: total for name, total in totals.items() if total}
+
+
+def typed(truth: Sequence[Record], predictions: Sequence[Record]) -> list[Record]:
+    batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy())
+    return [record for batch, found, types in batches for record in diagnosis_records(batch, found, types)]
+
+
+# Golden
+
+
+GOLDEN_OF = {
+    "none": "none",
+    "duplicate": "dup",
+    "both_boxes": "both",
+    "human_box": "hum",
+    "object_box": "obj",
+    "interaction": "action",
+    "association": "assoc",
+    "missed_gt": "missing",
+}
+COUNT_OF = {
+    "true_positive": "tp",
+    "duplicate": "duplicate",
+    "interaction": "interaction",
+    "association": "association",
+    "object_box": "object",
+    "human_box": "human",
+    "both_boxes": "both",
+    "missed_gt": "missed",
+}
+
+
+@pytest.fixture(scope="session")
+def golden_rows(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[Record]]:
+    folder = tmp_path_factory.mktemp("diagnosis")
+    raw = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())
+    for key in ("annotation", "filenames", "size"):
+        raw[key] = raw[key][:500]
+    (folder / "instances.json").write_text(json.dumps(raw))
+    golden = shared / "golden/hico-500"
+    for source, target in ((folder / "instances.json", "gt"), (golden / "predictions_cdn.json.gz", "preds")):
+        assert run(["convert", str(source), "-o", str(folder / f"{target}.jsonl")]) == 0
+    pair = ["--gt", str(folder / "gt.jsonl"), str(folder / "preds.jsonl")]
+    rows = folder / "rows.jsonl"
+    assert run(["diagnose", "--as-released", "--format", "jsonl", "-o", str(rows), *pair]) == 0
+    expected = json.loads((golden / "expected.json").read_text())["diag-hoi"]
+    return expected, [json.loads(line) for line in rows.read_text().splitlines()]
+
+
+def test_the_counts_of_the_released_code(golden_rows: tuple[dict[str, Any], list[Record]]) -> None:
+    expected, rows = golden_rows
+    ours = {row["error"]: row["value"] for row in rows if row["metric"] == "count" and row["subset"] == "full"}
+    assert ours == {name: expected["counts"][golden] for name, golden in COUNT_OF.items()}
+
+
+@pytest.mark.parametrize("oracle", GOLDEN_OF)
+def test_every_map_of_the_released_code(oracle: str, golden_rows: tuple[dict[str, Any], list[Record]]) -> None:
+    expected, rows = golden_rows
+    golden = expected[f"map_{GOLDEN_OF[oracle]}"]
+    ours = {row["subset"]: row["value"] / 100 for row in rows if (row["metric"], row.get("oracle")) == ("mAP", oracle)}
+    assert ours["full"] == pytest.approx(golden["mAP"], abs=1e-9)
+    assert ours["rare"] == pytest.approx(golden["mAP rare"], abs=1e-9)
+    assert ours["non_rare"] == pytest.approx(golden["mAP non-rare"], abs=1e-9)
+    if oracle != "none":
+        delta = {
+            row["subset"]: row["value"] for row in rows if (row["metric"], row.get("oracle")) == ("delta_mAP", oracle)
+        }
+        assert delta["full"] == pytest.approx(100 * (golden["mAP"] - expected["map_none"]["mAP"]), abs=1e-7)
+    else:
+        recall = {row["subset"]: row["value"] / 100 for row in rows if row["metric"] == "mean_max_recall"}
+        assert recall["full"] == pytest.approx(golden["mean max recall"], abs=1e-9)
+        assert recall["rare"] == pytest.approx(golden["rare recall"], abs=1e-9)
+
+
+# Known errors in, exactly those counts out
+
+
+FAR = [5000.0, 5000.0, 5050.0, 5050.0]
+
+
+def perfect(record: Record) -> Record:
+    """The ground truth as predictions, shifted as the protocol shifts the ground truth; no_interaction left out."""
+    hois = [
+        {"subject": hoi["subject"], "object": hoi["object"], "verb": hoi["verb"], "score": 0.9 - 0.001 * index}
+        for index, hoi in enumerate(record["hois"])
+        if hoi["verb"] != "no_interaction"
+    ]
+    boxes = [[x + 1 for x in box] for box in record["boxes"]]
+    return {"image_id": record["image_id"], "boxes": boxes, "labels": list(record["labels"]), "hois": hois}
+
+
+def matches(record: Record, first: int, second: int) -> bool:
+    """Whether two of its ground-truth boxes match each other as boxes of `diag`."""
+    if record["labels"][first] != record["labels"][second]:
+        return False
+    boxes = [tuple(float(x) for x in record["boxes"][index]) for index in (first, second)]
+    return reference.overlap("diag", boxes[0], boxes[1]) >= 0.5
+
+
+def usable(record: Record) -> bool:
+    """Some interaction, no two annotations that could take each other's prediction, interactions of the 600 only."""
+    hois = [hoi for hoi in record["hois"] if hoi["verb"] != "no_interaction"]
+    keys = {(hoi["verb"], *(tuple(record["boxes"][hoi[side]]) for side in ("subject", "object"))) for hoi in hois}
+    return bool(hois) and len(keys) == len(hois)
+
+
+def wrong_verb(record: Record, label: str, shuffle: random.Random) -> str | None:
+    """A verb of the object that no annotation of the image has with it."""
+    present = {hoi["verb"] for hoi in record["hois"] if record["labels"][hoi["object"]] == label}
+    verbs = [verb for verb, name in HICO.interactions if name == label and verb not in present | {"no_interaction"}]
+    return shuffle.choice(verbs) if verbs else None
+
+
+def inject(error: str, record: Record, predicted: Record, shuffle: random.Random) -> int:
+    """Put one error of the type into `predicted`; returns how many there are now (0 where the image allows none)."""
+    hoi = shuffle.choice(predicted["hois"])
+    label = record["labels"][hoi["object"]]
+    if error == "missed_gt":
+        predicted["hois"].remove(hoi)
+        return 1
+    if error == "duplicate":
+        predicted["hois"].append({**hoi, "score": 0.1})
+        return 1
+    if error == "interaction":
+        verb = wrong_verb(record, label, shuffle)
+        if verb is None:
+            return 0
+        predicted["hois"].append({**hoi, "verb": verb, "score": 0.1})
+        return 1
+    if error == "association":
+        people = [index for index, name in enumerate(record["labels"]) if name == "person"]
+        hois = [item for item in record["hois"] if item["verb"] != "no_interaction"]
+        for human in people:
+            joined = any(
+                matches(record, human, item["subject"]) and matches(record, hoi["object"], item["object"])
+                for item in hois
+            )
+            used = any(human in (item["subject"], item["object"]) for item in hois)
+            if used and not joined:
+                predicted["hois"].append({**hoi, "subject": human, "score": 0.1})
+                return 1
+        return 0
+    far = len(predicted["boxes"])
+    predicted["boxes"] += [FAR, [x + 500 for x in FAR]]
+    predicted["labels"] += ["person", label]
+    subject = hoi["subject"] if error == "object_box" else far
+    thing = hoi["object"] if error == "human_box" else far + 1
+    predicted["hois"].append({**hoi, "subject": subject, "object": thing, "score": 0.1})
+    return 1
+
+
+INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt")
+
+
+@pytest.fixture(scope="session")
+def real_truth(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """1,000 real images."""
+    path = tmp_path_factory.mktemp("injection") / "gt.jsonl"
+    assert run(["convert", str(shared / "data/hico-det/instances_test2015.json"), "-o", str(path)]) == 0
+    records = (json.loads(line) for line in path.read_text().splitlines())
+    return [record for record in records if usable(record)][:1000]
+
+
+@pytest.fixture(params=["fixtures", "real"])
+def truth_records(request: pytest.FixtureRequest) -> list[Record]:
+    if request.param == "real":
+        records: list[Record] = request.getfixturevalue("real_truth")
+        assert len(records) == 1000
+        return records
+    records = [json.loads(line) for line in (FIXTURES / "gt.jsonl").read_text().splitlines()]
+    return [record for record in records if usable(record)]
+
+
+def test_ground_truth_as_predictions_has_no_errors(truth_records: list[Record]) -> None:
+    predictions = [perfect(record) for record in truth_records]
+    assert counts(truth_records, predictions) == {}
+    result = next(diagnosis(truth_records, predictions).results(HICO, as_released=False))
+    assert result.ap[result.in_full].tolist() == [1.0] * int(result.in_full.sum())
+
+
+@pytest.mark.parametrize("error", INJECTED)
+def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Record]) -> None:
+    shuffle = random.Random(5)
+    predictions = [perfect(record) for record in truth_records]
+    injected = sum(inject(error, *pair, shuffle) for pair in zip(truth_records, predictions, strict=True))
+    assert injected > 0 or len(truth_records) < 1000
+    if len(truth_records) == 1000:
+        assert injected >= 100
+    assert counts(truth_records, predictions) == ({error: injected} if injected else {})
+
+
+def test_all_injected_errors_at_once(truth_records: list[Record]) -> None:
+    """Different errors in different images do not disturb one another."""
+    shuffle = random.Random(6)
+    predictions = [perfect(record) for record in truth_records]
+    expected: Counter[str] = Counter()
+    for number, pair in enumerate(zip(truth_records, predictions, strict=True)):
+        error = INJECTED[number % len(INJECTED)]
+        expected[error] += inject(error, *pair, shuffle)
+    assert counts(truth_records, predictions) == {name: count for name, count in expected.items() if count}
+
+
+# A slow twin
+
+
+def slow_types(truth: Record, predicted: Record) -> tuple[list[str | None], list[int | None], list[int | None]]:
+    """(type of each prediction or None, true positive of each ground truth, repair of each), by DIAGNOSIS' words."""
+    gt = [hoi for hoi in truth["hois"] if hoi["verb"] != "no_interaction"]
+    gt = [hoi for hoi in gt if (hoi["verb"], truth["labels"][hoi["object"]]) in HICO.interaction_ids]
+    present = {index for hoi in gt for index in (hoi["subject"], hoi["object"])}
+    dropped = {index for hoi in truth["hois"] for index in (hoi["subject"], hoi["object"])} - present
+
+    def iou(box: int, truth_box: int) -> float:
+        if predicted["labels"][box] != truth["labels"][truth_box] or truth_box in dropped:
+            return 0.0
+        shifted = tuple(x + 1.0 for x in truth["boxes"][truth_box])
+        return reference.overlap("diag", tuple(float(x) for x in predicted["boxes"][box]), shifted)
+
+    near = {
+        box: [index for index in range(len(truth["boxes"])) if iou(box, index) >= 0.5]
+        for box in range(len(predicted["boxes"]))
+    }
+    ranked = sorted(range(len(predicted["hois"])), key=lambda row: (-predicted["hois"][row]["score"], row))
+    types: list[str | None] = [None] * len(ranked)
+    found: list[int | None] = [None] * len(gt)
+    counted = []
+    for row in ranked:
+        hoi = predicted["hois"][row]
+        label = predicted["labels"][hoi["object"]]
+        no_class = (hoi["verb"], label) not in HICO.interaction_ids or hoi["verb"] == "no_interaction"
+        if no_class or not gt or predicted["labels"][hoi["subject"]] != "person":
+            continue
+        counted.append(row)
+        humans, things = near[hoi["subject"]], near[hoi["object"]]
+        joined = [g for g, item in enumerate(gt) if item["subject"] in humans and item["object"] in things]
+        same = [g for g in joined if gt[g]["verb"] == hoi["verb"]]
+        if same:
+            best = max(
+                same,
+                key=lambda g: (min(iou(hoi["subject"], gt[g]["subject"]), iou(hoi["object"], gt[g]["object"])), -g),
+            )
+            types[row] = "true_positive" if found[best] is None else "duplicate"
+            found[best] = row if found[best] is None else found[best]
+        elif humans and things:
+            types[row] = "interaction" if joined else "association"
+        else:
+            types[row] = "object_box" if humans else "human_box" if things else "both_boxes"
+    repair: list[int | None] = [None] * len(gt)
+    for g, item in enumerate(gt):
+        for row in counted:
+            if row == found[g]:
+                break
+            if types[row] == "true_positive" or row in repair:
+                continue
+            humans, things = near[predicted["hois"][row]["subject"]], near[predicted["hois"][row]["object"]]
+            if item["subject"] in humans or (not humans and item["object"] in things):
+                repair[g] = row
+                break
+    return types, found, repair
+
+
+@settings(max_examples=300)
+@given(strategies.datasets())
+def test_types_and_repairs_equal_the_slow_twin(data: tuple[list[Record], list[Record]]) -> None:
+    truth, predictions = data
+    by_id = {record["image_id"]: record for record in truth}
+    for record, predicted in zip(typed(truth, predictions), predictions, strict=True):
+        types, found, repair = slow_types(by_id[predicted["image_id"]], predicted)
+        assert {item["index"]: item["error"] for item in record["predictions"]} == {
+            row: name for row, name in enumerate(types) if name is not None
+        }
+        assert [item["prediction"] for item in record["gt"]] == found
+        assert [item["repair"] for item in record["gt"]] == repair
+
+
+# Laws
+
+
+@settings(max_examples=80)
+@given(strategies.datasets(), st.randoms(use_true_random=False))
+def test_order_changes_nothing_and_every_prediction_has_one_type(
+    data: tuple[list[Record], list[Record]], shuffle: random.Random
+) -> None:
+    truth, predictions = data
+    before = diagnosis(truth, predictions)
+    shuffle.shuffle(predictions)
+    shuffle.shuffle(truth)
+    after = diagnosis(truth, predictions)
+    for released in (False, True):
+        first, second = before.counts(as_released=released), after.counts(as_released=released)
+        assert {name: rows.tolist() for name, rows in first.items()} == {n: rows.tolist() for n, rows in second.items()}
+        for one, other in zip(
+            before.results(HICO, as_released=released), after.results(HICO, as_released=released), strict=True
+        ):
+            assert one.ap.tolist() == other.ap.tolist()
+    batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy())
+    for _, found, types in batches:
+        assert ((types.error < len(ERRORS)) == found.counted).all()
+        assert (types.error[~found.counted] == NOT_COUNTED).all()
+
+
+@settings(max_examples=80)
+@given(strategies.datasets())
+def test_an_oracle_never_lowers_what_it_leaves_alone(data: tuple[list[Record], list[Record]]) -> None:
+    """Dropping false predictions or asking for less cannot lower any class's AP."""
+    results = {result.oracle: result for result in diagnosis(*data).results(HICO, as_released=False)}
+    assert list(results) == ["none", *ORACLES]
+    for oracle in ("duplicate", "both_boxes", "false_positive"):
+        assert (results[oracle].ap >= results["none"].ap - 1e-12).all()
+    found = results["none"].ap > 0
+    assert (results["missed_gt"].ap[found] >= results["none"].ap[found] - 1e-12).all()
+
+
+# The command
+
+
+def rows_of(text: str) -> list[Record]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_rows(hoicli: Hoicli) -> None:
+    rows = rows_of(hoicli("diagnose", *PAIR).out)
+    assert {row["error"] for row in rows if row["metric"] == "count"} == {*ERRORS, "missed_gt"}
+    assert {row["oracle"] for row in rows if row["metric"] == "delta_mAP"} == set(ORACLES)
+    assert {row["subset"] for row in rows} == {"full", "rare", "non_rare"}
+    values = {(row["metric"], row.get("oracle")): row["value"] for row in rows if row["subset"] == "full"}
+    for oracle in ORACLES:
+        assert values["delta_mAP", oracle] == pytest.approx(values["mAP", oracle] - values["mAP", "none"])
+    evaluated = rows_of(hoicli("eval", "--protocol", "diag", *PAIR).out)
+    assert values["mAP", "none"] == pytest.approx(evaluated[0]["value"])
+
+
+def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
+    matched = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--protocol", "all", "-o", matched, *PAIR).code == 0
+    expected = hoicli("diagnose", "--per-class", "--top", "5", *PAIR).out
+    assert hoicli("diagnose", "--per-class", "--top", "5", matched).out == expected
+    assert hoicli("match", "--protocol", "hico", "-o", matched, *PAIR).code == 0
+    result = hoicli("diagnose", matched)
+    assert result.code == 1
+    assert "no match records of protocol diag in it; write them with hoicli match --protocol diag" in result.err
+
+
+def test_several_models_are_told_apart(hoicli: Hoicli, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_bytes((FIXTURES / "predictions.jsonl").read_bytes())
+    rows = rows_of(hoicli("diagnose", *PAIR, other).out)
+    assert {row["tags"]["model"] for row in rows} == {"predictions", "other"}
+    named = rows_of(hoicli("diagnose", "--name", "a", "--name", "b", *PAIR, other).out)
+    assert {row["tags"]["model"] for row in named} == {"a", "b"}
+    assert hoicli("diagnose", "--name", "a", *PAIR, other).err.startswith("hoicli: --name: 1 names for 2 streams;")
+    assert hoicli("diagnose", *PAIR, FIXTURES / "predictions.jsonl").code == 2
+
+
+def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
+    records = rows_of(hoicli("diagnose", "--emit", "predictions", *PAIR).out)
+    assert [record["image_id"][-1] for record in records] == ["1", "2", "3", "4", "5", "7", "8"]
+    assert [item["error"] for item in records[0]["predictions"]] == [
+        "true_positive",
+        "duplicate",
+        "interaction",
+        "human_box",
+        "interaction",
+    ]
+
+
+def test_a_large_file_is_shared_out(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = hoicli("diagnose", "--per-class", *PAIR).out
+    monkeypatch.setattr("hoicli.workers.SHARE", 256)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert hoicli("diagnose", "--per-class", *PAIR).out == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r["predictions"][0].update(subject=99), "predictions[0].subject: 99 is no index; match again"),
+        (lambda r: r["gt"][0].update(prediction=-1), "gt[0].prediction: -1 is no index; match again"),
+        (lambda r: r.update(box_matches=[["x"]]), "is no index; match again"),
+        (lambda r: r.pop("box_matches"), "box_matches: missing or no array of arrays; match again"),
+    ],
+)
+def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[Record], Any], message: str) -> None:
+    record = json.loads(hoicli("match", "--protocol", "diag", *PAIR).out.splitlines()[0])
+    change(record)
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    result = hoicli("diagnose", path)
+    assert result.code == 1
+    assert result.err.startswith(f"{path}:1: ")
+    assert message in result.err
