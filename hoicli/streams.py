@@ -245,17 +245,20 @@ def _compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def atomic_path(path: str) -> Iterator[str]:
-    """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not."""
+def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
+    """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
+
+    Raises `UsageError`, in the name of `option`, where there can be no such file.
+    """
     target = Path(path)
     if target.is_dir():
-        raise UsageError(f"-o {path}: is a directory; give a file name")
+        raise UsageError(f"{option} {path}: is a directory; give a file name")
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except FileNotFoundError:
-        raise UsageError(f"-o {path}: there is no folder {target.parent}; make it first") from None
+        raise UsageError(f"{option} {path}: there is no folder {target.parent}; make it first") from None
     except PermissionError:
-        raise UsageError(f"-o {path}: the folder {target.parent} is not writable") from None
+        raise UsageError(f"{option} {path}: the folder {target.parent} is not writable") from None
     os.close(handle)
     try:
         yield temporary

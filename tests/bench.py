@@ -159,6 +159,8 @@ def main() -> None:
     row("eval --protocol all", [*hoicli, "eval", "--gt", truth, found], floor)
     row("eval --protocol hico", [*hoicli, "eval", "--gt", truth, "--protocol", "hico", found], floor)
     row("match (hico)", [*hoicli, "match", "--gt", truth, found], floor)
+    row("diagnose", [*hoicli, "diagnose", "--gt", truth, found], floor)
+    row("pairstats", [*hoicli, "pairstats", "--gt", truth, found], floor)
     row("validate", [*hoicli, "validate", "--gt", truth, found], floor)
     row("plain-Python loops (hico only)", [python, "-c", REFERENCE, truth, found], floor, repeat=1)
 

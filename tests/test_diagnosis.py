@@ -436,3 +436,41 @@ def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[
     assert result.code == 1
     assert result.err.startswith(f"{path}:1: ")
     assert message in result.err
+
+
+def test_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
+    figure, page = tmp_path / "errors.svg", tmp_path / "page"
+    result = hoicli("diagnose", "--plot", figure, "--gallery", page, *PAIR)
+    assert result.code == 0
+    drawn = figure.read_text()
+    assert all(words in drawn for words in ("Interaction", "Missed GT", "False positive"))
+    html = (page / "index.html").read_text()
+    full = {
+        row["error"]: row["value"]
+        for row in rows_of(result.out)
+        if row["metric"] == "count" and row["subset"] == "full" and row["error"] != "true_positive"
+    }
+    assert html.count("<article") == sum(full.values())
+    assert "fly kite" in html  # missed in the image without predictions
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--emit", "pairs"), "hoicli: --emit pairs: choose predictions\n"),
+        (("--images", "folder"), "hoicli: --images goes with --gallery DIR\n"),
+        (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0\n"),
+        (("--plot", "errors.gif"), "errors.gif"),
+    ],
+)
+def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
+    result = hoicli("diagnose", *arguments, *PAIR)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_explain_and_the_note_about_deltas(hoicli: Hoicli) -> None:
+    text = hoicli("diagnose", "--explain").out
+    assert all(name in text for name in ORACLES)
+    assert "do not add up" in text
+    assert "the deltas do not add up to 100 - mAP" in hoicli("diagnose", "--format", "table", *PAIR).err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -58,6 +58,26 @@ class Examples:
             item = self._item(batch, found, int(found.truth_image[row]), MISSED, row)
             verb, label = vocabulary.interactions[int(found.truth_interaction[row])]
             self._keep(item | {"verb": verb, "label": label, "score": None, "predicted": None})
+
+    def add_unseen(self, truth: GroundTruth, seen: Container[str]) -> None:
+        """The missed ground truth of images without predictions."""
+        scenes, vocabulary = truth.scenes, truth.vocabulary
+        image = scenes.image_of_hoi
+        absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
+        for row in np.flatnonzero(truth.counted(PROTOCOL) & absent[image])[: self._limit].tolist():
+            verb, label = vocabulary.interactions[int(scenes.interaction[row])]
+            self._keep(
+                {
+                    "image_id": scenes.image_ids[image[row]],
+                    "error": MISSED,
+                    "verb": verb,
+                    "label": label,
+                    "score": None,
+                    "predicted": None,
+                    "truth": [scenes.boxes[box[row]].tolist() for box in (scenes.subject, scenes.object)],
+                    "truth_name": f"{verb} {label}",
+                }
+            )
 
     def _item(self, batch: Batch, found: Located, image: int, error: str, truth: int) -> Record:
         item: Record = {"image_id": found.image_ids[image], "error": error, "truth": None, "truth_name": None}
@@ -118,6 +138,8 @@ def diagnose_predictions(
         chosen.merge(others)
         coverage.merge(covered)
     diagnosis.add_unseen(truth)
+    if examples:
+        chosen.add_unseen(truth, diagnosis.images)
     coverage.report(truth, [PROTOCOL])
     return diagnosis, chosen
 

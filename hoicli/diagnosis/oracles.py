@@ -147,7 +147,7 @@ class Diagnosis:
     def add_unseen(self, truth: GroundTruth) -> None:
         """The ground truth of the images that no batch had."""
         scenes = truth.scenes
-        seen = set(self._image_ids)
+        seen = self.images
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
         rows = truth.counted(self._protocol) & absent[scenes.image_of_hoi]
         interaction = scenes.interaction[rows]
@@ -155,6 +155,11 @@ class Diagnosis:
         self._silent_images = [(scenes.image_ids[row], int(unfound[row]), 0) for row in np.flatnonzero(unfound)]
         self.positives += np.bincount(interaction, minlength=self._classes)
         self._add_missed(interaction, np.ones(len(interaction), dtype=bool))
+
+    @property
+    def images(self) -> set[str]:
+        """The images there were predictions (or match records) of."""
+        return set(self._image_ids)
 
     def merge(self, other: Diagnosis) -> None:
         """Take over what another diagnosis of the same model gathered from other images."""
@@ -221,19 +226,23 @@ class Diagnosis:
         repair = place[self._column("repair", np.int64)]
         repaired_class = self._column("repaired_class", np.int16)
         replaced = place[self._column("replaced", np.int64)]
-        ranked = ranking(interaction, score)
+        # The place of every prediction in the list of all, and with the class in front, as one number: kept predictions
+        # stay in order, and the few repairs are put where their number belongs.
+        by_score = ranking(np.zeros(len(score), dtype=np.int16), score)
+        key = np.empty(len(score), dtype=np.int64)
+        key[by_score] = np.arange(len(score))
+        repaired_key = repaired_class.astype(np.int64) * len(score) + key[repair]
+        key += interaction.astype(np.int64) * len(score)
+        ranked = by_score[np.argsort(interaction[by_score], kind="stable")]
         positives = self.positives
 
         def result(oracle: str, keep: Bools, counts: Ints, fixed: Ints | None = None) -> OracleResult:
-            if fixed is None:
-                rows = ranked[keep[ranked]]
-                classes, hit = interaction[rows], error[rows] == HIT
-            else:
-                rows = np.concatenate([np.flatnonzero(keep), repair[fixed]])
-                classes = np.concatenate([interaction[keep], repaired_class[fixed]])
-                hit = np.concatenate([error[keep] == HIT, np.ones(len(fixed), dtype=bool)])
-                best = ranking(classes, score[rows])
-                classes, hit = classes[best], hit[best]
+            rows = ranked[keep[ranked]]
+            classes, hit = interaction[rows], error[rows] == HIT
+            if fixed is not None:
+                order = fixed[np.argsort(repaired_key[fixed])]
+                at = np.searchsorted(key[rows], repaired_key[order])
+                classes, hit = np.insert(classes, at, repaired_class[order]), np.insert(hit, at, True)
             return self._result(oracle, classes, hit, counts, vocabulary, as_released=as_released)
 
         counted = error != NOT_COUNTED

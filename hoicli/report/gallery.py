@@ -61,7 +61,7 @@ def write_gallery(folder: str, items: Iterable[Mapping[str, Any]], images: str |
     target.mkdir(exist_ok=True)
     try:
         with (
-            atomic_path(str(target / "index.html")) as temporary,
+            atomic_path(str(target / "index.html"), "--gallery") as temporary,
             tempfile.TemporaryFile() as cards,
             open(temporary, "wb") as page,
         ):

@@ -419,5 +419,5 @@ def _saved(path: str) -> Iterator[Figure]:
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
-        with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+        with atomic_path(path, "--plot") as temporary, open(temporary, "wb") as stream:
             figure.savefig(stream, format=ending[1:], dpi=300, metadata=undated[ending])
