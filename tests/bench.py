@@ -35,6 +35,16 @@ truth, found = ([orjson.loads(line) for line in open(path, 'rb')] for path in sy
 reference.evaluate('hico', truth, found, list(load('hico').interactions))
 """
 
+REFERENCE_TYPES = """
+import orjson, sys
+from hoicli.vocabulary import load
+from tests import reference
+truth, found = ([orjson.loads(line) for line in open(path, 'rb')] for path in sys.argv[1:])
+by_id, interactions = {record['image_id']: record for record in truth}, set(load('hico').interactions)
+for record in found:
+    reference.error_types(by_id[record['image_id']], record, interactions)
+"""
+
 
 def make_dump(folder: Path) -> None:
     """Ground truth as pocket JSON, predictions as CDN's list: jittered boxes, all pairs, every verb of the object."""
@@ -163,6 +173,7 @@ def main() -> None:
     row("pairstats", [*hoicli, "pairstats", "--gt", truth, found], floor)
     row("validate", [*hoicli, "validate", "--gt", truth, found], floor)
     row("plain-Python loops (hico only)", [python, "-c", REFERENCE, truth, found], floor, repeat=1)
+    row("plain-Python error types (one pass)", [python, "-c", REFERENCE_TYPES, truth, found], floor, repeat=1)
 
     triplets = sum(len(orjson.loads(line)["hois"]) for line in found.open("rb"))
     size = found.stat().st_size / 1e6

@@ -138,3 +138,62 @@ def evaluate(
         ap, recall = average_precision(protocol, hits, positives)
         results[pair] = (ap, recall, positives)
     return results
+
+
+def error_types(
+    truth: Record, predicted: Record, interactions: set[tuple[str, str]]
+) -> tuple[list[str | None], list[int | None], list[int | None]]:
+    """(type of each prediction or None, true positive of each ground truth, repair of each) of an image, by protocol
+    diag's boxes and Diag-HOI's definitions. Ground truth counts without no_interaction, and so do its boxes."""
+    gt = [hoi for hoi in truth["hois"] if hoi["verb"] != "no_interaction"]
+    gt = [hoi for hoi in gt if (hoi["verb"], truth["labels"][hoi["object"]]) in interactions]
+    present = {index for hoi in gt for index in (hoi["subject"], hoi["object"])}
+    dropped = {index for hoi in truth["hois"] for index in (hoi["subject"], hoi["object"])} - present
+
+    def iou(box: int, truth_box: int) -> float:
+        if predicted["labels"][box] != truth["labels"][truth_box] or truth_box in dropped:
+            return 0.0
+        shifted = tuple(x + 1.0 for x in truth["boxes"][truth_box])
+        return overlap("diag", tuple(float(x) for x in predicted["boxes"][box]), shifted)
+
+    near = {
+        box: [index for index in range(len(truth["boxes"])) if iou(box, index) >= 0.5]
+        for box in range(len(predicted["boxes"]))
+    }
+    ranked = sorted(range(len(predicted["hois"])), key=lambda row: (-predicted["hois"][row]["score"], row))
+    types: list[str | None] = [None] * len(ranked)
+    found: list[int | None] = [None] * len(gt)
+    counted = []
+    for row in ranked:
+        hoi = predicted["hois"][row]
+        label = predicted["labels"][hoi["object"]]
+        no_class = (hoi["verb"], label) not in interactions or hoi["verb"] == "no_interaction"
+        if no_class or not gt or predicted["labels"][hoi["subject"]] != "person":
+            continue
+        counted.append(row)
+        humans, things = near[hoi["subject"]], near[hoi["object"]]
+        joined = [g for g, item in enumerate(gt) if item["subject"] in humans and item["object"] in things]
+        same = [g for g in joined if gt[g]["verb"] == hoi["verb"]]
+        if same:
+            best = max(
+                same,
+                key=lambda g: (min(iou(hoi["subject"], gt[g]["subject"]), iou(hoi["object"], gt[g]["object"])), -g),
+            )
+            types[row] = "true_positive" if found[best] is None else "duplicate"
+            found[best] = row if found[best] is None else found[best]
+        elif humans and things:
+            types[row] = "interaction" if joined else "association"
+        else:
+            types[row] = "object_box" if humans else "human_box" if things else "both_boxes"
+    repair: list[int | None] = [None] * len(gt)
+    for g, item in enumerate(gt):
+        for row in counted:
+            if row == found[g]:
+                break
+            if types[row] == "true_positive" or row in repair:
+                continue
+            humans, things = near[predicted["hois"][row]["subject"]], near[predicted["hois"][row]["object"]]
+            if item["subject"] in humans or (not humans and item["object"] in things):
+                repair[g] = row
+                break
+    return types, found, repair
