@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -97,11 +97,18 @@ def is_number(value: object) -> bool:
     return type(value) in (int, float) and math.isfinite(cast("float", value))
 
 
-def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+EVERYTHING = ("size", "scores")
+"""What a record may have besides, and what `problems` checks of it unless told otherwise."""
+
+
+def problems(
+    record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool, besides: Container[str] = EVERYTHING
+) -> Iterator[Problem]:
     """Everything in an image record that no metric can use, in reading order; nothing for a good record.
 
     `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
-    without one (open vocabulary) any string will do.
+    without one (open vocabulary) any string will do. `besides`: of EVERYTHING, what the caller uses; a reader that
+    skips bad lines must judge a line by what it reads of it, or a line's neighbours would decide about it.
     """
     yield from _image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
@@ -121,14 +128,20 @@ def problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored
         for index, hoi in enumerate(hois):
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
     yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
-    yield from _optional_problems(record)
+    if "size" in besides:
+        yield from _size_problems(record)
+    if "scores" in besides:
+        yield from _score_problems(record)
 
 
-def _optional_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of what a record may have besides: the image's size, a score for each box, the verbs' own scores, pairs."""
+def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("width", "height"):
         if key in record and not (is_number(record[key]) and record[key] > 0):
             yield Problem(key, f"{_short(record[key])} is no size; give a number of pixels, or leave it out")
+
+
+def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a score for each box, the verbs' own scores, and the pairs with theirs."""
     scores = record.get("scores")
     if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
         yield Problem("scores", "must be an array of finite numbers, one a box")

@@ -156,13 +156,22 @@ def read_scenes(
 
 
 def sound_lines(
-    lines: list[Line], register: ImageRegister, vocabulary: Vocabulary, *, scored: bool, policy: ErrorPolicy
+    lines: list[Line],
+    register: ImageRegister,
+    vocabulary: Vocabulary,
+    *,
+    scored: bool,
+    policy: ErrorPolicy,
+    besides: Container[str] = (),
 ) -> Iterator[Line]:
-    """The good lines, registered; what is wrong with each of the others goes to the policy."""
+    """The good lines, registered; what is wrong with each of the others goes to the policy.
+
+    `besides`: what `records.problems` is to check beyond what `columns_of` reads.
+    """
     for line in lines:
         try:
             record = parse(line)
-            for problem in problems(record, vocabulary, scored=scored):
+            for problem in problems(record, vocabulary, scored=scored, besides=besides):
                 raise DataError(problem.text, place=line.place, field=problem.field)
             register.add(str(record["image_id"]), line)
         except DataError as error:

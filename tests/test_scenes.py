@@ -189,3 +189,15 @@ def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bo
         assert columns.image_ids == [str(record["image_id"])]
         assert columns.boxes.tolist() == [[float(x) for x in box] for box in record["boxes"]]
         assert all(math.isnan(score) for score in columns.score) or scored
+
+
+def test_what_eval_does_not_read_does_not_cost_a_line_its_place() -> None:
+    """A wrong `scores` or width is validate's affair: whether a neighbour is bad must not decide about the line."""
+    odd = with_(scores=["x"], width=-1, hois=[{**GOOD["hois"][0], "verb_score": None}])
+    for neighbours in ([], [with_(image_id="b", labels=[])]):
+        records = [line(record, number) for number, record in enumerate([odd, *neighbours], start=1)]
+        policy = ErrorPolicy(skip=True)
+        batches = read_scenes(records, HICO, scored=True, policy=policy)
+        assert concatenate(batches, HICO).image_ids == ["a"]
+        assert policy.skipped == len(neighbours)
+    assert {problem.field for problem in problems(odd, HICO, scored=True)} == {"width", "scores", "hois[0].verb_score"}

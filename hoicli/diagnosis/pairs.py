@@ -118,7 +118,7 @@ def read_pair_batches(
         scenes = columns_of(chunk, vocabulary, scored=True)
         extras = None if scenes is None else _extras(chunk, need_scores=box_scores)
         if scenes is None or extras is None or not register.add_all(scenes.image_ids, chunk):
-            sound = sound_lines(chunk, register, vocabulary, scored=True, policy=policy)
+            sound = sound_lines(chunk, register, vocabulary, scored=True, policy=policy, besides=("scores",))
             chunk = list(_with_box_scores(sound, policy) if box_scores else sound)
             scenes, extras = columns_of(chunk, vocabulary, scored=True), _extras(chunk, need_scores=box_scores)
             if scenes is None or extras is None:
