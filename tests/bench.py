@@ -168,7 +168,7 @@ def main() -> None:
     floor = row("floor: orjson.loads of every line of the records", [python, "-c", FLOOR, found])
     row("eval --protocol all", [*hoicli, "eval", "--gt", truth, found], floor)
     row("eval --protocol hico", [*hoicli, "eval", "--gt", truth, "--protocol", "hico", found], floor)
-    row("match (hico)", [*hoicli, "match", "--gt", truth, found], floor)
+    row("match --protocol hico", [*hoicli, "match", "--gt", truth, "--protocol", "hico", found], floor)
     row("diagnose", [*hoicli, "diagnose", "--gt", truth, found], floor)
     row("pairstats", [*hoicli, "pairstats", "--gt", truth, found], floor)
     row("validate", [*hoicli, "validate", "--gt", truth, found], floor)

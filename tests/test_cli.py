@@ -115,7 +115,7 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
 def test_match_then_eval_gives_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...]) -> None:
     expected = hoicli("eval", "--per-class", *options, *PAIR).out
     matches = tmp_path / "matches.jsonl.gz"
-    assert hoicli("match", "--protocol", "all", *options, "-o", matches, *PAIR).code == 0
+    assert hoicli("match", *options, "-o", matches, *PAIR).code == 0
     assert hoicli("eval", "--per-class", matches).out == expected
 
 
@@ -125,8 +125,8 @@ def test_sharded_matches_are_a_match_of_the_whole(hoicli: Hoicli, tmp_path: Path
     for number, cut in enumerate((lines[:3], lines[3:])):
         shard = tmp_path / f"{number}.jsonl"
         shard.write_bytes(b"".join(cut))
-        parts.append(hoicli("match", "--gt", GT, "--only-predicted", shard).out)
-    whole = hoicli("match", *PAIR).out.splitlines()
+        parts.append(hoicli("match", "--gt", GT, "--protocol", "hico", "--only-predicted", shard).out)
+    whole = hoicli("match", "--protocol", "hico", *PAIR).out.splitlines()
     assert sorted("".join(parts).splitlines()) == sorted(line for line in whole if '"predictions":[]' not in line)
     # the images nobody predicted are added by eval, when it is given the ground truth
     joined = tmp_path / "matches.jsonl"

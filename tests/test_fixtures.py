@@ -19,7 +19,7 @@ PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
     [
         (("eval", "--split", "rare_first"), "eval.jsonl"),
         (("eval", "--format", "table"), "eval.txt"),
-        (("match",), "matches.jsonl"),
+        (("match", "--protocol", "hico"), "matches.jsonl"),
     ],
 )
 def test_what_the_commands_give(hoicli: Hoicli, arguments: tuple[str, ...], file_name: str) -> None:

@@ -27,7 +27,7 @@ EXAMPLES = 40
 
 @app.command(
     epilog="Example: hoicli diagnose --gt gt.jsonl --plot errors.png preds.jsonl; "
-    "hoicli match --protocol diag --gt gt.jsonl preds.jsonl | hoicli diagnose"
+    "hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose"
 )
 def diagnose(
     predictions: Annotated[

@@ -31,7 +31,11 @@ def match(
     gt: GroundTruthOption = None,
     protocol: Annotated[
         list[str] | None,
-        typer.Option("--protocol", metavar="NAME", help="hico (default), another, several with commas, or all."),
+        typer.Option(
+            "--protocol",
+            metavar="NAME",
+            help="hico, hico-ko, qpic, upt, diag, inp-cc, several with commas, or all (default).",
+        ),
     ] = None,
     top_k: TopK = None,
     nms: NMS = None,
@@ -49,7 +53,8 @@ def match(
 ) -> None:
     """Match predictions with ground truth: what became of each prediction, and who took each ground-truth triplet.
 
-    One JSON line an image and protocol, with everything that eval and diagnose need. Ground-truth images without
+    One JSON line an image and protocol, with everything that eval and diagnose need; name the --protocol you want to
+    keep the stream small. Ground-truth images without
     predictions get a line too, since their triplets are missed.
     """
     from hoicli.errors import UsageError
@@ -66,7 +71,7 @@ def match(
         raise UsageError("match: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
-    chosen = protocols(protocol or ["hico"])
+    chosen = protocols(protocol or ["all"])
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     policy = ErrorPolicy(skip=skips(on_error))
     truth = read_truth(gt, load("hico"), policy)

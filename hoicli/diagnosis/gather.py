@@ -158,6 +158,8 @@ def diagnose_matches(
         while chunk := list(islice(lines, BATCH)):
             records = []
             for line in chunk:
+                if _is_of_another_protocol(line):
+                    continue
                 try:
                     record = parse(line)
                     name, image_id = checked_match(record, line, vocabulary, stream)
@@ -178,6 +180,13 @@ def diagnose_matches(
     if not any_line:
         raise DataError("no match records of protocol diag in it; write them with hoicli match --protocol diag")
     return diagnosis, stream
+
+
+def _is_of_another_protocol(line: Line) -> bool:
+    """Whether a line as `match` writes it says so in its first bytes: most of a stream of all protocols does."""
+    head = line.data[:400]
+    start = head.find(b'"protocol":"')
+    return start > 0 and not head.startswith(f'"protocol":"{PROTOCOL.name}"'.encode(), start)
 
 
 def _check_indices(record: Record, line: Line) -> None:
