@@ -37,6 +37,9 @@ NMS = Annotated[
 ]
 Alpha = Annotated[float, typer.Option("--nms-alpha", metavar="A", help="The exponent of the subjects' IoU.")]
 Beta = Annotated[float, typer.Option("--nms-beta", metavar="B", help="The exponent of the objects' IoU.")]
+Tag = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
+]
 Format = Annotated[
     str,
     typer.Option(

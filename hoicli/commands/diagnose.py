@@ -14,6 +14,7 @@ from hoicli.commands.common import (
     GroundTruthOption,
     OnError,
     Output,
+    Tag,
     TopK,
     inputs,
     skips,
@@ -50,9 +51,7 @@ def diagnose(
         str | None,
         typer.Option("--emit", metavar="predictions", help="Instead of rows: each prediction, its type and repair."),
     ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
-    ] = None,
+    tag: Tag = None,
     top_k: TopK = None,
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,

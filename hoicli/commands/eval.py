@@ -15,6 +15,7 @@ from hoicli.commands.common import (
     OnError,
     Output,
     Predictions,
+    Tag,
     TopK,
     inputs,
     skips,
@@ -56,9 +57,7 @@ def evaluate(
             "--ignore-no-interaction", help="Leave the no_interaction classes out of every mean (520 of 600)."
         ),
     ] = False,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
-    ] = None,
+    tag: Tag = None,
     top_k: TopK = None,
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,

@@ -14,6 +14,7 @@ from hoicli.commands.common import (
     OnError,
     Output,
     Predictions,
+    Tag,
     inputs,
     skips,
 )
@@ -66,9 +67,7 @@ def pairstats(
             help="Rows for only the pairs whose boxes both score at least S too; needs the records' scores.",
         ),
     ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
-    ] = None,
+    tag: Tag = None,
     format_: Format = "auto",
     on_error: OnError = "stop",
     output: Output = "-",
