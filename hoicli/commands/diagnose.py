@@ -80,6 +80,7 @@ def diagnose(
     from hoicli.diagnosis.run import Model, diagnose_models, emit_predictions
     from hoicli.errors import UsageError
     from hoicli.matching import Filters
+    from hoicli.report.plots import check_figure, plot_diagnosis
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags
     from hoicli.scenes import ErrorPolicy
@@ -100,6 +101,8 @@ def diagnose(
         raise UsageError("--images goes with --gallery DIR")
     if top < 0:
         raise UsageError(f"--top {top}: give a whole number of at least 0")
+    if plot is not None:
+        check_figure(plot)
     models = Model.named(paths, name or [])
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
@@ -119,8 +122,6 @@ def diagnose(
     ]
     policy.report()
     if plot is not None:
-        from hoicli.report.plots import plot_diagnosis
-
         drawn = [row | {"model": model.name} for model in diagnosed for row in model.plotted]
         plot_diagnosis(drawn, {model.name: model.composition() for model in diagnosed}, plot)
     if gallery is not None:

@@ -85,6 +85,7 @@ def pairstats(
     from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
     from hoicli.errors import UsageError
     from hoicli.pairing import check_streams, prediction_lines, read_truth
+    from hoicli.report.plots import check_figure, plot_pairs
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags, signature
     from hoicli.scenes import ErrorPolicy
@@ -96,6 +97,8 @@ def pairstats(
         raise UsageError("pairstats: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
+    if plot is not None:
+        check_figure(plot)
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     settings = sweeps(
@@ -129,8 +132,6 @@ def pairstats(
     with open_output(output) as write:
         write(render(rows, output_format))
     if plot is not None:
-        from hoicli.report.plots import plot_pairs
-
         plot_pairs(rows, plot)
 
 

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 ENDINGS = (".png", ".svg", ".pdf")
 """The file formats of a figure."""
+NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
 COMPOSITIONS_SHOWN = 4
 """Compositions a figure has room for; the bars beside them have no such limit."""
@@ -88,6 +90,18 @@ LINES = (
     ("#000000", "X", "-."),
 )
 """Colour, marker and stroke of each model's line, in turn."""
+
+
+def check_figure(path: str) -> None:
+    """Raises `UsageError` where no figure could be written, so that a command can say so before its work."""
+    if Path(path).suffix.lower() not in ENDINGS:
+        raise UsageError(f"--plot {path}: end the name in .png, .svg or .pdf")
+    if find_spec("matplotlib") is None:
+        raise UsageError(NO_MATPLOTLIB)
+    if not Path(path).parent.is_dir():
+        raise UsageError(f"--plot {path}: there is no folder {Path(path).parent}; make it first")
+    if Path(path).is_dir():
+        raise UsageError(f"--plot {path}: is a directory; give a file name")
 
 
 def plot_diagnosis(rows: Iterable[Row], compositions: Mapping[str, Composition], path: str) -> None:
@@ -387,19 +401,14 @@ def _saved(path: str) -> Iterator[Figure]:
     No pyplot, so no window, no global figure; and matplotlib's own defaults instead of a user's matplotlibrc, a fixed
     salt for SVG ids and no dates, so that the bytes depend on nothing but what is drawn.
     """
+    check_figure(path)
     ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
-        raise UsageError(f"--plot {path}: end the name in .png, .svg or .pdf")
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageError("--plot needs matplotlib: pip install 'hoicli[plot]'") from None
-    if not Path(path).parent.is_dir():
-        raise UsageError(f"--plot {path}: there is no folder {Path(path).parent}; make it first")
-    if Path(path).is_dir():
-        raise UsageError(f"--plot {path}: is a directory; give a file name")
+        raise UsageError(NO_MATPLOTLIB) from None
     settings = {
         **{key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")},
         "font.size": SMALL,
