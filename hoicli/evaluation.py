@@ -105,15 +105,6 @@ class Tally:
         for name, positives in other.positives.items():
             self.positives[name] += positives
 
-    @property
-    def predictions(self) -> int:
-        """Predictions gathered, dropped ones included."""
-        return sum(map(len, self._score))
-
-    def outcome_counts(self, name: str, outcomes: int) -> Ints:
-        """[outcomes] predictions by outcome code under one protocol."""
-        return np.bincount(joined(self._codes[name], np.uint8), minlength=outcomes)
-
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
         interaction = joined(self._interaction, np.int16)

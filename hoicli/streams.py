@@ -158,7 +158,6 @@ class Progress:
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
         self.shown = sys.stderr is not None and sys.stderr.isatty()
         self._bar: Any = None
-        self._base = 0
         self._last = 0
         if self.shown:
             from tqdm import tqdm

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import loadmat, savemat
 
-from hoicli.converters import SUBJECT, Context, cdn, converter, detect, detections_mat
+from hoicli.converters import Context, cdn, converter, detect, detections_mat
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
 from hoicli.scenes import ErrorPolicy
-from hoicli.vocabulary import load
+from hoicli.vocabulary import SUBJECT, load
 from tests.conftest import FIXTURES, Hoicli
 from tests.foreign.detections_mat import matlab_file
 

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError
 from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT, Vocabulary, load
+from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from hoicli.converters.source import Source
@@ -200,9 +200,3 @@ class BoxTable:
             self.boxes.append(list(box))
             self.labels.append(label)
         return self._index[key]
-
-
-__all__ = [
-    "FORMATS", "SUBJECT", "BoxTable", "Context", "Converter", "Format", "UsageError",
-    "converter", "detect", "entry", "image_id_of", "load",
-]  # fmt: skip

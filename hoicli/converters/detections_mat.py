@@ -35,14 +35,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters import SUBJECT, BoxTable, Context
+from hoicli.converters import BoxTable, Context
 from hoicli.converters.cdn import require_scores
 from hoicli.converters.matfile import Numbers, describe, load, variables
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record
 from hoicli.streams import Progress
-from hoicli.vocabulary import Vocabulary
+from hoicli.vocabulary import SUBJECT, Vocabulary
 
 VARIABLE = "all_boxes"
 WIDTH = 9

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.converters import SUBJECT, BoxTable, Context, image_id_of
+from hoicli.converters import BoxTable, Context, image_id_of
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
+from hoicli.vocabulary import SUBJECT
 
 LARGEST = 1 << 63
 """Integers from here on are damage; JSON writers refuse them."""

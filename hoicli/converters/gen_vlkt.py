@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import SUBJECT, BoxTable, Context, entry, image_id_of
+from hoicli.converters import BoxTable, Context, entry, image_id_of
 from hoicli.converters.cdn import boxes_have_categories, corners, is_prediction_list, triplet
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
+from hoicli.vocabulary import SUBJECT
 
 CLASSLESS = "boxes without a class (no interaction uses them)"
 

@@ -21,12 +21,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from hoicli.converters import SUBJECT, BoxTable, Context, entry, image_id_of
+from hoicli.converters import BoxTable, Context, entry, image_id_of
 from hoicli.converters.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
-from hoicli.vocabulary import Vocabulary, normalise
+from hoicli.vocabulary import SUBJECT, Vocabulary, normalise
 
 BOX_VARIABLES = ("bbox_test", "bbox_train")
 LABEL_VARIABLES = ("anno_test", "anno_train", "list_test", "list_train", "list_action")

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.converters import SUBJECT, BoxTable, Context, image_id_of
+from hoicli.converters import BoxTable, Context, image_id_of
 from hoicli.converters.imagelist import number_of, numbered_images
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
 from hoicli.streams import open_output
+from hoicli.vocabulary import SUBJECT
 
 COLUMNS = ("scores", "boxes", "keys")
 ROW, BOXES = 10, 8

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import SUBJECT, BoxTable, Context, entry, image_id_of
+from hoicli.converters import BoxTable, Context, entry, image_id_of
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
-from hoicli.vocabulary import normalise
+from hoicli.vocabulary import SUBJECT, normalise
 
 
 def sniff(source: Source) -> bool:
