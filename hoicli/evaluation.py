@@ -15,7 +15,7 @@ import numpy as np
 from hoicli.average_precision import interpolated_ap, max_recall
 from hoicli.matching import TRUE_POSITIVE, Batch, GroundTruth, Outcomes
 from hoicli.protocols import Protocol
-from hoicli.scenes import Bools, Floats, Ints
+from hoicli.scenes import Bools, Floats, Ints, rank_by_id
 from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -123,10 +123,7 @@ class Tally:
 
     def _arrangement(self) -> Ints:
         """All predictions by image id, then position in the image: how ties are broken."""
-        rank = np.empty(len(self._image_ids), dtype=np.int32)
-        by_id = sorted(range(len(rank)), key=self._image_ids.__getitem__)
-        rank[by_id] = np.arange(len(rank), dtype=np.int32)
-        return np.argsort(rank[joined(self._image, np.int32)], kind="stable")
+        return np.argsort(rank_by_id(self._image_ids)[joined(self._image, np.int32)], kind="stable")
 
 
 def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callable[[], Ints] | None = None) -> Ints:

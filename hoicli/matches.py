@@ -15,14 +15,12 @@ import numpy as np
 
 from hoicli.errors import DataError
 from hoicli.evaluation import Tally
-from hoicli.matching import OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
+from hoicli.matching import OUTCOME_CODES, OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
 from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.records import Problem, Record, is_number, parse
 from hoicli.scenes import BATCH, ErrorPolicy, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary, suggestion
-
-_CODES = {name: code for code, name in enumerate(OUTCOMES)}
 
 
 def match_records(
@@ -226,7 +224,7 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
         )
     if predicted and not is_number(item.get("score")):
         yield Problem(f"{field_name}.score", "missing or no finite number; match the predictions again")
-    if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in _CODES):
+    if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in OUTCOME_CODES):
         yield Problem(f"{field_name}.outcome", f"is none of {', '.join(OUTCOMES)}; match the predictions again")
 
 
@@ -256,7 +254,7 @@ def _gather(
         image,
         _interactions(predictions, vocabulary),
         np.array([item["score"] for item in predictions], dtype=np.float64),
-        {name: np.array([_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)},
+        {name: np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)},
     )
     truth = _interactions([item for _, _, items in images for item in items], vocabulary)
     tally.positives[name] += np.bincount(truth[truth >= 0], minlength=len(vocabulary.interactions))

@@ -17,7 +17,7 @@ import numpy as np
 from hoicli.errors import DataError, UsageError
 from hoicli.geometry import best_per_image, iou, pair_nms
 from hoicli.protocols import Protocol
-from hoicli.scenes import Bools, Floats, Ints, Scenes
+from hoicli.scenes import Bools, Floats, Ints, Scenes, expanded
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ OUTCOMES = (
 )
 """What became of a prediction. The first two count; the others say why a prediction does not."""
 FALSE_POSITIVE, TRUE_POSITIVE = 0, 1
-_CODE = {name: code for code, name in enumerate(OUTCOMES)}
+OUTCOME_CODES = {name: code for code, name in enumerate(OUTCOMES)}
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,8 @@ class GroundTruth:
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
         met = np.flatnonzero(self._keys[place] == key)
         place = place[met]
-        count = self._count[place]
-        rows = np.repeat(met, count)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-        return rows, self._order[np.repeat(self._first[place], count) + within]
+        run, entry = expanded(self._first[place], self._count[place])
+        return met[run], self._order[entry]
 
     def counted(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
@@ -257,7 +255,7 @@ class Batch:
         code = np.zeros(len(scenes.score), dtype=np.uint8)
 
         def drop(rows: Bools, reason: str) -> None:
-            code[rows & (code == 0)] = _CODE[reason]
+            code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
         if protocol.drop_no_interaction:
             # First of all, as Diag-HOI's dumps are written without it.

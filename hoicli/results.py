@@ -39,8 +39,9 @@ def parse_tags(tags: list[str]) -> dict[str, str]:
     return dict(tag.split("=", 1) for tag in tags)
 
 
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100.0 * value
+def percent(value: float | None) -> float | None:
+    """A fraction in percent; None stays None."""
+    return None if value is None else 100.0 * float(value)
 
 
 def evaluation_rows(
@@ -56,7 +57,7 @@ def evaluation_rows(
         ("mean_max_recall", [mean.max_recall for mean in means]),
     ):
         for mean, value in zip(means, values, strict=True):
-            yield {"metric": metric, "subset": mean.subset, "value": _percent(value), "n": mean.classes, **common}
+            yield {"metric": metric, "subset": mean.subset, "value": percent(value), "n": mean.classes, **common}
 
 
 def class_rows(
@@ -72,7 +73,7 @@ def class_rows(
     `subset` is the class's frequency group.
     """
     common = {"unit": "%", "protocol": protocol.name, "tags": dict(tags), "signature": signature(settings)}
-    group = {member: name for name, members in vocabulary.groups.items() for member in members}
+    group = vocabulary.group_of
     for metric, values in (("AP", results.ap.tolist()), ("max_recall", results.max_recall.tolist())):
         for number, (verb, name) in enumerate(vocabulary.interactions):
             if results.in_mean[number]:
@@ -81,7 +82,7 @@ def class_rows(
                     "subset": group[number],
                     "verb": verb,
                     "object": name,
-                    "value": _percent(values[number]),
+                    "value": percent(values[number]),
                     "n": int(results.positives[number]),
                     **common,
                 }

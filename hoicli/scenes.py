@@ -292,6 +292,23 @@ def _known_objects(image_hois: list[Any], objects: Ints, image: Ints, vocabulary
     return known, derived
 
 
+def expanded(start: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Runs laid end to end: (run, position) of each of the sum(count) places, run r being start[r], start[r] + 1, ...
+
+    How everything here meets what it belongs to without a loop: a run per row, `count` of it possibly zero.
+    """
+    run = np.repeat(np.arange(len(count)), count)
+    within = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
+    return run, start[run] + within
+
+
+def rank_by_id(image_ids: list[str]) -> Ints:
+    """[N] each image's place among all images sorted by id: what breaks ties, whatever order the lines came in."""
+    rank = np.empty(len(image_ids), dtype=np.int64)
+    rank[sorted(range(len(rank)), key=image_ids.__getitem__)] = np.arange(len(rank))
+    return rank
+
+
 @cache
 def interaction_table(vocabulary: Vocabulary) -> Ints:
     """[verbs, objects] the interaction id of a (verb, object), -1 where the dataset has no such class."""

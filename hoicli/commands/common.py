@@ -26,6 +26,14 @@ Predictions = Annotated[
     typer.Argument(metavar="PREDS...", help="Prediction streams, taken together; - or nothing is stdin."),
 ]
 GroundTruthOption = Annotated[str | None, typer.Option("--gt", metavar="FILE", help="Ground truth records.")]
+Protocols = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol",
+        metavar="NAME",
+        help="hico, hico-ko, qpic, upt, diag, inp-cc, several with commas, or all (default).",
+    ),
+]
 TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Keep the best K triplets of an image.")]
 NMS = Annotated[
     float | None,

@@ -15,6 +15,7 @@ from hoicli.commands.common import (
     OnError,
     Output,
     Predictions,
+    Protocols,
     Tag,
     TopK,
     inputs,
@@ -31,14 +32,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def evaluate(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--protocol",
-            metavar="NAME",
-            help="hico, hico-ko, qpic, upt, diag, inp-cc, several with commas, or all (default).",
-        ),
-    ] = None,
+    protocol: Protocols = None,
     split: Annotated[
         str | None,
         typer.Option(

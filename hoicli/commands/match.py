@@ -14,6 +14,7 @@ from hoicli.commands.common import (
     OnError,
     Output,
     Predictions,
+    Protocols,
     TopK,
     inputs,
     skips,
@@ -29,14 +30,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def match(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--protocol",
-            metavar="NAME",
-            help="hico, hico-ko, qpic, upt, diag, inp-cc, several with commas, or all (default).",
-        ),
-    ] = None,
+    protocol: Protocols = None,
     top_k: TopK = None,
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
@@ -54,8 +48,7 @@ def match(
     """Match predictions with ground truth: what became of each prediction, and who took each ground-truth triplet.
 
     One JSON line an image and protocol, with everything that eval and diagnose need; name the --protocol you want to
-    keep the stream small. Ground-truth images without
-    predictions get a line too, since their triplets are missed.
+    keep the stream small. Ground-truth images without predictions get a line too, since their triplets are missed.
     """
     from hoicli.errors import UsageError
     from hoicli.matches import match_records, missed_records

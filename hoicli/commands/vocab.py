@@ -70,7 +70,7 @@ def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
     elif what == "images":
         yield from ({"column": number, "image_id": name} for number, name in enumerate(vocabulary.test_images))
     else:
-        frequency = {member: name for name, members in vocabulary.groups.items() for member in members}
+        frequency = vocabulary.group_of
         for number, (verb, name) in enumerate(vocabulary.interactions):
             yield {
                 "id": number,

@@ -22,7 +22,7 @@ import numpy as np
 
 from hoicli.matching import TRUE_POSITIVE, Batch, Outcomes
 from hoicli.protocols import Protocol
-from hoicli.scenes import Bools, Floats, Ints
+from hoicli.scenes import Bools, Floats, Ints, expanded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -168,10 +168,7 @@ def error_types(found: Located) -> ErrorTypes:
 def _beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
     """All (row of `image`, row of `truth_image`) of one image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
-    count = np.searchsorted(truth_image, image, side="right") - start
-    row = np.repeat(np.arange(len(image)), count)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    return row, start[row] + within
+    return expanded(start, np.searchsorted(truth_image, image, side="right") - start)
 
 
 def _repairs(found: Located, taken: Ints, pair: Ints, pair_of: Ints, truth_of: Ints) -> tuple[Ints, Ints]:
@@ -186,10 +183,8 @@ def _repairs(found: Located, taken: Ints, pair: Ints, pair_of: Ints, truth_of: I
     by_pair = np.argsort(pair, kind="stable")
     by_pair = by_pair[free[by_pair]]
     bounds = np.searchsorted(pair[by_pair], np.arange(int(pair.max(initial=-1)) + 2))
-    count = np.diff(bounds)[pair_of]
-    truth = np.repeat(truth_of, count)
-    within = np.arange(len(truth)) - np.repeat(np.cumsum(count) - count, count)
-    candidate = by_pair[np.repeat(bounds[pair_of], count) + within]
+    run, entry = expanded(bounds[pair_of], np.diff(bounds)[pair_of])
+    truth, candidate = truth_of[run], by_pair[entry]
 
     rank = np.empty(len(found.score), dtype=np.int64)
     rank[np.lexsort((-found.score, found.image))] = np.arange(len(rank))

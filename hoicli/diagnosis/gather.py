@@ -12,7 +12,7 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, ErrorTypes, Loc
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.errors import DataError
 from hoicli.matches import MatchStream, checked_match
-from hoicli.matching import OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth
+from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, GroundTruth
 from hoicli.pairing import Coverage, matched_batches
 from hoicli.protocols import PROTOCOLS
 from hoicli.records import Record, parse
@@ -23,8 +23,6 @@ from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
 
 PROTOCOL = PROTOCOLS["diag"]
 """Error types are defined on this protocol's idea of a correct box."""
-
-_CODES = {name: code for code, name in enumerate(OUTCOMES)}
 
 
 def typed_batches(
@@ -220,7 +218,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary) -> Located:
         for item in record["predictions"]:
             belongs = -1 if item["gt"] is None else item["gt"] + truth_base
             interaction = vocabulary.interaction_ids.get((item["verb"], item["label"]), -1)
-            code = _CODES[item["outcome"]]
+            code = OUTCOME_CODES[item["outcome"]]
             row = (
                 image,
                 item["subject"] + box_base,

@@ -37,7 +37,7 @@ from hoicli.diagnosis.errors import (
 from hoicli.evaluation import joined, per_class, ranking
 from hoicli.matching import FALSE_POSITIVE, TRUE_POSITIVE, GroundTruth
 from hoicli.protocols import Protocol
-from hoicli.scenes import Bools, Floats, Ints
+from hoicli.scenes import Bools, Floats, Ints, rank_by_id
 from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -214,10 +214,7 @@ class Diagnosis:
 
     def results(self, vocabulary: Vocabulary, *, as_released: bool) -> Iterator[OracleResult]:
         """Without an oracle first ("none"), then under each of ORACLES."""
-        by_id = sorted(range(len(self._image_ids)), key=self._image_ids.__getitem__)
-        rank = np.empty(len(by_id), dtype=np.int32)
-        rank[by_id] = np.arange(len(by_id), dtype=np.int32)
-        order = np.argsort(rank[self._column("image", np.int32)], kind="stable")
+        order = np.argsort(rank_by_id(self._image_ids)[self._column("image", np.int32)], kind="stable")
         place = np.empty(len(order) + 1, dtype=np.int64)
         place[order], place[-1] = np.arange(len(order)), -1
         error = self._column("error", np.uint8)[order]

@@ -28,7 +28,19 @@ from hoicli.errors import DataError, UsageError
 from hoicli.geometry import iou, pair_nms
 from hoicli.matching import TRUE_POSITIVE, Batch, Filters, GroundTruth
 from hoicli.protocols import PROTOCOLS
-from hoicli.scenes import BATCH, Bools, ErrorPolicy, Floats, ImageRegister, Ints, Scenes, columns_of, sound_lines
+from hoicli.scenes import (
+    BATCH,
+    Bools,
+    ErrorPolicy,
+    Floats,
+    ImageRegister,
+    Ints,
+    Scenes,
+    columns_of,
+    expanded,
+    rank_by_id,
+    sound_lines,
+)
 from hoicli.streams import Line
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
@@ -318,19 +330,14 @@ class TruthPairs:
     @cached_property
     def rank(self) -> Ints:
         """[N] each image's place among all images sorted by id, for ties that no order of lines can sway."""
-        ids = self.truth.scenes.image_ids
-        rank = np.empty(len(ids), dtype=np.int64)
-        rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-        return rank
+        return rank_by_id(self.truth.scenes.image_ids)
 
     def join(self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints) -> tuple[Ints, Ints, Floats]:
         """Which detected pairs match which true ones: rows of the arguments, ascending, of self, and the smaller IoU.
 
         image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`.
         """
-        count = np.diff(self.start)[image]
-        row = np.repeat(np.arange(len(image)), count)
-        mate = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count) + self.start[image[row]]
+        row, mate = expanded(self.start[image], np.diff(self.start)[image])
         truth = self.truth.scenes
         overlap = np.full(len(row), np.inf)
         for mine, theirs in ((subject, self.subject), (object_, self.object)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
-from hoicli.results import Row, signature
+from hoicli.results import Row, percent, signature
 from hoicli.scenes import Ints
 from hoicli.vocabulary import Vocabulary
 
@@ -54,10 +54,6 @@ def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, uni
     return {"metric": metric, **named, "value": value, "n": n, "unit": unit, **common}
 
 
-def _percent(fraction: float | None) -> float | None:
-    return None if fraction is None else 100.0 * float(fraction)
-
-
 def _unit(error: str) -> str:
     return "triplets" if error == MISSED else "predictions"
 
@@ -79,17 +75,13 @@ def _means(results: list[OracleResult], vocabulary: Vocabulary, common: Row) -> 
             further = ("mean_max_recall", recall) if result.oracle == "none" else ("delta_mAP", delta)
             for metric, value in (("mAP", ap), further):
                 named = {"subset": subset, "oracle": result.oracle}
-                yield _row(metric, named, _percent(value), classes, "%", common)
-
-
-def _group_of(vocabulary: Vocabulary) -> dict[int, str]:
-    return {member: name for name, members in vocabulary.groups.items() for member in members}
+                yield _row(metric, named, percent(value), classes, "%", common)
 
 
 def _classes(
     counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, vocabulary: Vocabulary, common: Row
 ) -> Iterator[Row]:
-    group = _group_of(vocabulary)
+    group = vocabulary.group_of
     for number in np.flatnonzero(positives).tolist():
         verb, label = vocabulary.interactions[number]
         named = {"subset": group[number], "verb": verb, "object": label}
@@ -97,10 +89,10 @@ def _classes(
         for error in (*ERRORS, MISSED):
             yield _row("count", {**named, "error": error}, int(counts[error][number]), n, _unit(error), common)
         for result in results:
-            yield _row("AP", {**named, "oracle": result.oracle}, _percent(result.ap[number]), n, "%", common)
+            yield _row("AP", {**named, "oracle": result.oracle}, percent(result.ap[number]), n, "%", common)
         for result in results[1:]:
             delta = result.ap[number] - results[0].ap[number]
-            yield _row("delta_AP", {**named, "oracle": result.oracle}, _percent(delta), n, "%", common)
+            yield _row("delta_AP", {**named, "oracle": result.oracle}, percent(delta), n, "%", common)
 
 
 def _top_classes(
@@ -110,14 +102,14 @@ def _top_classes(
     causes = [result for result in results[1:] if not result.oracle.startswith("false_")]
     gains = np.stack([result.ap - results[0].ap for result in causes])
     gains[:, positives == 0] = 0.0
-    best, group = gains.max(axis=0), _group_of(vocabulary)
+    best, group = gains.max(axis=0), vocabulary.group_of
     for number in np.argsort(-best, kind="stable")[:top].tolist():
         if best[number] <= 0:
             return
         verb, label = vocabulary.interactions[number]
         oracle = causes[int(gains[:, number].argmax())].oracle
         named = {"subset": group[number], "verb": verb, "object": label, "oracle": oracle}
-        yield _row("top_delta_AP", named, _percent(best[number]), int(positives[number]), "%", common)
+        yield _row("top_delta_AP", named, percent(best[number]), int(positives[number]), "%", common)
 
 
 def _top_images(diagnosis: Diagnosis, top: int, common: Row) -> Iterator[Row]:

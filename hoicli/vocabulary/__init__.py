@@ -61,6 +61,11 @@ class Vocabulary:
         """Interactions whose verb says that nothing happens (80 in HICO-DET)."""
         return frozenset(i for i, (verb, _) in enumerate(self.interactions) if verb == self.no_interaction)
 
+    @property
+    def group_of(self) -> dict[int, str]:
+        """The frequency group of each interaction id."""
+        return {member: name for name, members in self.groups.items() for member in members}
+
     def interactions_of(self, object_name: str) -> list[int]:
         """Ids of the interactions with one object, ascending: the row order of `detections_XX.mat`."""
         return [i for i, (_, name) in enumerate(self.interactions) if name == object_name]
