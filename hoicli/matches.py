@@ -18,7 +18,7 @@ from hoicli.evaluation import Tally
 from hoicli.matching import OUTCOME_CODES, OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
 from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.records import Problem, Record, is_number, parse
-from hoicli.scenes import BATCH, ErrorPolicy, Ints
+from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary, suggestion
 
@@ -170,7 +170,7 @@ def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPol
     that were matched with different settings.
     """
     stream = MatchStream()
-    places: dict[tuple[str, str], tuple[str, int]] = {}
+    registers = {name: ImageRegister(unit="an image and protocol") for name in PROTOCOLS}
     lines = iter(lines)
     while chunk := list(islice(lines, BATCH)):
         grouped: dict[str, list[tuple[str, list[Record], list[Record]]]] = {}
@@ -178,12 +178,7 @@ def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPol
             try:
                 record = parse(line)
                 name, image_id = checked_match(record, line, vocabulary, stream)
-                first = places.setdefault((name, image_id), (line.file, line.number))
-                if first != (line.file, line.number):
-                    problem = (
-                        f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line an image and protocol"
-                    )
-                    raise DataError(problem, place=line.place, field="image_id")
+                registers[name].add(image_id, line)
             except DataError as error:
                 policy.handle(error)
                 continue

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
@@ -15,6 +16,8 @@ from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary
 from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
+
+Part = TypeVar("Part")
 
 
 def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> GroundTruth:
@@ -109,6 +112,23 @@ def check_streams(truth: str, paths: Sequence[str]) -> None:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
 
 
+def gathered(
+    gather: Callable[[Iterable[Line], ErrorPolicy], Part],
+    lines: Iterable[Line],
+    paths: Sequence[str],
+    policy: ErrorPolicy,
+    disjoint: Callable[[list[Part]], bool],
+) -> list[Part]:
+    """What `gather` makes of the predictions, in parts to be merged: a large file is shared out among the processors.
+
+    `lines` are those of `paths`. When a share finds fault, or the parts are not `disjoint` (an image is in two), the
+    whole is gathered again in one piece, under `policy`, to say what and where.
+    """
+    ranges = byte_ranges(paths)
+    parts = fork_map(lambda share: gather(share.lines("predictions"), ErrorPolicy()), ranges) if ranges else None
+    return parts if parts is not None and disjoint(parts) else [gather(lines, policy)]
+
+
 def tally_predictions(
     lines: Iterable[Line],
     paths: Sequence[str],
@@ -119,9 +139,7 @@ def tally_predictions(
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 
-    `lines` are those of `paths`. A large file is shared out among the processors. The result does not depend on it: a
-    tally is the same whatever order it was gathered in, and when a share finds fault the whole is read again in one
-    piece, to say what and where.
+    `lines` are those of `paths`, shared out as `gathered` does; a tally is the same whatever order it was gathered in.
     """
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
@@ -131,12 +149,7 @@ def tally_predictions(
             tally.add_batch(batch, outcomes)
         return tally, coverage
 
-    parts = None
-    ranges = byte_ranges(paths)
-    if ranges:
-        parts = fork_map(lambda share: gather(share.lines("predictions"), ErrorPolicy()), ranges)
-    if parts is None or not Tally.disjoint([part for part, _ in parts]):
-        parts = [gather(lines, policy)]
+    parts = gathered(gather, lines, paths, policy, lambda parts: Tally.disjoint([part for part, _ in parts]))
     tally, coverage = parts[0]
     for other, covered in parts[1:]:
         tally.merge(other)

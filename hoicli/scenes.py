@@ -94,11 +94,12 @@ class ErrorPolicy:
 class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
-    `known`: the images there may be (those of the ground truth); None where any will do.
+    `known`: the images there may be (those of the ground truth); None where any will do. `unit`: what has one line.
     """
 
-    def __init__(self, known: Container[str] | None = None) -> None:
+    def __init__(self, known: Container[str] | None = None, *, unit: str = "an image") -> None:
         self._known = known
+        self._unit = unit
         self._places: dict[str, tuple[str, int]] = {}
 
     def add(self, image_id: str, line: Line) -> None:
@@ -112,7 +113,7 @@ class ImageRegister:
         first = self._places.setdefault(image_id, (line.file, line.number))
         if first != (line.file, line.number):
             raise DataError(
-                f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line an image",
+                f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line {self._unit}",
                 place=line.place,
                 field="image_id",
             )

@@ -13,13 +13,13 @@ from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.errors import DataError
 from hoicli.matches import MatchStream, checked_match
 from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, GroundTruth
-from hoicli.pairing import Coverage, matched_batches
+from hoicli.pairing import Coverage, gathered, matched_batches
 from hoicli.protocols import PROTOCOLS
 from hoicli.records import Record, parse
-from hoicli.scenes import BATCH, ErrorPolicy, Ints
+from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary
-from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
+from hoicli.workers import no_garbage_collection
 
 PROTOCOL = PROTOCOLS["diag"]
 """Error types are defined on this protocol's idea of a correct box."""
@@ -126,10 +126,7 @@ def diagnose_predictions(
                 chosen.add(batch, found, types)
         return diagnosis, chosen, coverage
 
-    ranges = byte_ranges(paths)
-    parts = fork_map(lambda share: gather(share.lines("predictions"), ErrorPolicy()), ranges) if ranges else None
-    if parts is None or not Diagnosis.disjoint([part for part, _, _ in parts]):
-        parts = [gather(lines, policy)]
+    parts = gathered(gather, lines, paths, policy, lambda parts: Diagnosis.disjoint([part for part, _, _ in parts]))
     diagnosis, chosen, coverage = parts[0]
     for other, others, covered in parts[1:]:
         diagnosis.merge(other)
@@ -143,15 +140,14 @@ def diagnose_predictions(
 
 
 def diagnose_matches(
-    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy
+    lines: Iterable[Line], name: str, vocabulary: Vocabulary, policy: ErrorPolicy
 ) -> tuple[Diagnosis, MatchStream]:
-    """One model's diagnosis from the lines of `match --protocol diag` (lines of other protocols are passed over).
+    """One model's diagnosis from the match records of the stream `name` (those of other protocols are passed over).
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
     """
     diagnosis, stream = Diagnosis(PROTOCOL, len(vocabulary.interactions)), MatchStream()
-    seen: dict[str, tuple[str, int]] = {}
-    lines, any_line = iter(lines), False
+    register, lines = ImageRegister(), iter(lines)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
             records = []
@@ -160,23 +156,20 @@ def diagnose_matches(
                     continue
                 try:
                     record = parse(line)
-                    name, image_id = checked_match(record, line, vocabulary, stream)
-                    if name != PROTOCOL.name:
+                    protocol, image_id = checked_match(record, line, vocabulary, stream)
+                    if protocol != PROTOCOL.name:
                         continue
-                    first = seen.setdefault(image_id, (line.file, line.number))
-                    if first != (line.file, line.number):
-                        problem = f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line an image"
-                        raise DataError(problem, place=line.place, field="image_id")
+                    register.add(image_id, line)
                     _check_indices(record, line)
                     records.append(record)
                 except DataError as error:
                     policy.handle(error)
             if records:
-                any_line = True
                 found = _located_records(records, vocabulary)
                 diagnosis.add(found, error_types(found))
-    if not any_line:
-        raise DataError("no match records of protocol diag in it; write them with hoicli match --protocol diag")
+    if not diagnosis.images:
+        problem = "no match records of protocol diag in it; write them with hoicli match --protocol diag"
+        raise DataError(problem, place=name)
     return diagnosis, stream
 
 

@@ -17,7 +17,7 @@ from hoicli.pairing import check_streams, prediction_lines, read_truth
 from hoicli.records import Record, dump, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
-from hoicli.streams import read_lines
+from hoicli.streams import display_name, read_lines
 from hoicli.vocabulary import Vocabulary
 
 
@@ -104,7 +104,7 @@ def diagnose_models(
             continue
         if filters.signature() or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
-        diagnosis, stream = diagnose_matches(lines, vocabulary, policy)
+        diagnosis, stream = diagnose_matches(lines, display_name(model.path), vocabulary, policy)
         if truth is not None:
             diagnosis.add_unseen(truth)
         diagnosed.append(DiagnosedModel(model.name, model.tagged, diagnosis, settings | (stream.settings or {})))
