@@ -33,6 +33,20 @@ def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float
     return ap / len(grid)
 
 
+def enveloped_ap(rank: Ints, bounds: Ints, positives: Ints) -> Floats:
+    """[C] the area under each class's precision envelope, every recall a step, in [0, 1].
+
+    Arguments as `interpolated_ap` has them. Each true positive adds 1 / positives of recall at the largest precision
+    of any recall from there on (PASCAL VOC since 2010; s-gupta/v-coco vsrl_eval.py `voc_ap`).
+    """
+    ap = np.zeros(len(positives))
+    for number in np.flatnonzero(np.diff(bounds)).tolist():
+        ranks = rank[bounds[number] : bounds[number + 1]]
+        precision = np.arange(1, len(ranks) + 1) / ranks
+        ap[number] = np.maximum.accumulate(precision[::-1]).sum() / positives[number]
+    return ap
+
+
 def max_recall(bounds: Ints, positives: Ints) -> Floats:
     """[C] true positives over ground truth of each class, 0 where there is no ground truth."""
     found = np.diff(bounds)

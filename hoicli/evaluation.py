@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from hoicli.average_precision import interpolated_ap, max_recall
+from hoicli.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.matching import TRUE_POSITIVE, Batch, GroundTruth, Outcomes
 from hoicli.protocols import Protocol
 from hoicli.scenes import Bools, Floats, Ints, rank_by_id
@@ -117,8 +117,9 @@ class Tally:
             ap, recall = per_class(code, bounds, positives, protocol)
             in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(self._classes, dtype=bool)
             if protocol.drop_no_interaction:
-                in_mean = in_mean.copy()
                 in_mean[dropped_classes] = False
+            if protocol.classes:
+                in_mean &= np.isin(np.arange(self._classes), sorted(vocabulary.subsets[protocol.classes]))
             yield protocol, ClassResults(ap, recall, positives, in_mean)
 
     def _arrangement(self) -> Ints:
@@ -161,19 +162,30 @@ def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: 
         counted = rank <= protocol.predictions_per_class
         rank = rank[counted]
         hit_bounds = np.concatenate([[0], np.cumsum(counted)])[hit_bounds]
-    return interpolated_ap(rank, hit_bounds, positives, protocol.grid), max_recall(hit_bounds, positives)
+    recall = max_recall(hit_bounds, positives)
+    if not protocol.grid:
+        return enveloped_ap(rank, hit_bounds, positives), recall
+    return interpolated_ap(rank, hit_bounds, positives, protocol.grid), recall
 
 
 def means(
-    results: ClassResults, vocabulary: Vocabulary, *, split: str | None = None, ignore_no_interaction: bool = False
+    results: ClassResults,
+    vocabulary: Vocabulary,
+    protocol: Protocol,
+    *,
+    split: str | None = None,
+    ignore_no_interaction: bool = False,
 ) -> Iterator[Mean]:
-    """The means a paper prints: full, the frequency groups (rare, non_rare), and unseen and seen for a split.
+    """The means a paper prints: the protocol's own subsets, or full and the frequency groups (rare, non_rare); and
+    unseen and seen for a split.
 
     `split` is a key of `vocabulary.unseen`. `ignore_no_interaction` leaves the classes of that verb out (INP-CC's
     --ignore_non_interaction: 520 of HICO-DET's 600).
     """
     everything = frozenset(range(len(results.ap)))
-    subsets = {"full": everything, **vocabulary.groups}
+    subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
+    if protocol.subsets:
+        subsets = {name: vocabulary.subsets[name] for name in protocol.subsets}
     if split is not None:
         subsets |= {"unseen": vocabulary.unseen[split], "seen": everything - vocabulary.unseen[split]}
     left_out = vocabulary.no_interaction_ids if ignore_no_interaction else frozenset[int]()

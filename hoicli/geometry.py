@@ -55,10 +55,9 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
         first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
         leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
         kept[rows[first]] = True
-        overlap = (
-            iou(subjects[:, leader], subjects[:, rows], inclusive=True) ** alpha
-            * iou(objects[:, leader], objects[:, rows], inclusive=True) ** beta
-        )
+        of_objects = iou(objects[:, leader], objects[:, rows], inclusive=True)
+        of_objects[scenes.object[rows] < 0] = 1.0  # both have none
+        overlap = iou(subjects[:, leader], subjects[:, rows], inclusive=True) ** alpha * of_objects**beta
         left = overlap <= threshold
         left[first] = False
         rows, group = rows[left], group[left]
@@ -67,20 +66,30 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
 
 def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
     """[rows] one number per (image, subject label, object label, verb)."""
-    columns = (scenes.image_of_hoi, scenes.labels[scenes.subject], scenes.labels[scenes.object], scenes.verb)
+    columns = (
+        scenes.image_of_hoi,
+        scenes.labels[scenes.subject],
+        scenes.object_label,
+        scenes.verb,
+        scenes.interaction,  # where it depends on a role, the verb alone is not enough
+        scenes.object < 0,
+    )
     group = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
-        group = group * (int(column.max(initial=0)) + 1) + column[rows]
+        lowest = int(column.min(initial=0))
+        group = group * (int(column.max(initial=0)) - lowest + 1) + column[rows] - lowest
     return group
 
 
-def best_per_image(scenes: Scenes, count: int) -> Bools:
-    """[T] the `count` triplets of each image with the highest scores, ties by input order."""
-    if np.diff(scenes.hoi_start).max(initial=0) <= count:
+def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
+    """[T] the `count` triplets of each image with the highest scores, ties by input order; only of those `among`."""
+    if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
         return np.ones(len(scenes.score), dtype=bool)
-    image = scenes.image_of_hoi
-    order = np.lexsort((-scenes.score, image))
-    rank = np.arange(len(order)) - scenes.hoi_start[image]
-    keep = np.empty(len(order), dtype=bool)
-    keep[order] = rank < count
+    rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
+    image = scenes.image_of_hoi[rows]
+    order = np.lexsort((-scenes.score[rows], image))
+    first = np.searchsorted(image, np.arange(len(scenes.image_ids)))
+    rank = np.arange(len(order)) - first[image]
+    keep = np.zeros(len(scenes.score), dtype=bool)
+    keep[rows[order]] = rank < count
     return keep

@@ -18,7 +18,7 @@ from hoicli.evaluation import Tally
 from hoicli.matching import OUTCOME_CODES, OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
 from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.records import Problem, Record, is_number, parse
-from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, Ints
+from hoicli.scenes import BATCH, Bools, ErrorPolicy, ImageRegister, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary, suggestion
 
@@ -65,17 +65,30 @@ def _ground_truth(truth: GroundTruth, image: int, counted: Any) -> tuple[list[Re
     start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
     rows = (np.flatnonzero(counted[start:end]) + start).tolist()
     first_box = int(scenes.box_start[image])
-    triplets = [
-        {
-            "subject": int(scenes.subject[row]) - first_box,
-            "object": int(scenes.object[row]) - first_box,
-            "verb": vocabulary.verbs[scenes.verb[row]],
-            "label": vocabulary.objects[scenes.labels[scenes.object[row]]],
-            "prediction": None,
-        }
-        for row in rows
-    ]
+    triplets = []
+    for row in rows:
+        object_ = int(scenes.object[row])
+        triplets.append(
+            {
+                "subject": int(scenes.subject[row]) - first_box,
+                "object": None if object_ < 0 else object_ - first_box,
+                "verb": vocabulary.verbs[scenes.verb[row]],
+                **_role(vocabulary, int(scenes.interaction[row])),
+                "label": None if object_ < 0 else _label(vocabulary, int(scenes.labels[object_])),
+                "prediction": None,
+            }
+        )
     return triplets, rows
+
+
+def _label(vocabulary: Vocabulary, number: int) -> str | None:
+    """The name of an object, None for a box that does not say."""
+    return None if number < 0 else vocabulary.objects[number]
+
+
+def _role(vocabulary: Vocabulary, interaction: int) -> dict[str, str | None]:
+    """The `role` of a triplet, in a dataset that has roles; null where the action itself is meant."""
+    return {"role": vocabulary.interactions[interaction][1] or None} if vocabulary.roles else {}
 
 
 class _BatchColumns:
@@ -90,6 +103,7 @@ class _BatchColumns:
         first_box = scenes.box_start[image]
         truth: list[int | None] = [None] * len(scenes.score)
         iou_subject, iou_object = truth.copy(), truth.copy()
+        no_object, people = _person_first(batch, protocol)
         of_class = (outcomes.row, outcomes.truth, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
         for row, truth_row, subject, object_, enough in zip(*(column.tolist() for column in of_class), strict=True):
             iou_subject[row], iou_object[row] = subject, object_
@@ -97,14 +111,21 @@ class _BatchColumns:
         self._rows = list(
             zip(
                 (scenes.subject - first_box).tolist(),
-                (scenes.object - first_box).tolist(),
+                [
+                    None if absent else box - first
+                    for box, first, absent in zip(
+                        scenes.object.tolist(), first_box.tolist(), no_object.tolist(), strict=True
+                    )
+                ],
                 [vocabulary.verbs[verb] for verb in scenes.verb.tolist()],
-                [vocabulary.objects[label] for label in scenes.labels[scenes.object].tolist()],
+                [_label(vocabulary, label) for label in scenes.object_label.tolist()],
+                [_role(vocabulary, interaction) for interaction in scenes.interaction.tolist()],
                 scenes.score.tolist(),
                 [OUTCOMES[code] for code in outcomes.code.tolist()],
                 truth,
                 iou_subject,
                 iou_object,
+                people,
                 strict=True,
             )
         )
@@ -118,24 +139,41 @@ class _BatchColumns:
         place = {gt_row: index for index, gt_row in enumerate(gt_rows)}
         predictions = []
         cut = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
-        for index, (subject, object_, verb, label, score, outcome, gt_row, iou_subject, iou_object) in enumerate(cut):
+        for index, row_of in enumerate(cut):
+            subject, object_, verb, label, role, score, outcome, gt_row, iou_subject, iou_object, person = row_of
             predictions.append(
                 {
                     "subject": subject,
                     "object": object_,
                     "verb": verb,
+                    **role,
                     "label": label,
                     "score": score,
                     "outcome": outcome,
                     "gt": None if gt_row is None else place[gt_row],
                     "iou_subject": iou_subject,
                     "iou_object": iou_object,
+                    **person,
                 }
             )
             if outcome == OUTCOMES[TRUE_POSITIVE]:
                 gt[place[gt_row]]["prediction"] = index
         boxes = self._matches[self._box_start[row] : self._box_start[row + 1]]
         return {"predictions": predictions, "gt": gt, "box_matches": boxes}
+
+
+def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[dict[str, int | None]]]:
+    """([T] statements without an object, `person` of each): the annotated person's box it belongs to, null for none.
+
+    Only a protocol that looks at the person first says `person`, and takes a box of zeros for no object.
+    """
+    scenes = batch.predictions
+    if not protocol.person_first:
+        return scenes.object < 0, [{}] * len(scenes.score)
+    people = batch.found_people(protocol)
+    first_box = batch.truth.scenes.box_start[batch.image_of_hoi]
+    local = np.where(people < 0, -1, people - first_box).tolist()
+    return batch.empty_object, [{"person": None if person < 0 else person} for person in local]
 
 
 @dataclass
@@ -161,6 +199,14 @@ def is_match_record(line: Line) -> bool:
         return {"protocol", "predictions", "gt"} <= parse(line).keys()
     except DataError:
         return False
+
+
+def dataset_of(line: Line) -> str | None:
+    """The dataset of a match record, None for any other line."""
+    if not is_match_record(line):
+        return None
+    protocol = PROTOCOLS.get(str(parse(line)["protocol"]))
+    return None if protocol is None else protocol.dataset
 
 
 def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy) -> MatchStream:
@@ -194,7 +240,13 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         hint = "give the ground truth with --gt" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")
         return
-    if record["protocol"] not in PROTOCOLS:
+    known = PROTOCOLS.get(record["protocol"]) if type(record["protocol"]) is str else None
+    if known is not None and known.dataset != vocabulary.name:
+        yield Problem(
+            "protocol", f"{known.name} is of {known.dataset}, not {vocabulary.name}; match one dataset a stream"
+        )
+        return
+    if known is None:
         yield Problem("protocol", f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}")
     if type(record.get("image_id")) not in (str, int):
         yield Problem("image_id", "missing; every line names its image")
@@ -213,7 +265,11 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
     verb, label = item.get("verb"), item.get("label")
     if type(verb) is not str or verb not in vocabulary.verb_ids:
         yield Problem(f"{field_name}.verb", f"unknown verb {verb!r}; {suggestion(str(verb), vocabulary.verb_ids)}")
-    if type(label) is not str or label not in vocabulary.object_ids:
+    if vocabulary.roles:
+        role = item.get("role") or ""
+        if type(verb) is str and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
+            yield Problem(f"{field_name}.role", f"{role!r} is no role of {verb}; match the predictions again")
+    elif type(label) is not str or label not in vocabulary.object_ids:
         yield Problem(
             f"{field_name}.label", f"unknown object {label!r}; {suggestion(str(label), vocabulary.object_ids)}"
         )
@@ -257,4 +313,6 @@ def _gather(
 
 def _interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
     ids = vocabulary.interaction_ids
+    if vocabulary.roles:
+        return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)
     return np.array([ids.get((item["verb"], item["label"]), -1) for item in items], dtype=np.int64)

@@ -17,6 +17,7 @@ import numpy as np
 from hoicli.errors import DataError, UsageError
 from hoicli.geometry import best_per_image, iou, pair_nms
 from hoicli.protocols import Protocol
+from hoicli.roles import class_columns
 from hoicli.scenes import Bools, Floats, Ints, Scenes, expanded
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
@@ -33,9 +34,13 @@ OUTCOMES = (
     "suppressed",  # by pair NMS
     "unannotated_image",  # the protocol counts nothing in such images
     "object_not_known",  # Known Object: the image has no label for this object
+    "other_class",  # of a class that the protocol does not score
+    "ignored_person",  # the person it belongs to is annotated by nobody
 )
 """What became of a prediction. The first two count; the others say why a prediction does not."""
 FALSE_POSITIVE, TRUE_POSITIVE = 0, 1
+PAIRS_AT_ONCE = 1 << 19
+"""Pairs of boxes compared in one piece where every box meets every other: 16 MB a side."""
 OUTCOME_CODES = {name: code for code, name in enumerate(OUTCOMES)}
 
 
@@ -108,9 +113,39 @@ class GroundTruth:
         run, entry = expanded(self._first[place], self._count[place])
         return met[run], self._order[entry]
 
+    @cached_property
+    def people(self) -> tuple[Ints, Ints]:
+        """([P] the boxes labelled person, [N + 1] where each image's begin)."""
+        rows = np.flatnonzero(self.scenes.labels == self.vocabulary.object_ids[SUBJECT])
+        return rows, np.searchsorted(rows, self.scenes.box_start)
+
+    @cached_property
+    def _deeds(self) -> tuple[Ints, Ints]:
+        """(key of (subject, interaction), triplet), by key, then annotation order: what each person does."""
+        key = self.scenes.subject * len(self.vocabulary.interactions) + self.scenes.interaction
+        order = np.argsort(key, kind="stable")
+        return key[order], order
+
+    def join_person(self, person: Ints, interaction: Ints) -> tuple[Ints, Ints]:
+        """Every (row of the arguments, triplet): what the person, a box or -1, is annotated to do of that class."""
+        keys, order = self._deeds
+        wanted = np.where(person < 0, -1, person * len(self.vocabulary.interactions) + interaction)
+        first = np.searchsorted(keys, wanted)
+        row, entry = expanded(first, np.searchsorted(keys, wanted, side="right") - first)
+        return row, order[entry]
+
+    def scored(self, protocol: Protocol) -> Bools:
+        """[interactions] the classes a protocol scores."""
+        numbers = np.arange(len(self.vocabulary.interactions))
+        if not protocol.classes:
+            return numbers >= 0
+        return np.isin(numbers, sorted(self.vocabulary.subsets[protocol.classes]))
+
     def counted(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
         counts = self.scenes.interaction >= 0
+        if protocol.classes:
+            counts &= self.scored(protocol)[self.scenes.interaction]
         return counts & ~self.no_interaction if protocol.drop_no_interaction else counts
 
     def present_boxes(self, protocol: Protocol) -> Bools:
@@ -174,8 +209,13 @@ class Batch:
         candidate, annotated = self._candidate, truth.scenes
         self._subject_pair = self._pair(predictions.subject[candidate], annotated.subject[self._candidate_truth])
         self._object_pair = self._pair(predictions.object[candidate], annotated.object[self._candidate_truth])
+        if truth.vocabulary.roles:  # a class does not say what the object is, nor that there is one
+            fits = predictions.object_label[candidate] == annotated.object_label[self._candidate_truth]
+            fits &= (predictions.object[candidate] >= 0) & (annotated.object[self._candidate_truth] >= 0)
+            self._object_pair = np.where(fits, self._object_pair, -1)
         self._wanted = self._wanted_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
+        self._people: dict[object, tuple[Ints, Floats]] = {}
 
     # A box pair is a predicted and a ground-truth box of one image. Pairs are numbered densely: the pairs of a
     # predicted box follow one another in the order of its image's ground-truth boxes.
@@ -200,11 +240,16 @@ class Batch:
         """The pairs some protocol can ask for, ascending: the rest never gets an IoU."""
         wanted = np.zeros(self._pair_start[-1], dtype=bool)
         wanted[self._subject_pair] = True
-        wanted[self._object_pair] = True
+        wanted[self._object_pair[self._object_pair >= 0]] = True
         if all_boxes:
-            box, truth_box = self._boxes_of(np.arange(len(wanted)))
-            wanted |= self.predictions.labels[box] == self.truth.scenes.labels[truth_box]
+            wanted |= self._same_label(*self._boxes_of(np.arange(len(wanted))))
         return np.flatnonzero(wanted)
+
+    def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
+        """Whether a predicted and a ground-truth box have one label; a box without one fits any."""
+        label = self.predictions.labels[box]
+        same: Bools = (label == self.truth.scenes.labels[truth_box]) | (label < 0)
+        return same
 
     @cached_property
     def _wanted_coordinates(self) -> tuple[Floats, Floats]:
@@ -232,15 +277,27 @@ class Batch:
     def matched_boxes(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """(predicted box, ground-truth box) of every two of one image and label with enough overlap, ascending.
 
-        Needs a batch made with `all_boxes`.
+        Needs a batch made with `all_boxes`. A protocol that looks at the person first looks at no label.
         """
+        if protocol.person_first:
+            return self._matched_without_labels(protocol)
         overlap = self.overlaps(protocol)[self._wanted]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
         box, truth_box = self._boxes_of(self._wanted[enough])
-        fits = self.predictions.labels[box] == self.truth.scenes.labels[truth_box]
+        fits = self._same_label(box, truth_box)
         if protocol.drop_no_interaction:
             fits &= self.truth.present_boxes(protocol)[truth_box]
         return box[fits], truth_box[fits]
+
+    def _matched_without_labels(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        boxes, truth_boxes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        pairs = int(self._pair_start[-1])
+        for start in range(0, pairs, PAIRS_AT_ONCE):
+            box, truth_box = self._boxes_of(np.arange(start, min(start + PAIRS_AT_ONCE, pairs)))
+            enough = self._iou(protocol, box, truth_box) >= protocol.threshold
+            boxes.append(box[enough])
+            truth_boxes.append(truth_box[enough])
+        return np.concatenate(boxes), np.concatenate(truth_boxes)
 
     def box_matches(self, protocol: Protocol) -> list[list[int]]:
         """For each predicted box, the ground-truth boxes that match it, by their own index in the image."""
@@ -257,6 +314,9 @@ class Batch:
         def drop(rows: Bools, reason: str) -> None:
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
+        if protocol.classes:
+            # First of all: V-COCO's statements about people take no place among its pairs.
+            drop(~self.truth.scored(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
         if protocol.drop_no_interaction:
             # First of all, as Diag-HOI's dumps are written without it.
             drop(
@@ -265,7 +325,7 @@ class Batch:
             )
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
-            drop(~best_per_image(scenes, min(caps)), "over_the_cap")
+            drop(~best_per_image(scenes, min(caps), code == 0 if protocol.classes else None), "over_the_cap")
         if filters.nms is not None:
             kept = pair_nms(scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta)
             drop(~kept, "suppressed")
@@ -283,22 +343,93 @@ class Batch:
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcome of every prediction: PROTOCOLS' row applied to this batch.
 
-        A prediction belongs to the ground truth of its class with the largest min(IoU_subject, IoU_object), the first
-        of equals; among those that reach the threshold with one ground truth, the highest score is its true positive
-        and the rest are false (no released evaluator falls back on the second best). Ties in score: input order.
+        A prediction belongs to the ground truth of its class (of its person's deeds, for a protocol that looks at the
+        person first) with the largest min(IoU_subject, IoU_object), the first of equals; among those that reach the
+        threshold with one ground truth, the highest score is its true positive and the rest are false (no released
+        evaluator falls back on the second best). Ties in score: input order.
         """
         code = self.dropped(protocol, filters)
-        live = np.flatnonzero(code[self._candidate] == 0)
-        overlaps = self.overlaps(protocol)
-        subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
+        candidate, candidate_truth, subject, object_ = (
+            self._of_best_person(protocol, code) if protocol.person_first else self._of_class(protocol, code)
+        )
         overlap = np.minimum(subject, object_)
-        best = _first_largest(self._candidate[live], overlap)
-        row, truth, overlap = self._candidate[live[best]], self._candidate_truth[live[best]], overlap[best]
+        best = _first_largest(candidate, overlap)
+        row, truth, overlap = candidate[best], candidate_truth[best], overlap[best]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
         rivals, wanted = row[enough], truth[enough]
         order = np.lexsort((rivals, -self.predictions.score[rivals], wanted))
         code[rivals[order[_run_starts(wanted[order])]]] = TRUE_POSITIVE
         return Outcomes(code, row, truth, subject[best], object_[best], enough)
+
+    def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
+        """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
+        live = np.flatnonzero(code[self._candidate] == 0)
+        overlaps = np.append(self.overlaps(protocol), 0.0)  # for the pairs that are none, -1
+        candidate, truth = self._candidate[live], self._candidate_truth[live]
+        subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
+        if self.truth.vocabulary.roles:
+            object_[self.truth.scenes.object[truth] < 0] = 1.0  # nothing to find: the subject decides (QPIC)
+        return candidate, truth, subject, object_
+
+    def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
+        """As `_of_class`, but only what the best person of each prediction does; drops those of ignored people.
+
+        s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even by nothing at all.
+        """
+        predictions, annotated = self.predictions, self.truth.scenes
+        person, with_person = self.best_people(protocol)
+        ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
+        code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
+        live = np.flatnonzero(code == 0)
+        row, truth = self.truth.join_person(person[live], predictions.interaction[live])
+        row = live[row]
+        box, truth_box = predictions.object[row], annotated.object[truth]
+        object_ = np.zeros(len(row))
+        both = (box >= 0) & (truth_box >= 0)
+        object_[both] = self._iou(protocol, box[both], truth_box[both])
+        _, is_agent = class_columns(self.truth.vocabulary)
+        nothing = truth_box < 0
+        will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
+        object_[nothing] = (will_do | self.empty_object[row])[nothing]
+        return row, truth, with_person[row], object_
+
+    @cached_property
+    def empty_object(self) -> Bools:
+        """[T] predictions of no object: none given, or a box of zeros, as official dumps write it."""
+        absent = self.predictions.object < 0
+        if not len(self.predictions.boxes):
+            return absent
+        zeros: Bools = (self.predictions.boxes == 0).all(axis=1)
+        return absent | zeros[self.predictions.object]
+
+    def best_people(self, protocol: Protocol) -> tuple[Ints, Floats]:
+        """([T] the ground-truth person each subject overlaps most, -1 in an image without people; [T] the IoU)."""
+        if protocol.iou_key not in self._people:
+            subjects, of_subject = np.unique(self.predictions.subject, return_inverse=True)
+            people, starts = self.truth.people
+            image = self.image[self.predictions.image_of_box[subjects]]
+            row, place = expanded(starts[image], starts[image + 1] - starts[image])
+            overlap = self._iou(protocol, subjects[row], people[place])
+            best = _first_largest(row, overlap)
+            person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
+            person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
+            self._people[protocol.iou_key] = person[of_subject], largest[of_subject]
+        return self._people[protocol.iou_key]
+
+    def found_people(self, protocol: Protocol) -> Ints:
+        """[T] the ground-truth person each subject belongs to, -1 where it overlaps none of them enough."""
+        person, overlap = self.best_people(protocol)
+        return np.where(overlap >= protocol.threshold, person, -1)
+
+    def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
+        """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
+        first, second = self.predictions.boxes[box].T, self.truth.scenes.boxes[truth_box].T
+        return iou(
+            first + np.array(protocol.prediction_shift)[:, np.newaxis],
+            second + np.array(protocol.truth_shift)[:, np.newaxis],
+            inclusive=protocol.inclusive,
+            touching_overlap=protocol.touching_overlap,
+        )
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:

@@ -11,10 +11,11 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
 from hoicli.matches import is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
-from hoicli.protocols import PROTOCOLS, Protocol, protocols
+from hoicli.protocols import PROTOCOLS, Protocol
+from hoicli.records import parse
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
-from hoicli.vocabulary import Vocabulary
+from hoicli.vocabulary import Vocabulary, load
 from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
 
 Part = TypeVar("Part")
@@ -162,24 +163,31 @@ def tally_predictions(
 def tallies(
     paths: Sequence[str],
     gt: str | None,
-    chosen: Sequence[Protocol] | None,
+    chosen: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
-    vocabulary: Vocabulary,
-) -> Iterator[tuple[Tally, dict[str, str]]]:
-    """(tally, settings for its signature) of predictions with ground truth, or of each protocol of a match stream.
+    *,
+    named: bool,
+) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
+    """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
+    match stream.
 
-    `chosen` None: all protocols there are. Ground truth given with a match stream adds the images that the stream does
-    not have, as it does for shards. Raises `UsageError` for what a match stream cannot give any more.
+    `named`: the protocols were asked for; otherwise a match stream gives all that it has. Ground truth given with a
+    match stream adds the images that the stream does not have, as it does for shards. Raises `UsageError` for what a
+    match stream cannot give any more.
     """
+    vocabulary = load(chosen[0].dataset)
     truth = None
     if gt is not None:
         check_streams(gt, paths)
-        truth = read_truth(gt, vocabulary, policy)
     first, lines = prediction_lines(paths)
-    if truth is not None and not is_match_record(first):
-        chosen = chosen or protocols(["all"])
-        yield tally_predictions(lines, paths, truth, chosen, filters, policy), filters.signature()
+    matched = gt is None or is_match_record(first)
+    if matched and not named:
+        vocabulary = load(_dataset_of(first) or vocabulary.name)
+    if gt is not None:
+        truth = read_truth(gt, vocabulary, policy)
+    if truth is not None and not matched:
+        yield tally_predictions(lines, paths, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
     if filters.signature():
         raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
@@ -187,9 +195,17 @@ def tallies(
         stream = read_matches(lines, vocabulary, policy)
     if truth is not None:
         stream.add_missed(truth)
-    names = [row.name for row in chosen] if chosen else [name for name in PROTOCOLS if name in stream.tallies]
+    names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
     for name in names:
-        yield stream.tallies[name], dict(stream.settings or {})
+        yield stream.tallies[name], vocabulary, dict(stream.settings or {})
+
+
+def _dataset_of(line: Line) -> str | None:
+    """The dataset of a match record, None for any other line."""
+    if not is_match_record(line):
+        return None
+    protocol = PROTOCOLS.get(str(parse(line)["protocol"]))
+    return None if protocol is None else protocol.dataset

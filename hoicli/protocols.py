@@ -18,6 +18,8 @@ GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.
 """torch.linspace(0, 1, 11) in float64."""
 GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """i / 10."""
+EVERY_RECALL: tuple[float, ...] = ()
+"""No grid: the area under the precision envelope, every recall a step (PASCAL VOC since 2010)."""
 
 Shift = tuple[float, float, float, float]
 NO_SHIFT: Shift = (0.0, 0.0, 0.0, 0.0)
@@ -31,6 +33,10 @@ class Protocol:
 
     name, title, source: what it is called, in a few words, and the file it was read from.
     dataset: the vocabulary it belongs to.
+    classes: the interactions it scores, a key of the vocabulary's `subsets`; "" is all of them.
+    subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
+    person_first: a prediction belongs to the annotated person its subject overlaps most, whatever that person does.
+    any_object_when_none: where a person's role has no object, any predicted one will do; otherwise only none will.
     inclusive, touching_overlap: the IoU convention (`geometry.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
     strict: a true positive needs overlap > 0.5 rather than >= 0.5.
@@ -41,7 +47,7 @@ class Protocol:
     drop_no_interaction: `no_interaction` is removed from both sides first, and its classes leave the mean.
     images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
-    grid: the recall values at which interpolated precision is read.
+    grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
     """
 
     name: str
@@ -49,6 +55,10 @@ class Protocol:
     source: str
     grid: tuple[float, ...]
     dataset: str = "hico"
+    classes: str = ""
+    subsets: tuple[str, ...] = ()
+    person_first: bool = False
+    any_object_when_none: bool = False
     threshold: float = 0.5
     inclusive: bool = False
     touching_overlap: bool = True
@@ -76,6 +86,7 @@ class Protocol:
         labels = "; the subject must be labelled person" if self.person_subject else ""
         sign = ">" if self.strict else ">="
         caps = [
+            f"the interactions called {self.classes!r}" if self.classes else "",
             f"the best {self.triplets_per_image} triplets an image" if self.triplets_per_image else "",
             f"the best {self.predictions_per_class:,} predictions a class" if self.predictions_per_class else "",
             "only images with an image-level label for the object (Known Object)" if self.known_object else "",
@@ -91,12 +102,23 @@ class Protocol:
         lines = [
             f"{self.name}: {self.title} ({self.source})",
             f"boxes    width {width}{touch}; {shifts}{labels}",
-            "match    the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
-            f"true if {sign} {self.threshold} and not taken by a higher score",
+            f"match    {self._match_rule(f'{sign} {self.threshold}')}",
             f"counted  {counted}",
-            f"mean     11-point AP at recall {_grid_name(self.grid)}, over {mean}",
+            f"mean     {_grid_name(self.grid)}, over {mean}",
         ]
         return "\n  ".join(lines)
+
+    def _match_rule(self, enough: str) -> str:
+        if not self.person_first:
+            return (
+                "the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
+                f"true if {enough} and not taken by a higher score"
+            )
+        absent = "any" if self.any_object_when_none else "an empty one"
+        return (
+            "the person with the largest IoU, first of equals, whatever they do; ignored if nobody annotated them; "
+            f"true if both IoU {enough}, they do it and no higher score took them; without an object, {absent} will do"
+        )
 
 
 def _shift(shift: Shift) -> str:
@@ -105,13 +127,15 @@ def _shift(shift: Shift) -> str:
 
 def _grid_name(grid: tuple[float, ...]) -> str:
     names: dict[tuple[float, ...], str] = {
-        GRID_ARANGE: "arange(0, 1.1, 0.1)",
-        GRID_LINSPACE: "linspace(0, 1, 11)",
-        GRID_TENTHS: "i/10",
+        GRID_ARANGE: "11-point AP at recall arange(0, 1.1, 0.1)",
+        GRID_LINSPACE: "11-point AP at recall linspace(0, 1, 11)",
+        GRID_TENTHS: "11-point AP at recall i/10",
+        EVERY_RECALL: "area under the precision envelope at every recall",
     }
     return names[grid]
 
 
+_VSRL = "s-gupta/v-coco vsrl_eval.py"
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -179,21 +203,90 @@ PROTOCOLS: dict[str, Protocol] = {
             truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
             predictions_per_class=19_999,
         ),
+        Protocol(
+            name="swig",
+            title="THID, CMD-SE, INP-CC on SWIG-HOI",
+            source="ltttpku/INP-CC datasets/swig_evaluator.py",
+            dataset="swig",
+            classes="evaluated",  # 5,539 of the 14,130
+            grid=GRID_TENTHS,
+            predictions_per_class=19_999,
+        ),
+        Protocol(
+            name="vcoco-agent",
+            title="V-COCO official, agents",
+            source=f"{_VSRL} _do_agent_eval",
+            dataset="vcoco",
+            classes="agent",
+            grid=EVERY_RECALL,
+            person_first=True,
+            inclusive=True,
+            only_annotated_classes=True,
+        ),
+        Protocol(
+            name="vcoco-s1",
+            title="V-COCO official, scenario 1",
+            source=f"{_VSRL} _do_role_eval",
+            dataset="vcoco",
+            classes="25",
+            subsets=("24", "25"),
+            grid=EVERY_RECALL,
+            person_first=True,
+            inclusive=True,
+            only_annotated_classes=True,
+        ),
+        Protocol(
+            name="vcoco-s2",
+            title="V-COCO official, scenario 2",
+            source=f"{_VSRL} _do_role_eval",
+            dataset="vcoco",
+            classes="25",
+            subsets=("24", "25"),
+            grid=EVERY_RECALL,
+            person_first=True,
+            any_object_when_none=True,
+            inclusive=True,
+            only_annotated_classes=True,
+        ),
+        Protocol(
+            name="vcoco-qpic",
+            title="QPIC, CDN, GEN-VLKT on V-COCO in training",
+            source="hitachi-rd-cv/qpic datasets/vcoco_eval.py",
+            dataset="vcoco",
+            classes="29",
+            subsets=("24", "29"),
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
+            person_subject=True,
+            triplets_per_image=100,
+            only_annotated_classes=True,
+        ),
     )
 }
 
 
-def protocols(names: list[str], dataset: str = "hico") -> list[Protocol]:
+def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
     """The rows named (each name may hold several, separated by commas; `all` is every one of the dataset).
 
-    Order of first mention, doubles once. Raises `UsageError` that lists every unknown name and the known ones.
+    Order of first mention, doubles once. Without a `dataset` it is that of the protocols named, HICO-DET for `all`
+    alone. Raises `UsageError` that lists every unknown name and the known ones, or says which are of another dataset.
     """
-    wanted: list[str] = []
-    for name in (part.strip() for text in names for part in text.split(",")):
-        wanted += [row.name for row in PROTOCOLS.values() if row.dataset == dataset] if name == "all" else [name]
-    unknown = sorted({name for name in wanted if name not in PROTOCOLS})
+    wanted = [part.strip() for text in names for part in text.split(",")]
+    unknown = sorted({name for name in wanted if name not in PROTOCOLS and name != "all"})
     if unknown:
         raise UsageError(
             f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}"
         )
-    return [PROTOCOLS[name] for name in dict.fromkeys(wanted)]
+    datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in wanted if name != "all")
+    dataset = dataset or next(iter(datasets), "hico")
+    others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]
+    if others:
+        raise UsageError(f"--protocol {', '.join(others)}: of {PROTOCOLS[others[0]].dataset}, not {dataset}")
+    every = [row.name for row in PROTOCOLS.values() if row.dataset == dataset]
+    if not every:
+        known = ", ".join(dict.fromkeys(row.dataset for row in PROTOCOLS.values()))
+        raise UsageError(f"unknown dataset {dataset!r}: choose from {known}")
+    chosen = [name for part in wanted for name in (every if part == "all" else [part])]
+    return [PROTOCOLS[name] for name in dict.fromkeys(chosen)]

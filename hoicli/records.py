@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import orjson
 
@@ -128,10 +128,46 @@ def problems(
         for index, hoi in enumerate(hois):
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
     yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
+    if _has_roles(vocabulary):
+        yield from _role_problems(record, vocabulary, scored=scored)
     if "size" in besides:
         yield from _size_problems(record)
     if "scores" in besides:
         yield from _score_problems(record)
+
+
+def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
+    return vocabulary is not None and bool(vocabulary.roles)
+
+
+def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
+    """Of roles, of who was annotated, and of what an official dump leaves unstated: V-COCO's own fields."""
+    roles_of = vocabulary.roles_of
+    hois = record.get("hois")
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is not dict or type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
+            continue
+        role, field = hoi.get("role"), f"hois[{index}].role"
+        known = roles_of[hoi["verb"]]
+        has = f"{hoi['verb']} has {', '.join(known) or 'none'}"
+        if role is None and hoi.get("object") is not None:
+            yield Problem(
+                field, f"missing; say which role the object has ({has}), or make it null for the action alone"
+            )
+        elif role is not None and role not in known:
+            yield Problem(field, f"{_short(role)} is no role of it; {has}")
+    annotated = record.get("annotated")
+    if annotated is not None:
+        boxes = record.get("boxes")
+        if type(annotated) is not list or not all(type(flag) is bool for flag in annotated):
+            yield Problem("annotated", "must be an array of true and false, one a box")
+        elif type(boxes) is list and len(annotated) != len(boxes):
+            yield Problem("annotated", f"{len(annotated)} flags for {len(boxes)} boxes; give one a box")
+    unstated = record.get("unstated")
+    if scored and unstated is not None:
+        score, box = (unstated.get(key) for key in ("score", "object")) if type(unstated) is dict else (None, None)
+        if not is_number(score) or type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
+            yield Problem("unstated", "must be an object with a score and an object box, as convert writes it")
 
 
 def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
@@ -194,6 +230,8 @@ def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
 
 def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
     for index, label in enumerate(labels):
+        if label is None and _has_roles(vocabulary):
+            continue
         if type(label) is not str:
             yield Problem(f"labels[{index}]", f"{_short(label)} is no name; labels are strings")
         elif vocabulary is not None and label not in vocabulary.object_ids:
@@ -211,6 +249,8 @@ def _hoi_problems(
         value = hoi.get(key)
         if key not in hoi:
             yield Problem(place, "missing; it is the index of a box")
+        elif key == "object" and value is None and _has_roles(vocabulary):
+            continue
         elif type(value) is not int:
             hint = "; the dataset has no action without an object" if value is None and vocabulary else ""
             yield Problem(place, f"{_short(value)} is no index; it must be the integer index of a box{hint}")

@@ -15,8 +15,15 @@ if TYPE_CHECKING:  # rows are words: reading or drawing them needs no NumPy
 
 Row = dict[str, Any]
 
-SIGNATURE_KEYS = ("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms", "version")
-"""Every key a signature may hold, in its order; only settings that differ from the defaults appear."""
+SIGNATURE_KEYS = (
+    *("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms"),
+    *("sim", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
+    *("levels", "permutations", "seed"),
+    *("of", "grid", "missing"),
+    "version",
+)
+"""Every key a signature may hold, in its order. Of eval's and diagnose's settings (the first line) only those that
+differ from the defaults appear; of SHOE's, the agreement's and the robustness's all, as no default is canonical."""
 
 
 def signature(settings: Mapping[str, str]) -> str:
@@ -70,18 +77,20 @@ def class_rows(
 ) -> Iterator[Row]:
     """AP and maximal recall of each class that the protocol averages, in percent; `n` is its ground-truth count.
 
-    `subset` is the class's frequency group.
+    `subset` is the class's frequency group, or the smallest of the protocol's own subsets that has it.
     """
     common = {"unit": "%", "protocol": protocol.name, "tags": dict(tags), "signature": signature(settings)}
     group = vocabulary.group_of
+    for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.subsets[name])):
+        group |= dict.fromkeys(vocabulary.subsets[subset], subset)
     for metric, values in (("AP", results.ap.tolist()), ("max_recall", results.max_recall.tolist())):
         for number, (verb, name) in enumerate(vocabulary.interactions):
             if results.in_mean[number]:
                 yield {
                     "metric": metric,
-                    "subset": group[number],
+                    "subset": group.get(number, "full"),
                     "verb": verb,
-                    "object": name,
+                    vocabulary.qualifier: name or None,
                     "value": percent(values[number]),
                     "n": int(results.positives[number]),
                     **common,

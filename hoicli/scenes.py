@@ -6,7 +6,7 @@ HICO-DET dump has three quarters of a million triplets; only a batch that fails 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
@@ -17,6 +17,7 @@ import orjson
 
 from hoicli.errors import DataError
 from hoicli.records import parse, problems
+from hoicli.roles import RoleColumns
 from hoicli.streams import Line, note
 from hoicli.vocabulary import Vocabulary
 
@@ -37,8 +38,9 @@ BATCH = 256
 class Scenes:
     """N images, B boxes and T triplets as columns.
 
-    image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; labels [B] object ids of the vocabulary;
-    subject, object [T] rows of `boxes`; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary
+    image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; labels [B] object ids of the vocabulary, -1
+    for a box that does not say; annotated [B] whether somebody looked at what the box's person does; subject, object
+    [T] rows of `boxes`, -1 for no object; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary
     has no such (verb, object); score [T] (NaN for ground truth). Image n owns boxes box_start[n]:box_start[n + 1]
     and triplets hoi_start[n]:hoi_start[n + 1]. known_object [N, objects] bool: some image-level label of the image
     names the object; `derived` counts the images where no image-level labels were given and the triplets stood in.
@@ -47,6 +49,7 @@ class Scenes:
     image_ids: list[str]
     boxes: Floats
     labels: Ints
+    annotated: Bools
     box_start: Ints
     subject: Ints
     object: Ints
@@ -61,6 +64,13 @@ class Scenes:
     def image_of_hoi(self) -> Ints:
         """[T] the image each triplet belongs to."""
         return np.repeat(np.arange(len(self.image_ids)), np.diff(self.hoi_start))
+
+    @property
+    def object_label(self) -> Ints:
+        """[T] the label of each triplet's object, -1 where there is none or it does not say."""
+        if not len(self.labels):
+            return np.full(len(self.object), -1, dtype=np.int64)
+        return np.where(self.object < 0, -1, self.labels[self.object])
 
     @property
     def image_of_box(self) -> Ints:
@@ -200,7 +210,11 @@ def _typed(values: Iterable[Any], *allowed: type) -> None:
 
 def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
     """Raises one of the exceptions that `columns_of` expects for anything out of order."""
-    object_ids, verb_ids = vocabulary.object_ids, vocabulary.verb_ids
+    verb_ids = vocabulary.verb_ids
+    object_ids: Mapping[str | None, int] = vocabulary.object_ids  # type: ignore[assignment]
+    extras = RoleColumns(vocabulary) if vocabulary.roles else None
+    if extras is not None:
+        object_ids = {**object_ids, None: -1}
     ids: list[Any] = []
     image_hois: list[Any] = []
     counts: dict[str, list[int]] = {"boxes": [], "hois": []}
@@ -230,9 +244,13 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
         verb += [verb_ids[hoi["verb"]] for hoi in hois]
         if scored:
             score += [hoi["score"] for hoi in hois]
+        if extras is not None:
+            extras.add(record, scored=scored)
     _typed(ids, str, int)
     _typed(coordinates, int, float)
     _typed(subject, int)
+    if extras is not None:
+        object_ = extras.without_object(object_)
     _typed(object_, int)
     _typed(score, int, float)
     if not (containers <= {list} and lengths <= {4}):
@@ -243,27 +261,35 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
     limit = np.diff(box_start)[image]
     rows = [np.array(column, dtype=np.int64) for column in (subject, object_)]
     numbers = [np.array(column, dtype=np.float64) for column in (coordinates, score)]
+    absent = np.zeros(len(image), dtype=bool) if extras is None else extras.absent
     if any(((column < 0) | (column >= limit)).any() for column in rows):
         raise ValueError
     if not all(np.isfinite(column).all() for column in numbers):
         raise ValueError
     subjects, objects = (column + box_start[image] for column in rows)
     label, verbs = np.array(labels, dtype=np.int64), np.array(verb, dtype=np.int64)
-    known, derived = _known_objects(image_hois, label[objects], image, vocabulary)
-    return Scenes(
+    if extras is not None:
+        objects[absent] = -1
+        interaction = extras.interactions(verbs)
+    else:
+        interaction = interaction_table(vocabulary)[verbs, label[objects]]
+    known, derived = _known_objects(image_hois, label, objects, image, vocabulary)
+    scenes = Scenes(
         image_ids=[str(image_id) for image_id in ids],
         boxes=numbers[0].reshape(-1, 4),
         labels=label,
+        annotated=np.ones(len(label), dtype=bool) if extras is None else extras.annotated(counts["boxes"]),
         box_start=box_start,
         subject=subjects,
         object=objects,
         verb=verbs,
-        interaction=interaction_table(vocabulary)[verbs, label[objects]],
+        interaction=interaction,
         score=numbers[1] if scored else np.full(len(verbs), np.nan),
         hoi_start=hoi_start,
         known_object=known,
         derived=derived,
     )
+    return scenes if extras is None else extras.completed(scenes)
 
 
 def _starts(counts: list[int]) -> Ints:
@@ -272,14 +298,17 @@ def _starts(counts: list[int]) -> Ints:
     return starts
 
 
-def _known_objects(image_hois: list[Any], objects: Ints, image: Ints, vocabulary: Vocabulary) -> tuple[Bools, int]:
+def _known_objects(
+    image_hois: list[Any], labels: Ints, objects: Ints, image: Ints, vocabulary: Vocabulary
+) -> tuple[Bools, int]:
     """[N, objects] which objects an image is known to hold, and for how many images the triplets had to tell.
 
     Image-level labels name the objects of any verb, `no_interaction` and invisible instances included; a record
     without them falls back on its own triplets (objects [T], of images [T]), which know no invisible instances.
     """
     known = np.zeros((len(image_hois), len(vocabulary.objects)), dtype=bool)
-    known[image, objects] = True
+    if not vocabulary.roles:  # where objects may be absent there is no Known Object setting
+        known[image, labels[objects]] = True
     derived = 0
     for row, pairs in enumerate(image_hois):
         if pairs is None:
@@ -327,8 +356,10 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
 
     def joined(name: str, offsets: Ints | None = None) -> Any:
         columns = [getattr(part, name) for part in parts]
-        if offsets is not None:
-            columns = [column + offset for column, offset in zip(columns, offsets, strict=False)]
+        if offsets is not None:  # -1, for no object, stays
+            columns = [
+                np.where(column < 0, -1, column + offset) for column, offset in zip(columns, offsets, strict=False)
+            ]
         return np.concatenate(columns)
 
     def joined_starts(name: str, offsets: Ints) -> Ints:
@@ -339,6 +370,7 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
         image_ids=list(chain.from_iterable(part.image_ids for part in parts)),
         boxes=joined("boxes"),
         labels=joined("labels"),
+        annotated=joined("annotated"),
         box_start=joined_starts("box_start", box_offsets),
         subject=joined("subject", box_offsets),
         object=joined("object", box_offsets),

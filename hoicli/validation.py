@@ -7,11 +7,13 @@ a warning is something a metric would use without a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hoicli.errors import DataError
 from hoicli.matches import match_problems
+from hoicli.readings.boxes import BoxEvidence
+from hoicli.readings.labels import Class, LabelEvidence, best_of, classes_of, comparable
 from hoicli.records import Problem, Record, parse, problems, result_problems
 from hoicli.scenes import ImageRegister
 from hoicli.streams import Line
@@ -37,6 +39,7 @@ CHECKS = {
         "error", "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too"
     ),
     "duplicate image": Check("error", "keep one line an image"),
+    "another dataset's labels": Check("error", "name the benchmark they belong to"),
     "image not in the ground truth": Check("error", "give the ground truth of the same set and split"),
     "image without predictions": Check(
         "warning", "its triplets count as missed; normal for images without annotations"
@@ -50,6 +53,15 @@ CHECKS = {
     "duplicate triplet": Check("warning", "the second of two equal predictions is a false positive; --nms removes it"),
     "no such interaction": Check("warning", "the vocabulary has no class of this verb and object: never counted"),
     "subject is no person": Check("warning", "qpic and diag ignore it, the other protocols do not look"),
+    "another object order": Check("warning", "convert again with the order meant: evaluated so, they score near zero"),
+    "another verb numbering": Check(
+        "warning", "convert again with the numbers meant: evaluated so, they score near zero"
+    ),
+    "classes not in the ground truth": Check(
+        "warning", "mAP will be near zero: other labels, or another set of images?"
+    ),
+    "another image size": Check("warning", "boxes must be in pixels of the ground truth's images: scale them"),
+    "boxes off the ground truth": Check("warning", "mAP will be near zero: convert the boxes to what they should be"),
 }
 
 
@@ -98,20 +110,27 @@ class Findings:
 
 
 @dataclass
-class Size:
-    """What the ground truth says of an image: its pixels, where known."""
+class Facts:
+    """What a stream says of an image: its pixels, where known, and what is annotated where."""
 
     width: float | None
     height: float | None
+    classes: frozenset[Class] = frozenset()
+    boxes: Sequence[Sequence[float]] = ()
+
+    @property
+    def size(self) -> tuple[float, float] | None:
+        """(width, height)."""
+        return None if not self.width or not self.height else (self.width, self.height)
 
 
 class StreamValidator:
     """Checks one stream of image records line by line; `finish` adds what only the whole can tell."""
 
-    def __init__(self, vocabulary: Vocabulary | None, *, truth: Mapping[str, Size] | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary | None, *, truth: Mapping[str, Facts] | None = None) -> None:
         """`vocabulary` None: open vocabulary, any label will do. `truth`: the images there are, for predictions."""
         self.findings = Findings()
-        self.sizes: dict[str, Size] = {}
+        self.images: dict[str, Facts] = {}
         self.lines = 0
         self._vocabulary = vocabulary
         self._truth = truth
@@ -122,6 +141,8 @@ class StreamValidator:
         self._boxes = 0
         self._xywh = 0
         self._relative = 0
+        self._labels = None if vocabulary is None else LabelEvidence(vocabulary)
+        self._frames = BoxEvidence()
 
     def add(self, line: Line) -> None:
         """One line of the stream."""
@@ -140,10 +161,14 @@ class StreamValidator:
             return
         if self._scored is None and isinstance(record.get("hois"), list) and record["hois"]:
             self._scored = any(isinstance(hoi, dict) and "score" in hoi for hoi in record["hois"])
+        classes = [] if self._labels is None else classes_of(record)
+        if self._labels is not None:
+            self._labels.add(classes)
         if self._is_sound(record, line):
-            self._note_image(record, line)
+            self._note_image(record, line, classes)
             self._look_at_boxes(record, line)
             self._look_at_triplets(record, line)
+            self._compare(record, classes)
 
     def _is_sound(self, record: Record, line: Line) -> bool:
         """Whether the record can be looked at further; its problems become findings."""
@@ -161,7 +186,25 @@ class StreamValidator:
             sound = sound and unknown
         return sound
 
-    def _note_image(self, record: Record, line: Line) -> None:
+    def _annotated(self, classes: list[tuple[int, Class, float]]) -> frozenset[Class]:
+        """The classes of an image's triplets; who fills a role of an action does the action."""
+        if self._vocabulary is None:
+            return frozenset()
+        names = {comparable(name, self._vocabulary) for _, name, _ in classes}
+        return frozenset(names | ({(verb, "", None) for verb, _, _ in names} if self._vocabulary.roles else set()))
+
+    def _compare(self, record: Record, classes: list[tuple[int, Class, float]]) -> None:
+        """The best prediction of the image beside what is annotated there."""
+        facts = None if self._truth is None else self._truth.get(str(record["image_id"]))
+        best = best_of(classes)
+        if facts is None or best is None or not facts.classes or self._labels is None:
+            return
+        self._labels.compare(best.name, facts.classes)
+        hoi = record["hois"][best.row]
+        boxes = [record["boxes"][index] for index in (hoi["subject"], hoi["object"]) if index is not None]
+        self._frames.compare(boxes, facts.boxes, facts.size)
+
+    def _note_image(self, record: Record, line: Line, classes: list[tuple[int, Class, float]]) -> None:
         image_id = str(record["image_id"])
         try:
             self._register.add(image_id, line)
@@ -169,12 +212,22 @@ class StreamValidator:
             self.findings.add("duplicate image", str(error))
         width, height = (record.get(key) for key in ("width", "height"))
         known = isinstance(width, int | float) and isinstance(height, int | float)
-        self.sizes[image_id] = Size(width, height) if known else Size(None, None)
-        if self._truth is not None and image_id not in self._truth:
+        facts = Facts(width, height) if known else Facts(None, None)
+        self.images[image_id] = facts
+        if self._truth is None:
+            facts.classes = self._annotated(classes)
+            facts.boxes = record["boxes"]
+        elif image_id not in self._truth:
             self.findings.add("image not in the ground truth", f"{line.place}: image_id: {image_id!r}")
+        else:
+            annotated = self._truth[image_id].size
+            if facts.size is not None and annotated is not None and facts.size != annotated:
+                sizes = " x ".join(map(str, facts.size)), " x ".join(map(str, annotated))
+                example = f"{line.place}: {image_id!r} has {sizes[0]}, in the ground truth {sizes[1]}"
+                self.findings.add("another image size", example)
 
-    def _size(self, image_id: str) -> Size:
-        own = self.sizes[image_id]
+    def _size(self, image_id: str) -> Facts:
+        own = self.images[image_id]
         if own.width is None and self._truth is not None:
             return self._truth.get(image_id, own)
         return own
@@ -199,11 +252,12 @@ class StreamValidator:
 
     def _look_at_triplets(self, record: Record, line: Line) -> None:
         labels, boxes = record["labels"], record["boxes"]
-        seen: set[tuple[tuple[float, ...], tuple[float, ...], str, str]] = set()
+        seen: set[tuple[object, ...]] = set()
         self._triplets += len(record["hois"])
         for index, hoi in enumerate(record["hois"]):
             subject, object_, verb = hoi["subject"], hoi["object"], hoi["verb"]
-            key = (tuple(boxes[subject]), tuple(boxes[object_]), labels[object_], verb)
+            thing, label = (None, None) if object_ is None else (tuple(boxes[object_]), labels[object_])
+            key = (tuple(boxes[subject]), thing, label, verb, hoi.get("role"))
             place = f"{line.place}: hois[{index}]"
             if self._scored:
                 score = hoi["score"]
@@ -212,17 +266,17 @@ class StreamValidator:
                 if not 0 <= score <= 1:
                     self.findings.add("score outside [0, 1]", f"{place}.score: {score}")
                 if key in seen:
-                    self.findings.add("duplicate triplet", f"{place}: {verb} {labels[object_]} on the same two boxes")
+                    self.findings.add("duplicate triplet", f"{place}: {verb} {label} on the same two boxes")
                 seen.add(key)
             if labels[subject] != SUBJECT:
                 self.findings.add("subject is no person", f"{place}.subject: a {labels[subject]}")
-            if self._is_no_interaction(verb, labels[object_]):
-                self.findings.add("no such interaction", f"{place}: {verb} {labels[object_]}")
+            if self._is_no_interaction(verb, label):
+                self.findings.add("no such interaction", f"{place}: {verb} {label}")
 
-    def _is_no_interaction(self, verb: str, label: str) -> bool:
-        """Whether both names are known and the dataset has no class of the two."""
+    def _is_no_interaction(self, verb: str, label: str | None) -> bool:
+        """Whether both names are known and the dataset, whose classes they make, has none of the two."""
         known = self._vocabulary
-        if known is None or verb not in known.verb_ids or label not in known.object_ids:
+        if known is None or known.roles or label is None or verb not in known.verb_ids or label not in known.object_ids:
             return False
         return (verb, label) not in known.interaction_ids
 
@@ -235,13 +289,24 @@ class StreamValidator:
         if self._triplets > 1 and len(self._scores) == 1:
             self.findings.add("all scores equal", f"{name}: every score is {next(iter(self._scores))}", self._triplets)
         if self._truth is not None:
-            missing = [image_id for image_id in self._truth if image_id not in self.sizes]
+            missing = [image_id for image_id in self._truth if image_id not in self.images]
             if missing:
                 self.findings.add("image without predictions", f"{name}: no line for {missing[0]!r}", len(missing))
+        if self._labels is not None:
+            for check, example, count in self._labels.findings(name):
+                self.findings.add(check, example, count)
+        off = self._frames.finding(name)
+        if off is not None:
+            self.findings.add("boxes off the ground truth", *off)
         return self.findings
 
+    @property
+    def verdict(self) -> str:
+        """Whose labels the stream most likely has, and in which order; "" where it has none, or any will do."""
+        return "" if self._labels is None else self._labels.verdict()
 
-def _fits_as_xywh(box: list[float], size: Size) -> bool:
+
+def _fits_as_xywh(box: list[float], size: Facts) -> bool:
     """Whether [x, y, w, h] would be a box of the image (of any image, where the size is not known)."""
     x, y, width, height = box
     if min(x, y, width, height) < 0:
@@ -249,7 +314,7 @@ def _fits_as_xywh(box: list[float], size: Size) -> bool:
     return size.width is None or size.height is None or (x + width <= size.width + 1 and y + height <= size.height + 1)
 
 
-def _leaves_image(box: list[float], size: Size) -> bool:
+def _leaves_image(box: list[float], size: Facts) -> bool:
     if size.width is None or size.height is None:
         return False
     x1, y1, x2, y2 = box
@@ -258,7 +323,7 @@ def _leaves_image(box: list[float], size: Size) -> bool:
 
 
 def validate_images(
-    lines: Iterable[Line], vocabulary: Vocabulary | None, name: str, *, truth: Mapping[str, Size] | None = None
+    lines: Iterable[Line], vocabulary: Vocabulary | None, name: str, *, truth: Mapping[str, Facts] | None = None
 ) -> StreamValidator:
     """A stream of image records checked to its end."""
     validator = StreamValidator(vocabulary, truth=truth)

@@ -19,6 +19,7 @@ SHIFT_OF_TRUTH = {
     "diag": (1, 1, 1, 1),
     "inp-cc": (1, 1, 1, 1),
     "upt": (0, 0, 1, 1),
+    "swig": (0, 0, 0, 0),
 }
 
 
@@ -57,7 +58,7 @@ def average_precision(protocol: str, hits: list[bool], positives: int) -> tuple[
     for step in range(11):
         # numpy.arange's and torch.linspace's multiples of 0.1 are not i / 10 everywhere
         point = step / 10
-        if step == 3 and protocol != "inp-cc":
+        if step == 3 and protocol not in ("inp-cc", "swig"):
             point = 0.1 * 3
         if step in (6, 7) and protocol in ("hico", "hico-ko", "qpic", "diag"):
             point = 0.1 * step
@@ -120,7 +121,7 @@ def evaluate(
     for pair in interactions:
         positives = sum(len(rows) for rows in annotated[pair].values())
         ranked = sorted(found[pair], key=lambda item: (-item[0], item[1], item[2]))
-        if protocol == "inp-cc":
+        if protocol in ("inp-cc", "swig"):
             ranked = ranked[:19_999]
         taken: set[tuple[str, int]] = set()
         hits = []

@@ -234,7 +234,7 @@ COLUMN_PROBLEMS = {
     "an id below zero": (change("keys", -1, []), "holds 3 interactions, one with id -1; "),
     "SWIG-HOI": (
         {name: {hoi: [] for hoi in range(14130)} for name in preds()},
-        "holds 14,130 interactions, one with id 14129; hico has ids 0 to 599, and SWIG-HOI's 14,130 are not read yet",
+        "holds 14,130 interactions, one with id 14129; hico has ids 0 to 599; for SWIG-HOI's 14,130 say --dataset swig",
     ),
 }
 
@@ -296,7 +296,7 @@ def test_writing_leaves_out_what_is_no_interaction(tmp_path: Path) -> None:
     records[0]["hois"][2]["verb"] = "milk"
     context = write(records, tmp_path / "out.json")
     place = f"image {records[0]['image_id']}: hois[2]"
-    assert context.dropped == {"triplets of no HICO-DET interaction": (1, place)}
+    assert context.dropped == {"triplets of no hico interaction": (1, place)}
     del records[0]["hois"][2]
     assert triplets(read(tmp_path / "out.json", "inpcc")) == triplets(records)
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from hoicli.streams import Line
-from hoicli.validation import CHECKS, Size, validate_images
+from hoicli.validation import CHECKS, Facts, validate_images
 from hoicli.vocabulary import load
 from tests.conftest import FIXTURES, Hoicli
 
@@ -29,7 +29,7 @@ GOOD: dict[str, Any] = {
 
 
 def found(
-    *records: Any, truth: dict[str, Size] | None = None, open_vocabulary: bool = False
+    *records: Any, truth: dict[str, Facts] | None = None, open_vocabulary: bool = False
 ) -> dict[str, tuple[int, str]]:
     lines = [Line("p", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
     validator = validate_images(lines, None if open_vocabulary else HICO, "p", truth=truth)
@@ -98,7 +98,7 @@ def test_an_image_twice() -> None:
 
 
 def test_the_pair() -> None:
-    truth = {"a": Size(64, 48), "b": Size(None, None), "c": Size(10, 10)}
+    truth = {"a": Facts(64, 48), "b": Facts(None, None), "c": Facts(10, 10)}
     stranger = with_(image_id="d")
     assert found(GOOD, stranger, truth=truth) == {
         "image not in the ground truth": (1, "p:2: image_id: 'd'"),
@@ -106,7 +106,7 @@ def test_the_pair() -> None:
     }
     # the size of an image comes from the ground truth where the prediction has none
     bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
-    assert found(bare, truth={"c": Size(10, 10)})["box outside the image"][0] == 1
+    assert found(bare, truth={"c": Facts(10, 10)})["box outside the image"][0] == 1
     assert found(bare) == {}
 
 

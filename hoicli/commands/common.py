@@ -18,8 +18,15 @@ OnError = Annotated[
         "--on-error", metavar="stop|skip", help="A bad line stops the run, or is dropped, counted and reported."
     ),
 ]
-Dataset = Annotated[str, typer.Option("--dataset", help="The benchmark whose labels are meant.")]
-
+Dataset = Annotated[
+    str, typer.Option("--dataset", metavar="NAME", help="The benchmark whose labels are meant: hico, vcoco, swig.")
+]
+DatasetOfProtocols = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset", metavar="NAME", help="All protocols of hico (default), vcoco or swig, where none is named."
+    ),
+]
 
 Predictions = Annotated[
     list[str] | None,
@@ -31,7 +38,8 @@ Protocols = Annotated[
     typer.Option(
         "--protocol",
         metavar="NAME",
-        help="hico, hico-ko, qpic, upt, diag, inp-cc, several with commas, or all (default).",
+        help="hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; several "
+        "with commas, or all (default).",
     ),
 ]
 TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Keep the best K triplets of an image.")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hoicli.commands.common import Dataset, OnError, Output, skips
+from hoicli.commands.common import OnError, Output, skips
 
 if TYPE_CHECKING:
     pass
@@ -33,11 +33,65 @@ def convert(
         typer.Option(
             "--images",
             metavar="GT",
-            help="Ground truth, or a list of names: the image order of a file that has only positions or numbers.",
+            help="Ground truth, or a list of names: the image order of a file that has only positions or numbers, and "
+            "the sizes of images.",
         ),
     ] = None,
     split: Annotated[str, typer.Option("--split", metavar="test|train", help="Of a file that holds both.")] = "test",
-    dataset: Dataset = "hico",
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset", metavar="NAME", help="hico (default), vcoco or swig; V-COCO's own formats need no saying."
+        ),
+    ] = None,
+    coords: Annotated[
+        str | None,
+        typer.Option(
+            "--coords",
+            metavar="NAME",
+            help="Models' answers: what a box's numbers mean. 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), "
+            "qwen2.5[:MIN-MAX], resized:WxH, relative or pixels.",
+        ),
+    ] = None,
+    boxes: Annotated[
+        str | None,
+        typer.Option(
+            "--boxes", metavar="FILE", help="Models' answers: records with the boxes that they name by index or label."
+        ),
+    ] = None,
+    to_vocabulary: Annotated[
+        bool,
+        typer.Option(
+            "--to-vocabulary",
+            help="Models' answers: map names to the dataset's spelling (riding to ride), leave out what it has not.",
+        ),
+    ] = False,
+    activation: Annotated[
+        str | None,
+        typer.Option("--activation", metavar="NAME", help="Logits: sigmoid (default) or softmax makes them scores."),
+    ] = None,
+    power: Annotated[
+        float | None,
+        typer.Option("--lambda", metavar="L", help="Logits: the exponent of the box score in the product (1)."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", metavar="T", help="Logits: keep scores above this (0.1).")
+    ] = None,
+    box_scores: Annotated[
+        str | None,
+        typer.Option(
+            "--box-scores", metavar="NAME", help="Logits: box_scores are logits or probabilities; their range tells."
+        ),
+    ] = None,
+    box_nms: Annotated[
+        float | None,
+        typer.Option(
+            "--box-nms",
+            metavar="T",
+            help="Logits: drop a pair both of whose boxes overlap those of better pairs of its class by more than T "
+            "(INP-CC: 0.5).",
+        ),
+    ] = None,
     on_error: OnError = "stop",
     output: Output = "-",
     list_formats: Annotated[bool, typer.Option("--list", help="List the formats and stop.")] = False,
@@ -50,6 +104,7 @@ def convert(
     from hoicli.converters import FORMATS, Context, converter
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.imagelist import read_image_list
+    from hoicli.converters.postprocessing import PostProcessing
     from hoicli.errors import UsageError
     from hoicli.records import dump
     from hoicli.scenes import ErrorPolicy
@@ -68,14 +123,31 @@ def convert(
     ):
         if name is not None and name not in usable:
             raise UsageError(f"{option} {name}: choose from {', '.join(usable)}")
+    if (coords or boxes or to_vocabulary) and source_format not in (None, "vlm"):
+        raise UsageError("--coords, --boxes and --to-vocabulary are for --from vlm, the answers of models")
+    settings = (activation, power, threshold, box_scores, box_nms)
+    if source_format != "logits" and settings != (None,) * len(settings):
+        raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
     if split not in ("test", "train"):
         raise UsageError(f"--split {split}: choose test or train")
     policy = ErrorPolicy(skip=skips(on_error), unit="item")
     notes: list[str] = []  # said when all went well: a failure is one line
-    context = Context(load(dataset), policy, announce=notes.append, split=split)
+    context = Context(
+        load(dataset or "hico"),
+        policy,
+        announce=notes.append,
+        split=split,
+        coords=coords,
+        boxes=boxes,
+        to_vocabulary=to_vocabulary,
+        target=target_format or "",
+        logits=PostProcessing.checked(
+            activation=activation, power=power, threshold=threshold, box_scores=box_scores, box_nms=box_nms
+        ),
+    )
     if images is not None:
-        context.images = read_image_list(images, context)
-    conversion = Conversion(context, source_format)
+        context.images, context.image_numbers, context.image_sizes = read_image_list(images, context)
+    conversion = Conversion(context, source_format, dataset)
     with no_garbage_collection(), Progress("convert", unit=" images") as progress:
         records = conversion.records(paths, progress)
         if target_format is not None:

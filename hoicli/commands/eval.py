@@ -10,6 +10,7 @@ from hoicli.commands.common import (
     NMS,
     Alpha,
     Beta,
+    DatasetOfProtocols,
     Format,
     GroundTruthOption,
     OnError,
@@ -33,6 +34,7 @@ def evaluate(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
     protocol: Protocols = None,
+    dataset: DatasetOfProtocols = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -78,28 +80,31 @@ def evaluate(
     from hoicli.streams import open_output
     from hoicli.vocabulary import load
 
-    chosen = protocols(protocol or ["all"])
+    chosen = protocols(protocol or ["all"], dataset)
     if explain:
         print("\n".join(row.explain() for row in chosen))
         return
     output_format = chosen_format(format_, output)
-    vocabulary = load("hico")
-    split_name = vocabulary.split(split) if split else None
+    if split:
+        load(chosen[0].dataset).split(split)  # a split there is not is said before the work
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     rows: list[Row] = []
-    for tally, settings in tallies(
-        inputs(predictions, "PREDS"), gt, chosen if protocol else None, filters, policy, vocabulary
+    for tally, vocabulary, settings in tallies(
+        inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=bool(protocol)
     ):
         settings |= {"data": vocabulary.name}
+        split_name = vocabulary.split(split) if split else None
         if split_name:
             settings["split"] = split_name
         if ignore_no_interaction:
             settings["noint"] = "ignored"
         for row, results in tally.results(vocabulary):
             settings["protocol"] = row.name
-            subsets = list(means(results, vocabulary, split=split_name, ignore_no_interaction=ignore_no_interaction))
+            subsets = list(
+                means(results, vocabulary, row, split=split_name, ignore_no_interaction=ignore_no_interaction)
+            )
             rows += evaluation_rows(row, subsets, settings=settings, tags=tags)
             if per_class:
                 rows += class_rows(row, results, vocabulary, settings=settings, tags=tags)

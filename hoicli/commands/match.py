@@ -10,6 +10,7 @@ from hoicli.commands.common import (
     NMS,
     Alpha,
     Beta,
+    DatasetOfProtocols,
     GroundTruthOption,
     OnError,
     Output,
@@ -31,6 +32,7 @@ def match(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
     protocol: Protocols = None,
+    dataset: DatasetOfProtocols = None,
     top_k: TopK = None,
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
@@ -64,10 +66,10 @@ def match(
         raise UsageError("match: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
-    chosen = protocols(protocol or ["all"])
+    chosen = protocols(protocol or ["all"], dataset)
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     policy = ErrorPolicy(skip=skips(on_error))
-    truth = read_truth(gt, load("hico"), policy)
+    truth = read_truth(gt, load(chosen[0].dataset), policy)
     _, lines = prediction_lines(paths)
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:

@@ -22,7 +22,12 @@ LISTS = ("interactions", "verbs", "objects", "splits", "images")
     epilog='Example: hoicli vocab hico --format jsonl | jq -r \'select(.frequency == "rare") | .verb + " " + .object\''
 )
 def vocab(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="hico.")] = "hico",
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATASET", help="hico, vcoco or swig; or a file to compare with swig: swig_v1_categories.py."
+        ),
+    ] = "hico",
     what: Annotated[
         str, typer.Option("--list", metavar="WHAT", help="interactions, verbs, objects, splits or (test) images.")
     ] = "interactions",
@@ -31,33 +36,43 @@ def vocab(
 ) -> None:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
-    Ids are 0-based. Objects carry all three numberings in use: COCO order, HICO-DET's alphabetical order, COCO ids.
+    Ids are 0-based. Objects carry all numberings in use: COCO order, HICO-DET's alphabetical order, COCO ids; those of
+    SWIG-HOI the WordNet 3.0 offset of their noun. A file of SWIG-HOI's metadata is parsed, never run.
     """
+    from pathlib import Path
+
     from hoicli.errors import UsageError
     from hoicli.report.tables import chosen_format, render
-    from hoicli.streams import open_output
-    from hoicli.vocabulary import load
+    from hoicli.streams import note, open_output
+    from hoicli.vocabulary import DATASETS, load
+    from hoicli.vocabulary.categories import differences, read_categories
 
     if what not in LISTS:
         raise UsageError(f"--list {what}: choose from {', '.join(LISTS)}")
     output_format = chosen_format(format_, output)
-    rows = list(_rows(load(dataset), what))
+    is_file = dataset not in DATASETS and (dataset == "-" or Path(dataset).suffix != "" or Path(dataset).exists())
+    vocabulary = read_categories(dataset) if is_file else load(dataset)
+    rows = list(_rows(vocabulary, what))
+    if not rows:
+        raise UsageError(f"--list {what}: {vocabulary.name} has none")
     with open_output(output) as write:
         write(render(rows, output_format))
+    if is_file:
+        found = differences(vocabulary)
+        for text in found:
+            note(text)
+        note(
+            "hoicli evaluates with its own swig, not with this file" if found else "the same as swig, as hoicli has it"
+        )
 
 
 def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
     if what == "verbs":
-        yield from ({"id": number, "verb": verb} for number, verb in enumerate(vocabulary.verbs))
+        roles = vocabulary.roles_of if vocabulary.roles else {}
+        for number, verb in enumerate(vocabulary.verbs):
+            yield {"id": number, "verb": verb, **({"roles": list(roles[verb])} if roles else {})}
     elif what == "objects":
-        alphabetical = vocabulary.alphabetical_objects
-        for number, name in enumerate(vocabulary.objects):
-            yield {
-                "object": name,
-                "coco_order": number,
-                "alphabetical": alphabetical.index(name),
-                "coco_id": vocabulary.coco_ids[name],
-            }
+        yield from _object_rows(vocabulary)
     elif what == "splits":
         aliases = {name: alias for alias, name in vocabulary.split_aliases.items()}
         for name, unseen in vocabulary.unseen.items():
@@ -70,12 +85,33 @@ def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
     elif what == "images":
         yield from ({"column": number, "image_id": name} for number, name in enumerate(vocabulary.test_images))
     else:
-        frequency = vocabulary.group_of
-        for number, (verb, name) in enumerate(vocabulary.interactions):
-            yield {
-                "id": number,
-                "verb": verb,
-                "object": name,
-                "frequency": frequency[number],
-                "unseen_in": [split for split, members in vocabulary.unseen.items() if number in members],
-            }
+        yield from _interaction_rows(vocabulary)
+
+
+def _object_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    if vocabulary.noun_ids:
+        for number, (name, noun) in enumerate(vocabulary.noun_ids.items()):
+            yield {"id": number, "object": name, "noun_id": noun}
+        return
+    alphabetical = {name: number for number, name in enumerate(vocabulary.alphabetical_objects)}
+    for number, name in enumerate(vocabulary.objects):
+        yield {
+            "object": name,
+            "coco_order": number,
+            "alphabetical": alphabetical[name],
+            "coco_id": vocabulary.coco_ids[name],
+        }
+
+
+def _interaction_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    """The classes, each with the groups and sets it belongs to, in a dataset that has them."""
+    frequency = vocabulary.group_of
+    for number, (verb, name) in enumerate(vocabulary.interactions):
+        row: dict[str, Any] = {"id": number, "verb": verb, vocabulary.qualifier: name or None}
+        if vocabulary.groups:
+            row["frequency"] = frequency[number]
+        if vocabulary.subsets:
+            row["in"] = [subset for subset, members in vocabulary.subsets.items() if number in members]
+        if vocabulary.unseen:
+            row["unseen_in"] = [split for split, members in vocabulary.unseen.items() if number in members]
+        yield row

@@ -7,7 +7,7 @@ context)`, or both. Its docstring says the index bases, the box convention and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -18,6 +18,7 @@ from hoicli.records import Record
 from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from hoicli.converters.postprocessing import PostProcessing
     from hoicli.converters.source import Source
     from hoicli.scenes import ErrorPolicy
 
@@ -27,7 +28,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Format:
-    """A row of `hoicli convert --list`. `joint`: several paths together make one source (a file and its companion)."""
+    """A row of `hoicli convert --list`.
+
+    joint: several paths together make one source (a file and its companion). dataset: the only one whose files look
+    like this; "" where it has to be said (--dataset).
+    """
 
     name: str
     holds: str
@@ -36,6 +41,7 @@ class Format:
     reads: bool = True
     writes: bool = False
     joint: bool = False
+    dataset: str = ""
 
 
 _GT, _PREDICTIONS = "ground truth", "predictions"
@@ -44,20 +50,78 @@ FORMATS: dict[str, Format] = {
     row.name: row
     for row in (
         Format("records", "records", "hoicli's own JSONL, ground truth or predictions", "own"),
-        Format("pocket", _GT, "instances_*.json of hicodet (UPT, PViC, SCG), either object order", "pocket"),
+        Format(
+            "vsrl",
+            _GT,
+            "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids",
+            "vsrl",
+            joint=True,
+            dataset="vcoco",
+        ),
+        Format(
+            "qpic-vcoco",
+            _GT,
+            "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles",
+            "hoia_vcoco",
+            dataset="vcoco",
+        ),
+        Format("ppdm-vcoco-gt", _GT, "the same in PPDM's verb order (--from only)", "hoia_vcoco", dataset="vcoco"),
+        Format(
+            "pocket-vcoco",
+            _GT,
+            "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)",
+            "pocket_vcoco",
+            dataset="vcoco",
+        ),
+        Format(
+            "pocket", _GT, "instances_*.json of hicodet (UPT, PViC, SCG), either object order", "pocket", dataset="hico"
+        ),
         Format(
             "hoia",
             _GT,
             "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC, THID",
             "hoia",
+            dataset="hico",
         ),
-        Format("hico-mat", _GT, "anno_bbox.mat, with anno.mat for complete image-level labels", "hico_mat", joint=True),
-        Format("no-frills", _GT, "anno_list.json of no_frills_hoi_det", "no_frills"),
+        Format("swig", _GT, "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI", "swig", dataset="swig"),
+        Format(
+            "hico-mat",
+            _GT,
+            "anno_bbox.mat, with anno.mat for complete image-level labels",
+            "hico_mat",
+            joint=True,
+            dataset="hico",
+        ),
+        Format("no-frills", _GT, "anno_list.json of no_frills_hoi_det", "no_frills", dataset="hico"),
+        Format(
+            "vcoco",
+            _PREDICTIONS,
+            "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)",
+            "vcoco",
+            dataset="vcoco",
+        ),
+        Format("vcoco-pkl", _PREDICTIONS, "the same as a pickle", "vcoco", reads=False, writes=True, dataset="vcoco"),
+        Format("vcoco-json", _PREDICTIONS, "the same as JSON", "vcoco", reads=False, writes=True, dataset="vcoco"),
+        Format(
+            "qpic-vcoco-list",
+            _PREDICTIONS,
+            "V-COCO lists of boxes and interactions, QPIC's verb order",
+            "vcoco_list",
+            dataset="vcoco",
+        ),
+        Format(
+            "ppdm-vcoco-list",
+            _PREDICTIONS,
+            "the same in PPDM's verb order (--from only)",
+            "vcoco_list",
+            dataset="vcoco",
+        ),
         Format(
             "cdn",
             _PREDICTIONS,
             "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)",
             "cdn",
+            dataset="hico",
         ),
         Format(
             "cdn-json", _PREDICTIONS, "the list of CDN's dictionaries as plain JSON", "cdn", reads=False, writes=True
@@ -67,8 +131,9 @@ FORMATS: dict[str, Format] = {
             _PREDICTIONS,
             "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions",
             "gen_vlkt",
+            dataset="hico",
         ),
-        Format("ppdm", _PREDICTIONS, "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117", "ppdm"),
+        Format("ppdm", _PREDICTIONS, "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117", "ppdm", dataset="hico"),
         Format(
             "inpcc",
             _PREDICTIONS,
@@ -79,9 +144,22 @@ FORMATS: dict[str, Format] = {
             "inpcc-json", _PREDICTIONS, "{image number: [[hoi, score, 8 numbers]]}", "inpcc", reads=False, writes=True
         ),
         Format(
-            "mat", _PREDICTIONS, "a folder of detections_01..80.mat of UPT, PViC, SCG", "detections_mat", writes=True
+            "mat",
+            _PREDICTIONS,
+            "a folder of detections_01..80.mat of UPT, PViC, SCG",
+            "detections_mat",
+            writes=True,
+            dataset="hico",
+        ),
+        Format(
+            "logits",
+            _PREDICTIONS,
+            ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them",
+            "logits",
+            joint=True,
         ),
         Format("diag-pairs", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json", "diag_pairs"),
+        Format("vlm", _PREDICTIONS, "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks", "vlm"),
     )
 }
 
@@ -99,7 +177,12 @@ class Context:
     """What a conversion knows besides the file, and what it found out.
 
     images: image ids in the order of a source that has only positions or numbers, from `--images`; None if not given.
+    image_numbers, image_sizes: from the file of `--images`, where it has them: the image id of each `img_id`, and each
+    image's width and height.
+    logits: how raw outputs become triplets (`--activation` and its like).
+    format, target: the names of FORMATS that are read and written.
     split: "test" or "train", for sources that hold both.
+    coords, boxes, to_vocabulary: what `--coords`, `--boxes` and `--to-vocabulary` say, for answers of models.
     announce: says an assumption once (joins by position, derived labels).
     dropped: what was left out, by reason: [count, first place].
     """
@@ -107,8 +190,16 @@ class Context:
     vocabulary: Vocabulary
     policy: ErrorPolicy
     announce: Callable[[str], None]
+    format: str = ""
+    target: str = ""
     images: Sequence[str] | None = None
+    image_numbers: Mapping[int, str] = field(default_factory=dict)
+    image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    logits: PostProcessing | None = None
     split: str = "test"
+    coords: str | None = None
+    boxes: str | None = None
+    to_vocabulary: bool = False
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:

@@ -10,15 +10,17 @@ from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record, problems
 from hoicli.streams import Progress
+from hoicli.vocabulary import load
 
 
 class Conversion:
     """One run of `convert`: `records` reads, `summary` says afterwards what was read."""
 
-    def __init__(self, context: Context, source_format: str | None = None) -> None:
-        """`source_format`: a name of FORMATS instead of detection."""
+    def __init__(self, context: Context, source_format: str | None = None, dataset: str | None = None) -> None:
+        """`source_format`: a name of FORMATS instead of detection. `dataset`: the one asked for, if one was."""
         self._context = context
         self._format = source_format
+        self._dataset = dataset
         self._read: list[str] = []
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
@@ -56,11 +58,22 @@ class Conversion:
         while sources:
             source = sources.pop(0)
             name = self._format or detect(source)
+            self._context.format = name
+            self._settle_dataset(name, source)
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
             self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
             for record in converter(name).read(source, self._context):
                 yield source.name, record
+
+    def _settle_dataset(self, name: str, source: Source) -> None:
+        """Take the dataset from a format that only one has. Raises `DataError` where another was asked for."""
+        dataset = FORMATS[name].dataset
+        if dataset and dataset != self._context.vocabulary.name:
+            if self._dataset is not None:
+                problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
+                raise DataError(problem, place=source.name)
+            self._context.vocabulary = load(dataset)
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):
@@ -76,7 +89,7 @@ def _plainly_sound(record: Record) -> bool:
     try:
         numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
         numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
-        indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois]
+        indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois if hoi["object"] is not None]
         in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
         return isfinite(numbers) and in_range and {4}.issuperset(map(len, boxes))
     except TypeError:

@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from hoicli.converters import Context, converter, detect, image_id_of
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
+from hoicli.records import is_number
 
 
-def read_image_list(path: str, context: Context) -> Sequence[str]:
-    """Image ids from ground truth in any format hoicli reads, or from a text file with a name a line.
+class ImageList(NamedTuple):
+    """Image ids in order; where there are any, the image id of each `img_id` and (width, height) of each image."""
+
+    images: Sequence[str]
+    numbers: Mapping[int, str]
+    sizes: Mapping[str, tuple[float, float]]
+
+
+def read_image_list(path: str, context: Context) -> ImageList:
+    """The images of ground truth in any format hoicli reads, or of a text file with a name a line.
 
     What the reader of that ground truth would announce is no matter here. Raises `DataError` for an empty list and for
-    an image that is in it twice.
+    an image or an `img_id` that is in it twice.
     """
     source = Source(path)
+    numbers: dict[int, str] = {}
+    sizes: dict[str, tuple[float, float]] = {}
     if source.kind == "unknown" and path != "-":
         names = [
             image_id_of(line.strip()) for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()
         ]
     else:
         records = converter(detect(source)).read(source, replace(context, announce=lambda _: None, dropped={}))
-        names = [str(record["image_id"]) for record in records]
+        names = []
+        for record in records:
+            names.append(str(record["image_id"]))
+            number = record.get("img_id")
+            if type(number) is int and numbers.setdefault(number, names[-1]) != names[-1]:
+                raise DataError(f"{numbers[number]} and {names[-1]} have one img_id, {number}", place=source.name)
+            if is_number(record.get("width")) and is_number(record.get("height")):
+                sizes[names[-1]] = record["width"], record["height"]
     if not names:
         raise DataError("no images in it; give ground truth, or a list with a file name a line", place=source.name)
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"{twice!r} is in it twice; a place is one image", place=source.name)
-    return names
+    return ImageList(names, numbers, sizes)
 
 
 def number_of(image_id: str) -> int | None:
@@ -42,9 +61,15 @@ def number_of(image_id: str) -> int | None:
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
     """Image number -> image id, for sources that name images by number: from `--images`, else the HICO-DET test set.
 
-    Raises `DataError` when two images of `--images` end in one number.
+    The number is the `img_id` where the images have one, else the one their names end in. Raises `DataError` when two
+    images end in one number, and for a dataset whose images must be given.
     """
+    if context.image_numbers:
+        return dict(context.image_numbers)
     given = context.images
+    if given is None and not context.vocabulary.test_images:
+        problem = "names images by number only; give the annotation file, which has them as img_id, with --images GT"
+        raise DataError(problem, place=source.name)
     if given is None:
         context.announce(
             f"{source.name} names images by number only: taking HICO-DET test numbers "

@@ -4,8 +4,9 @@
     {image: [[hoi, score, 8 numbers]]}                                                   (JSON or a pickle)
 
 The 8 numbers are the person's and the object's box, float edges in pixels of the original image, taken as they are: the
-protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order and gives verb and object label; SWIG-HOI's 14,130
-are refused. An image is a number (the one at the end of its file name; text digits count) or a file name. Nothing
+protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order, 0-14,129 in SWIG-HOI's (--dataset swig), and
+gives verb and object label. An image is a number or a file name; text digits count as a number. It is the one at the
+end of the file name or, where `--images` has them (SWIG-HOI), the `img_id`, which the record then keeps. Nothing
 indexes the boxes: equal boxes of one label in an image become one. NumPy arrays will do wherever a list will. Triplets
 stay in the file's order, by ascending `hoi` in preds.pkl, whose images come sorted; an image without predictions is in
 neither. Read by ltttpku/INP-CC, datasets/hico_evaluator.py.
@@ -65,6 +66,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image that the file names."""
     if not source.mapping:
         raise DataError("holds no dictionary of predictions; --from NAME chooses another format", place=source.name)
+    if context.vocabulary.roles:
+        raise DataError("numbers interactions of HICO-DET or SWIG-HOI; say --dataset hico or swig", place=source.name)
     interactions = dict(enumerate(context.vocabulary.interactions))
     if _has_columns(source):
         images = _gathered(source, context)
@@ -74,12 +77,14 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: tuple[Any, Any]) -> Record:
         record = _named(item[0], numbers)
+        if context.image_numbers and type(item[0]) is int:
+            record["img_id"] = item[0]
         boxes = BoxTable()
         hois = []
         for index, row in enumerate(_table(item[1], ROW)):
             interaction = interactions.get(row[0])  # 17.0, of an array, is found under 17
             if interaction is None:
-                problem = f"HOI id {_shown(row[0])}, but ids run from 0 to {len(interactions) - 1}"
+                problem = f"HOI id {_shown(row[0])}, but ids run from 0 to {len(interactions) - 1}{_hint(context)}"
                 raise DataError(problem, field=f"[{index}]")
             verb, label = interaction
             subject, thing = boxes.add(row[2:6], SUBJECT), boxes.add(row[6:], label)
@@ -104,7 +109,7 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
         if not 0 <= hoi < count:
             raise DataError(
                 f"holds {len(found):,} interactions, one with id {_shown(hoi)}; {context.vocabulary.name} has ids 0 to "
-                f"{count - 1}, and SWIG-HOI's 14,130 are not read yet",
+                f"{count - 1}{_hint(context)}",
                 place=source.name,
             )
 
@@ -126,6 +131,10 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
                 images[image] = (f".keys[{item['hoi']}][{index}]", image, [])
             images[image][2].append(row)
     return [images[image] for image in sorted(images, key=lambda image: (type(image) is str, image))]
+
+
+def _hint(context: Context) -> str:
+    return "" if context.vocabulary.name == "swig" else "; for SWIG-HOI's 14,130 say --dataset swig"
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
@@ -236,12 +245,13 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     for an image without a number of its own at the end of its id, and for a triplet without a score.
     """
     interaction_ids = context.vocabulary.interaction_ids
+    numbers = {image_id: number for number, image_id in context.image_numbers.items()}
     images: dict[int, str] = {}
     with open_output(path) as output:
         separator = b"{"
         for record in records:
             try:
-                number = _own_number(str(record["image_id"]), images)
+                number = _own_number(record, numbers, images)
                 rows = list(_written(record, interaction_ids, context))
             except DataError as error:
                 context.policy.handle(error)
@@ -251,9 +261,10 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         output(b"}\n" if separator == b",\n" else b"{}\n")
 
 
-def _own_number(image_id: str, images: dict[int, str]) -> int:
-    """The number of an image, which no other image may have."""
-    number = number_of(image_id)
+def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, str]) -> int:
+    """The number of an image, which no other image may have: its img_id, or the one its name ends in."""
+    image_id = str(record["image_id"])
+    number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, number_of(image_id))
     if number is None:
         problem = "has no number at its end, and this format has nothing else for an image; use --to cdn-json"
         raise DataError(problem, place=f"image {image_id}")
@@ -270,7 +281,7 @@ def _written(record: Record, interaction_ids: Mapping[tuple[str, str], int], con
         place, field = f"image {record['image_id']}", f"hois[{index}]"
         number = interaction_ids.get((hoi["verb"], labels[hoi["object"]]))
         if number is None:
-            context.drop("triplets of no HICO-DET interaction", f"{place}: {field}")
+            context.drop(f"triplets of no {context.vocabulary.name} interaction", f"{place}: {field}")
         elif "score" not in hoi:
             problem = "missing; predictions have scores (is this the ground truth?)"
             raise DataError(problem, place=place, field=f"{field}.score")

@@ -11,7 +11,7 @@ begins before 1 looks like that. GGNet saves first.
 
 Readers of these files also know the keys prediction, annotation and annotations for the boxes, hoi_predictions for the
 interactions, and hoi_annotation where its rows have scores. Interactions that point at no box are dropped and counted.
-V-COCO results (COCO_ file names), whose verbs count otherwise, are refused.
+V-COCO results (COCO_ file names), whose verbs count otherwise, are `vcoco_list`'s.
 
 Written by YueLiao/PPDM (src/test_hoi.py, src/lib/detectors/hoidet.py) and SherlockHolmes221/GGNet (the same paths);
 the keys are those of PPDM's src/lib/eval/vcoco_eval.py. `read` raises `DataError` naming the item, from [0].
@@ -56,10 +56,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
         nonlocal boxes_seen, smallest
         where, item = placed
-        file_name, box_key, hoi_key = item["file_name"], _key(item, BOX_KEYS), _key(item, HOI_KEYS)
+        file_name, box_key, hoi_key = item["file_name"], key_of(item, BOX_KEYS), key_of(item, HOI_KEYS)
         if image_id_of(file_name).startswith("COCO_"):
-            problem = f"{file_name!r} is a V-COCO image; these results are of V-COCO, which hoicli does not read yet"
-            raise DataError(f"{problem}: give HICO-DET results", field=".file_name")
+            problem = f"{file_name!r} is a V-COCO image, whose verbs count otherwise"
+            raise DataError(f"{problem}: use --from qpic-vcoco-list or ppdm-vcoco-list", field=".file_name")
         boxes = [corners(box) for box in item[box_key]]
         labels = [
             _object(objects, box["category_id"], f".{box_key}[{index}].category_id")
@@ -101,7 +101,7 @@ def _has_scores(source: Source) -> bool:
     return False
 
 
-def _key(item: dict[str, Any], keys: tuple[str, ...]) -> str:
+def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     """Which spelling the item uses; the first where it has none, for the message that it is missing."""
     return next((key for key in keys if key in item), keys[0])
 

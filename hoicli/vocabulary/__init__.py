@@ -7,7 +7,7 @@ Names are the dataset's own spelling with underscores for spaces.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,11 @@ from typing import Any
 
 from hoicli.errors import UsageError
 
-DATASETS = {"hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions"}
+DATASETS = {
+    "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
+    "vcoco": "V-COCO: 26 actions, 25 of their roles, 80 objects",
+    "swig": "SWIG-HOI: 407 verbs, 1,000 objects, 14,130 interactions, of which 5,539 are evaluated",
+}
 """The datasets `load` knows, with a line about each."""
 
 SUBJECT = "person"
@@ -26,21 +30,28 @@ SUBJECT = "person"
 class Vocabulary:
     """One dataset's closed world. Positions in `verbs`, `objects` and `interactions` are the 0-based ids.
 
-    `objects` is in COCO order (person first); `alphabetical_objects` is HICO-DET's own order of the same names.
-    `groups` partitions the interactions by training frequency ("rare", "non_rare"); `unseen` names, for each
-    zero-shot split, the interactions withheld from training.
+    `interactions` are the classes that are scored: (verb, object), or, in a dataset with `roles` (V-COCO), (verb,
+    role), where the role "" is the action itself, whatever it is done to. `objects` is in COCO order (person first),
+    but for SWIG-HOI, which has its own and for each object the WordNet 3.0 offset of its noun sense (`noun_ids`);
+    `alphabetical_objects` is HICO-DET's own order of the same names. `groups` partitions the interactions by training
+    frequency ("rare", "non_rare", in SWIG-HOI also "zero_shot"); `subsets` names other sets of them that a protocol
+    averages; `unseen` names, for each zero-shot split, the interactions withheld from training. `test_images` are in
+    the order of the files that have only positions.
     """
 
     name: str
     verbs: tuple[str, ...]
     objects: tuple[str, ...]
     interactions: tuple[tuple[str, str], ...]
-    groups: Mapping[str, frozenset[int]]
-    unseen: Mapping[str, frozenset[int]]
-    split_aliases: Mapping[str, str]
-    coco_ids: Mapping[str, int]
-    no_interaction: str | None
-    test_images: tuple[str, ...]
+    groups: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    subsets: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    unseen: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    split_aliases: Mapping[str, str] = field(default_factory=dict)
+    coco_ids: Mapping[str, int] = field(default_factory=dict)
+    noun_ids: Mapping[str, str] = field(default_factory=dict)
+    no_interaction: str | None = None
+    roles: tuple[str, ...] = ()
+    test_images: tuple[str, ...] = ()
     verb_ids: Mapping[str, int] = field(init=False)
     object_ids: Mapping[str, int] = field(init=False)
     interaction_ids: Mapping[tuple[str, str], int] = field(init=False)
@@ -50,6 +61,18 @@ class Vocabulary:
             object.__setattr__(self, name, {entry: index for index, entry in enumerate(entries)})
         pairs = {pair: index for index, pair in enumerate(self.interactions)}
         object.__setattr__(self, "interaction_ids", pairs)
+
+    @property
+    def qualifier(self) -> str:
+        """What tells the interactions of one verb apart: "object", or "role"."""
+        return "role" if self.roles else "object"
+
+    @property
+    def roles_of(self) -> dict[str, tuple[str, ...]]:
+        """The roles each verb has, in the dataset's order; none for an action without object (walk)."""
+        return {
+            verb: tuple(role for action, role in self.interactions if action == verb and role) for verb in self.verbs
+        }
 
     @property
     def alphabetical_objects(self) -> tuple[str, ...]:
@@ -71,14 +94,15 @@ class Vocabulary:
         return [i for i, (_, name) in enumerate(self.interactions) if name == object_name]
 
     def split(self, name: str) -> str:
-        """The canonical name of a zero-shot split, given it or the papers' name for it (RF-UC, NF-UC, UO, UV).
+        """The canonical name of a zero-shot split, given it or the papers' name for it (RF-UC or UC-RF, NF-UC, UO, UV).
 
         Raises `UsageError` for a split this dataset does not have.
         """
         key = name.lower()
-        key = self.split_aliases.get(key, key.replace("-", "_"))
+        key = self.split_aliases.get(key.replace("_", "-"), key.replace("-", "_"))
         if key not in self.unseen:
-            raise UsageError(f"--split {name}: {self.name} has {', '.join(self.unseen)}")
+            has = ", ".join(self.unseen) or "no zero-shot splits"
+            raise UsageError(f"--split {name}: {self.name} has {has}")
         return key
 
 
@@ -96,13 +120,17 @@ def coco_objects() -> Mapping[str, int]:
 
 @cache
 def load(dataset: str) -> Vocabulary:
-    """The vocabulary of `dataset` (a key of `DATASETS`); raises `UsageError` for another name.
-
-    Facts of HICO-DET: anno.mat's list_action, the rare list of fredzzhang/hicodet, and the zero-shot splits of
-    VCL, FCL, ConsNet and GEN-VLKT as their code lists them.
-    """
-    if dataset not in DATASETS:
+    """The vocabulary of `dataset` (a key of `DATASETS`); raises `UsageError` for another name."""
+    loaders = {"hico": _hico, "vcoco": _vcoco, "swig": _swig}
+    if dataset not in loaders:
         raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
+    return loaders[dataset]()
+
+
+def _hico() -> Vocabulary:
+    """Facts: anno.mat's list_action, the rare list of fredzzhang/hicodet, and the zero-shot splits of VCL, FCL,
+    ConsNet and GEN-VLKT as their code lists them.
+    """
     raw = _read("hico.json")
     coco = coco_objects()
     interactions = tuple((verb, name) for name, verbs in raw["verbs_of_object"].items() for verb in verbs)
@@ -124,6 +152,78 @@ def load(dataset: str) -> Vocabulary:
             for number in range(images["first"], images["last"] + 1)
             if number not in missing
         ),
+    )
+
+
+def _vcoco() -> Vocabulary:
+    """Facts: s-gupta/v-coco data/vcoco/*.json (the actions, their roles and the order of both).
+
+    The classes are the 25 action-roles, then the 26 actions by themselves. Subsets: the `25` action-roles and the
+    `24` without point_instr that papers average; `agent`, the 26 actions; `29`, what QPIC's evaluator averages (the
+    25 and the four actions that have no role).
+    """
+    raw = _read("vcoco.json")
+    roles: dict[str, list[str]] = raw["roles_of_action"]
+    coco = coco_objects()
+    with_role = [(verb, role) for verb, names in roles.items() for role in names]
+    interactions = (*with_role, *((verb, "") for verb in roles))
+    all_roles = frozenset(range(len(with_role)))
+    return Vocabulary(
+        name="vcoco",
+        verbs=tuple(roles),
+        objects=tuple(coco),
+        interactions=interactions,
+        subsets={
+            "24": all_roles - {interactions.index(("point", "instr"))},
+            "25": all_roles,
+            "29": all_roles | {interactions.index((verb, "")) for verb, names in roles.items() if not names},
+            "agent": frozenset(range(len(with_role), len(interactions))),
+        },
+        coco_ids=coco,
+        roles=("obj", "instr"),
+    )
+
+
+def _swig() -> Vocabulary:
+    """Facts: swig_v1_categories.py of scwangdyd/large_vocabulary_hoi_detection and ltttpku/INP-CC.
+
+    36 names belong to two or three objects each (a ball to throw, a ball of wool). A record names the object, not the
+    number, so these are written as WordNet's senses of the name, in nltk's spelling: ball.n.01, ball.n.03. The subset
+    `evaluated` is what the evaluator averages; its groups are the frequencies 0, 1 and 2.
+    """
+    raw = _read("swig.json")
+    return swig_vocabulary(
+        raw["verbs"],
+        raw["objects"],
+        verb_of=raw["verb_of"],
+        object_of=raw["object_of"],
+        frequency=list(map(int, raw["frequency"])),
+        evaluated=[flag == "1" for flag in raw["evaluated"]],
+    )
+
+
+def swig_vocabulary(
+    verbs: Sequence[str],
+    nouns: Mapping[str, str],
+    *,
+    verb_of: Sequence[int],
+    object_of: Sequence[int],
+    frequency: Sequence[int],
+    evaluated: Sequence[bool],
+) -> Vocabulary:
+    """A vocabulary of SWIG-HOI's kind: `nouns` gives each object its noun sense, the rest is about each interaction."""
+    objects = tuple(nouns)
+    return Vocabulary(
+        name="swig",
+        verbs=tuple(verbs),
+        objects=objects,
+        interactions=tuple((verbs[verb], objects[thing]) for verb, thing in zip(verb_of, object_of, strict=True)),
+        groups={
+            name: frozenset(number for number, times in enumerate(frequency) if times == wanted)
+            for wanted, name in enumerate(("zero_shot", "rare", "non_rare"))
+        },
+        subsets={"evaluated": frozenset(number for number, flag in enumerate(evaluated) if flag)},
+        noun_ids=nouns,
     )
 
 

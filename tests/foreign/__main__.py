@@ -14,16 +14,17 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def main() -> None:
-    """Every module of this package makes its own file."""
-    truth, predictions = (
-        [orjson.loads(line) for line in (FIXTURES / name).read_bytes().splitlines()]
-        for name in ("gt.jsonl", "predictions.jsonl")
-    )
+    """Every module of this package makes its own file, from the records of fixtures/, or of its FOLDER there."""
     for module in iter_modules(tests.foreign.__path__):
         if module.name.startswith("_"):
             continue
         maker = import_module(f"tests.foreign.{module.name}")
-        path = FIXTURES / "foreign" / maker.FILE
+        folder = FIXTURES / getattr(maker, "FOLDER", "")
+        truth, predictions = (
+            [orjson.loads(line) for line in (folder / name).read_bytes().splitlines()]
+            for name in ("gt.jsonl", "predictions.jsonl")
+        )
+        path = folder / "foreign" / maker.FILE
         maker.make(truth, predictions, path)
         print(path.relative_to(FIXTURES.parent))
 

@@ -1,0 +1,128 @@
+"""From a detector's raw outputs to triplets, as INP-CC's PostProcess does it (ltttpku/INP-CC models/model.py).
+
+    score = sigmoid or softmax of a query's logits  x  (its box score) ** lambda;  kept above the threshold
+    boxes = [cx, cy, w, h] to [x1, y1, x2, y2], clamped to the image, times its width and height
+
+The released class then removes pairs: within a class of the image, the persons' boxes are suppressed at IoU 0.5 by
+score, the objects' boxes likewise, and a pair goes if it lost on both sides (`box_nms`). Its own defaults are lambda 1,
+sigmoid, that suppression; its command line sets lambda 2, softmax, threshold 0.0001. All numbers here are float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.errors import UsageError
+from hoicli.geometry import iou
+from hoicli.scenes import Bools, Floats, Ints
+
+ACTIVATIONS = ("sigmoid", "softmax")
+BOX_SCORES = ("logits", "probabilities")
+
+
+@dataclass(frozen=True)
+class PostProcessing:
+    """The settings. box_scores None: they are logits if one of them lies outside [0, 1], else probabilities."""
+
+    activation: str = "sigmoid"
+    power: float = 1.0
+    threshold: float = 0.1
+    box_scores: str | None = None
+    box_nms: float | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        activation: str | None,
+        power: float | None,
+        threshold: float | None,
+        box_scores: str | None,
+        box_nms: float | None,
+    ) -> PostProcessing:
+        """From a command's options, None being the default; raises `UsageError` for values that mean nothing."""
+        if activation not in (None, *ACTIVATIONS):
+            raise UsageError(f"--activation {activation}: choose {' or '.join(ACTIVATIONS)}")
+        if box_scores not in (None, *BOX_SCORES):
+            raise UsageError(f"--box-scores {box_scores}: choose {' or '.join(BOX_SCORES)}")
+        if power is not None and not 0 <= power < np.inf:
+            raise UsageError(f"--lambda {power:g}: an exponent, at least 0")
+        if threshold is not None and not 0 <= threshold < 1:
+            raise UsageError(f"--threshold {threshold:g}: scores lie between 0 and 1")
+        if box_nms is not None and not 0 <= box_nms <= 1:
+            raise UsageError(f"--box-nms {box_nms:g}: the threshold is an overlap, between 0 and 1")
+        return cls(
+            activation=activation or cls.activation,
+            power=cls.power if power is None else power,
+            threshold=cls.threshold if threshold is None else threshold,
+            box_scores=box_scores,
+            box_nms=box_nms,
+        )
+
+
+def sigmoid(x: Floats) -> Floats:
+    """1 / (1 + exp(-x)) without overflow."""
+    decay = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, decay) / (1.0 + decay)
+
+
+def softmax(x: Floats) -> Floats:
+    """[Q, C] exp(x) over its sum along the last axis."""
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    total: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return total
+
+
+def triplets(
+    logits: Floats, boxes: Floats, box_probability: Floats, settings: PostProcessing
+) -> tuple[Ints, Ints, Floats]:
+    """(query, column, score), each [K], of what is kept, by query, then column.
+
+    logits [Q, C]; boxes [Q, 8] the corners of person and object (`corners`), needed for `box_nms` only;
+    box_probability [Q] in [0, 1].
+    """
+    probability = sigmoid(logits) if settings.activation == "sigmoid" else softmax(logits)
+    scores = probability * (box_probability**settings.power)[:, np.newaxis]
+    query, column = np.nonzero(scores > settings.threshold)
+    score = scores[query, column]
+    if settings.box_nms is not None:
+        kept = np.zeros(len(query), dtype=bool)
+        for sides in (boxes[:, :4], boxes[:, 4:]):
+            kept |= _survivors(sides, query, column, score, settings.box_nms)
+        query, column, score = query[kept], column[kept], score[kept]
+    return query, column, score
+
+
+def corners(boxes: Floats, size: tuple[float, float]) -> Floats:
+    """[Q, 8] pixels, x1 y1 x2 y2 of the person and of the object, from [Q, 8] relative cx cy w h; size: height, width.
+
+    Clamped to the image first, as the released code does.
+    """
+    centre, extent = (boxes.reshape(-1, 2, 2, 2)[:, :, part] for part in (0, 1))  # [Q, side, xy]
+    relative = np.concatenate([centre - extent / 2, centre + extent / 2], axis=2)
+    height, width = size
+    pixels: Floats = relative.clip(0.0, 1.0) * np.array([width, height, width, height])
+    return pixels.reshape(-1, 8)
+
+
+def _survivors(boxes: Floats, query: Ints, column: Ints, score: Floats, threshold: float) -> Bools:
+    """[K] who is left when each class is suppressed greedily by descending score, ties by query.
+
+    Queries share their boxes among the classes, so overlaps are computed once for Q x Q; each round keeps the best one
+    left of every class.
+    """
+    first, second = np.repeat(boxes, len(boxes), axis=0), np.tile(boxes, (len(boxes), 1))
+    overlap = iou(first.T, second.T, inclusive=False).reshape(len(boxes), len(boxes))
+    kept = np.zeros(len(query), dtype=bool)
+    rows = np.lexsort((query, -score, column))
+    while len(rows):
+        group = column[rows]
+        starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        leader = np.repeat(rows[starts], np.diff(np.r_[starts, len(rows)]))
+        kept[rows[starts]] = True
+        left = overlap[query[leader], query[rows]] <= threshold
+        left[starts] = False
+        rows = rows[left]
+    return kept

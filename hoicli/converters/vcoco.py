@@ -1,0 +1,224 @@
+"""Official V-COCO detections: the list that s-gupta/v-coco's evaluator reads, as a pickle or as JSON; and back.
+
+    {"image_id": 328, "person_box": [x1, y1, x2, y2], "hold_agent": score, "hold_obj": [x1, y1, x2, y2, score], ...}
+
+One dictionary a person, query or pair; `<action>_agent` says that the person does the action, `<action>_<role>` what
+fills the role. Each dictionary stays a person box of its own, as it is a detection of its own to the evaluator; equal
+role boxes of an image are merged. Boxes are taken as they are. The three ways to say that a role has no object are
+kept apart, because scenario 1 tells them apart: NaN (QPIC, iCAN) becomes `object: null`, zeros stay a box of zeros
+(empty, too), and the tiny box [0, 0, 0.1, 0.1] (UPT) stays a box, which is not empty.
+
+Keys that a dictionary does not have count as UPT's cache (fredzzhang/upt utils.py, CacheTemplate) fills them: score 0
+and the tiny box. The record then says `"unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}`. A score of NaN is
+no statement, as in the evaluator: it is left out and counted.
+
+Written back (`--to vcoco-pkl`, `--to vcoco-json`) is one dictionary a subject box, with what the records say; where a
+subject has several objects for one role, more dictionaries follow. Roles without object are written as NaN.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from hoicli.converters import BoxTable, Context
+from hoicli.converters.source import Source
+from hoicli.errors import DataError
+from hoicli.records import Record
+from hoicli.streams import open_output
+from hoicli.vocabulary import SUBJECT, Vocabulary
+
+UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
+NO_SCORE = "statements with a score of NaN"
+
+
+def sniff(source: Source) -> bool:
+    """A list of dictionaries with person_box."""
+    item = source.first_item
+    return isinstance(item, dict) and {"image_id", "person_box"} <= item.keys()
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record an image, in the order of first appearance."""
+    keys = _keys(context.vocabulary)
+    images: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
+    for where, item in _people(source, context):
+        images.setdefault(item["image_id"], []).append((where, item))
+    items = ((people[0][0], (image_id, people)) for image_id, people in images.items())
+    builder = _Builder(keys, source.name, context)
+    yield from context.each(items, builder.record, source)
+    if builder.incomplete:
+        context.announce(
+            f"{builder.incomplete:,} of {builder.people:,} dictionaries lack keys: what they do not state counts as "
+            "UPT's cache fills it, score 0 and the box [0, 0, 0.1, 0.1]"
+        )
+    for key, count in builder.strangers.items():
+        context.drop(f"keys that are no V-COCO action ({key!r} and the like)", source.name, count)
+
+
+def _people(source: Source, context: Context) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The dictionaries that name an image."""
+    for where, item in source.items():
+        image_id = item.get("image_id") if isinstance(item, dict) else None
+        number = int(image_id) if isinstance(image_id, float) and image_id.is_integer() else image_id
+        if isinstance(number, bool) or not isinstance(number, int | str):
+            problem = "names no image (image_id); is this really an official V-COCO list?"
+            context.policy.handle(DataError(problem, place=source.name, field=where))
+            continue
+        yield where, {**item, "image_id": number}
+
+
+def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
+    """`hold_agent`, `hold_obj`, ... with (verb, role), the role "" for the agent, verb by verb."""
+    keys = {}
+    for verb, roles in vocabulary.roles_of.items():
+        keys[f"{verb}_agent"] = (verb, "")
+        keys |= {f"{verb}_{role}": (verb, role) for role in roles}
+    return keys
+
+
+class _Builder:
+    """Makes a record of the dictionaries of an image; counts what they lack."""
+
+    def __init__(self, keys: dict[str, tuple[str, str]], file: str, context: Context) -> None:
+        self._keys = keys
+        self._file = file
+        self._context = context
+        self.people = 0
+        self.incomplete = 0
+        self.strangers: dict[str, int] = {}
+
+    def record(self, image: tuple[int | str, list[tuple[str, dict[str, Any]]]]) -> Record:
+        image_id, people = image
+        boxes: list[list[float]] = []
+        labels: list[str | None] = []
+        objects = BoxTable()
+        hois: list[dict[str, Any]] = []
+        complete = True
+        for where, person in people:
+            boxes.append(_numbers(person["person_box"], 4, f"{where}.person_box"))
+            labels.append(SUBJECT)
+            complete &= self._add(hois, objects, len(boxes) - 1, where, person)
+        for hoi in hois:  # role boxes come after the people
+            if hoi["object"] is not None:
+                hoi["object"] += len(boxes)
+        record = {
+            "image_id": image_id,
+            "boxes": boxes + objects.boxes,
+            "labels": labels + [None] * len(objects.boxes),
+            "hois": hois,
+        }
+        return record if complete else {**record, "unstated": UNSTATED}
+
+    def _add(
+        self, hois: list[dict[str, Any]], objects: BoxTable, subject: int, where: str, person: dict[str, Any]
+    ) -> bool:
+        """Add what one dictionary states; whether it states everything."""
+        stated = 0
+        for key, value in person.items():
+            if key in ("image_id", "person_box"):
+                continue
+            if key not in self._keys:
+                self.strangers[str(key)[:40]] = self.strangers.get(str(key)[:40], 0) + 1
+                continue
+            verb, role = self._keys[key]
+            stated += 1
+            field = f"{where}.{key}"
+            *box, score = _numbers(value if role else [value], 5 if role else 1, field)
+            if math.isnan(score):
+                self._context.drop(NO_SCORE, f"{self._file}: {field}")
+                continue
+            hoi: dict[str, Any] = {"subject": subject, "object": None, "verb": verb, "score": score}
+            if role:
+                hoi["role"] = role
+                if not all(map(math.isnan, box)):
+                    hoi["object"] = objects.add(box, "")
+            hois.append(hoi)
+        self.people += 1
+        complete = stated == len(self._keys)
+        self.incomplete += not complete
+        return complete
+
+
+def _numbers(values: Any, count: int, field: str) -> list[float]:
+    """So many numbers, as floats. Raises `DataError` for anything else."""
+    try:
+        numbers = [math.nan if value is None else float(value) for value in values]  # JSON has null for NaN
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) != count or any(map(math.isinf, numbers)):
+        wanted = {1: "a score", 4: "a box of four numbers", 5: "a box and a score: five numbers"}[count]
+        raise DataError(f"is not {wanted}", field=field)
+    return numbers
+
+
+# Writing
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """The official list of all records, a pickle, or JSON (where a missing object is NaN, as Python writes it)."""
+    people = [person for record in records for person in _dictionaries(record, context.vocabulary)]
+    with open_output(path) as put:
+        put(json.dumps(people).encode() + b"\n" if context.target == "vcoco-json" else pickle.dumps(people, protocol=2))
+
+
+def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    """The people of a record. Each states every key, as the evaluator wants: what the record leaves out has a score of
+    NaN, which it skips, or what the record's `unstated` says.
+    """
+    image_id = record["image_id"]
+    if isinstance(image_id, str) and image_id.isdecimal():
+        image_id = int(image_id)
+    hois = {subject: list(of_subject) for subject, of_subject in _by_subject(record["hois"])}
+    unstated = record.get("unstated")
+    everybody = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
+    for subject in sorted({*hois, *everybody}):
+        statements = _statements(record, hois.get(subject, []))
+        for turn, stated in enumerate(_turns(statements)):
+            default: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
+            if unstated and turn == 0:
+                default = unstated
+            person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
+            for key, (_, role) in _keys(vocabulary).items():
+                filler = [*default["object"], default["score"]] if role else default["score"]
+                person[key] = stated.get(key, filler)
+            yield person
+
+
+def _by_subject(hois: list[dict[str, Any]]) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
+    return groupby(sorted(hois, key=lambda hoi: int(hoi["subject"])), key=lambda hoi: int(hoi["subject"]))
+
+
+def _statements(record: Record, hois: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    """(key, value) of what is said of one subject. Where only roles are, the action has the best score of them."""
+    statements: list[tuple[str, Any]] = []
+    best: dict[str, float] = {}
+    for hoi in hois:
+        role = hoi.get("role")
+        if role is None:
+            statements.append((f"{hoi['verb']}_agent", hoi["score"]))
+            continue
+        box = [math.nan] * 4 if hoi["object"] is None else record["boxes"][hoi["object"]]
+        statements.append((f"{hoi['verb']}_{role}", [*box, hoi["score"]]))
+        best[hoi["verb"]] = max(hoi["score"], best.get(hoi["verb"], -math.inf))
+    if not record.get("unstated"):
+        said = {key for key, _ in statements}
+        statements += [(f"{verb}_agent", score) for verb, score in best.items() if f"{verb}_agent" not in said]
+    return statements
+
+
+def _turns(statements: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """The statements in as many dictionaries as the most often used key needs; one where there is nothing to say."""
+    turns: list[dict[str, Any]] = [{}]
+    for key, value in statements:
+        for turn in turns:
+            if key not in turn:
+                turn[key] = value
+                break
+        else:
+            turns.append({key: value})
+    return turns

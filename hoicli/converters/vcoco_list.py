@@ -1,0 +1,101 @@
+"""V-COCO predictions as lists of boxes and interactions: what QPIC, CDN or PPDM evaluate while training.
+
+    {"file_name" (or "filename", "image_id"), "predictions": [{"bbox", "category_id"}],
+     "hoi_prediction": [{"subject_id", "object_id", "category_id", "score"}]}
+
+category_id of an interaction is an action-role counted from 0, in QPIC's order or, with `--from ppdm-vcoco-list`, in
+PPDM's: a file does not tell. category_id of a box is a COCO id (1-90, person 1) or a position in COCO's list (0-79,
+person 0; 80 says that there is no object): the subjects of the first images tell which. An object_id of -1 is no
+object, too. Boxes are taken as they are. The keys that PPDM's reader knows besides are understood (see `ppdm`).
+
+What no record says, the action of a person by itself, is derived from the roles when the records are read.
+`read` raises `DataError` naming the item, from [0].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from hoicli.converters import Context
+from hoicli.converters.cdn import CHECK_FIRST, corners
+from hoicli.converters.ppdm import BOX_KEYS, HOI_KEYS, key_of
+from hoicli.converters.source import Source
+from hoicli.converters.vcoco_names import action_roles, coco_number, statement
+from hoicli.errors import DataError
+from hoicli.records import Record
+
+IMAGE_KEYS = ("file_name", "filename", "image_id")
+BEYOND = "interactions that point at no box of their image"
+NO_OBJECT = 80
+"""The position after COCO's 80: a query without object, in QPIC's family."""
+
+
+def sniff(source: Source) -> bool:
+    """A list of boxes and scored interactions, of images called COCO_."""
+    item = source.first_item
+    if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
+        return False
+    if not any("COCO_" in str(item.get(key)) for key in IMAGE_KEYS):
+        return False
+    return not item.keys().isdisjoint(HOI_KEYS[:2]) or _scored(source)
+
+
+def _scored(source: Source) -> bool:
+    for _, item in islice(source.items(), CHECK_FIRST):
+        for hoi in item.get("hoi_annotation", ()) if isinstance(item, dict) else ():
+            return isinstance(hoi, dict) and "score" in hoi
+    return False
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record an image."""
+    names = action_roles(context)
+    objects: dict[int, str | None] = dict(enumerate([*context.vocabulary.objects, None]))
+    if _has_coco_ids(source):
+        objects = {number: name for name, number in context.vocabulary.coco_ids.items()}
+
+    def build(placed: tuple[str, dict[str, Any]]) -> Record:
+        where, item = placed
+        box_key, hoi_key = key_of(item, BOX_KEYS), key_of(item, HOI_KEYS)
+        image = next((item[key] for key in IMAGE_KEYS if key in item), None)
+        boxes, labels, hois = [], [], []
+        for index, box in enumerate(item[box_key]):
+            number = int(box["category_id"])
+            if number not in objects:
+                problem = f"id {number} is no object here ({'COCO ids 1-90' if 0 not in objects else '0-79'})"
+                raise DataError(problem, field=f".{box_key}[{index}].category_id")
+            boxes.append(corners(box))
+            labels.append(objects[number])
+        for index, hoi in enumerate(item[hoi_key]):
+            field = f".{hoi_key}[{index}]"
+            subject, thing = int(hoi["subject_id"]), int(hoi["object_id"])
+            if not 0 <= subject < len(boxes) or thing >= len(boxes):
+                context.drop(BEYOND, f"{source.name}: {where}{field}")
+                continue
+            object_ = None if thing < 0 or labels[thing] is None else thing
+            made = statement(subject, object_, hoi["category_id"], f"{field}.category_id", names)
+            hois.append({**made, "score": float(hoi["score"])})
+        return {
+            "image_id": coco_number(image),
+            **({"file_name": image} if "COCO_" in str(image) else {}),
+            "boxes": boxes,
+            "labels": labels,
+            "hois": hois,
+        }
+
+    yield from context.each(((where, (where, item)) for where, item in source.items()), build, source)
+
+
+def _has_coco_ids(source: Source) -> bool:
+    """Whether boxes are numbered by COCO id: no subject of the first images has category 0."""
+    for _, item in islice(source.items(), CHECK_FIRST):
+        try:
+            boxes = item[key_of(item, BOX_KEYS)]
+            people = {int(boxes[int(hoi["subject_id"])]["category_id"]) for hoi in item[key_of(item, HOI_KEYS)]}
+        except (KeyError, TypeError, ValueError, IndexError):
+            continue  # `build` will say what is wrong with it
+        if people:
+            return 0 not in people
+    return False

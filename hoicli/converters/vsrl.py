@@ -1,0 +1,201 @@
+"""V-COCO's own annotations: vcoco_{train,val,trainval,test}.json with COCO's instances file and the split's .ids.
+
+    VSRL        a list of actions: {"action_name", "role_name": ["agent", ...], "image_id": [N], "ann_id": [N],
+                "label": [N], "role_object_id": flat K x N, role by role; 0 where a role has no object}
+    INSTANCES   COCO's {"images", "annotations": [{"id", "image_id", "category_id", "bbox", "area"}], "categories"}
+    IDS         one COCO image id a line: the images wanted, in this order; all of VSRL without it
+
+The files may come in any order. Boxes are COCO's [x, y, w, h], 0-based, and become x2 = x + w - 1, y2 = y + h - 1,
+clipped to the image, as the official evaluator has them; those it leaves out (no area, marked `ignore`) are left out
+here. Every COCO box of an image is kept: a person whom VSRL does not know is `annotated: false`, and ignored in
+matching. Each action of a person gives a triplet a role, its object null where the role has none.
+
+Read by the code of s-gupta/v-coco (vsrl_eval.py). Image ids are COCO's numbers. `read` raises `DataError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hoicli.converters import Context
+from hoicli.converters.source import Source
+from hoicli.errors import DataError
+from hoicli.records import Record
+from hoicli.vocabulary import SUBJECT, normalise
+
+Deed = tuple[str, tuple[int, ...]]
+"""An action of a person and the annotation ids that fill its roles, 0 for none."""
+
+LOST_OBJECT = "roles whose object has no valid box (the role is taken as empty)"
+LOST_PERSON = "actions of people without a valid box"
+
+
+def sniff(source: Source) -> bool:
+    """The list of actions, or COCO's instances (which come with it)."""
+    return _is_vsrl(source) or _is_instances(source)
+
+
+def _is_vsrl(source: Source) -> bool:
+    item = source.first_item
+    return isinstance(item, dict) and {"action_name", "role_object_id"} <= item.keys()
+
+
+def _is_instances(source: Source) -> bool:
+    return source.kind == "json-object" and {"images", "annotations", "categories"} <= source.mapping.keys()
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record an image of the split."""
+    sources = [source, *source.companions]
+    vsrl = next((one for one in sources if _is_vsrl(one)), None)
+    instances = next((one for one in sources if one is not vsrl and _is_instances(one)), None)
+    if vsrl is None or instances is None:
+        what = (
+            "the list of actions (vcoco_test.json)" if vsrl is None else "COCO's boxes (instances_vcoco_all_2014.json)"
+        )
+        raise DataError(f"comes without {what}; convert VSRL.json INSTANCES.json [IDS.txt] together", place=source.name)
+    split = [one for one in sources if one not in (vsrl, instances)]
+    if len(split) > 1:
+        raise DataError("is one file too many; convert VSRL.json INSTANCES.json [IDS.txt]", place=split[1].name)
+    deeds, images = _deeds(vsrl, context)
+    if split:
+        images = _ids(split[0])
+    of_image, annotations = _coco(instances, images)
+    names = {row["id"]: normalise(row["name"]) for row in instances.mapping["categories"]}
+
+    def build(image: Mapping[str, Any]) -> Record:
+        return _record(image, annotations.get(image["id"], ()), names, deeds, context, vsrl.name)
+
+    items = ((f"image {image_id}", of_image[image_id]) for image_id in images if image_id in of_image)
+    yield from context.each(items, build, instances)
+    absent = [image_id for image_id in images if image_id not in of_image]
+    for image_id in absent:
+        context.drop(f"images that {instances.name} does not have", f"image {image_id}")
+
+
+def _deeds(vsrl: Source, context: Context) -> tuple[dict[int, list[Deed] | None], list[int]]:
+    """(what each annotated person does, by annotation id; the images, ascending)."""
+    deeds: dict[int, list[Deed]] = {}
+    images: set[int] = set()
+    roles_of = context.vocabulary.roles_of
+    for where, action in vsrl.items():
+        verb = normalise(str(action.get("action_name"))) if isinstance(action, dict) else ""
+        if verb not in roles_of:
+            raise DataError(f"{verb!r} is no V-COCO action", place=vsrl.name, field=f"{where}.action_name")
+        try:
+            columns = [action[key] for key in ("image_id", "ann_id", "label")]
+            roles = [str(role) for role in action["role_name"]]
+            count = len(columns[0])
+            filled = action["role_object_id"]
+            if {len(column) for column in columns} != {count} or len(filled) != count * len(roles):
+                raise DataError(
+                    f"image_id, ann_id, label and role_object_id / {len(roles)} differ in length; fetch the file again",
+                    place=vsrl.name,
+                    field=where,
+                )
+            if roles[:1] != ["agent"] or tuple(roles[1:]) != roles_of[verb]:
+                raise DataError(
+                    f"{roles} are not the roles of {verb}: agent, {', '.join(roles_of[verb])}",
+                    place=vsrl.name,
+                    field=f"{where}.role_name",
+                )
+            by_role = [filled[number * count : (number + 1) * count] for number in range(1, len(roles))]
+            fillers = list(zip(*by_role, strict=True)) if by_role else [()] * count
+            for image_id, person, label, objects in zip(*columns, fillers, strict=True):
+                images.add(int(image_id))
+                done = deeds.setdefault(int(person), [])
+                if label == 1:
+                    done.append((verb, tuple(map(int, objects))))
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"is not shaped as VSRL is ({error!r}); fetch the file again"
+            raise DataError(problem, place=vsrl.name, field=where) from None
+    return {**deeds}, sorted(images)
+
+
+def _ids(split: Source) -> list[int]:
+    """The image ids of a split, one a line."""
+    ids = []
+    for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
+        if text := line.strip():
+            try:
+                ids.append(int(float(text)))  # NumPy writes 2.94e+02
+            except (ValueError, OverflowError):
+                raise DataError(
+                    f"{text[:40]!r} is no image id; give one COCO image id a line", place=f"{split.name}:{number}"
+                ) from None
+    return ids
+
+
+def _coco(
+    instances: Source, images: Sequence[int]
+) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]]]:
+    """(the rows of the images wanted, by id; their annotations in the file's order)."""
+    wanted = set(images)
+    try:
+        of_image = {row["id"]: row for row in instances.mapping["images"] if row["id"] in wanted}
+        annotations: dict[int, list[Mapping[str, Any]]] = {}
+        for row in instances.mapping["annotations"]:
+            if row["image_id"] in wanted:
+                annotations.setdefault(row["image_id"], []).append(row)
+    except (KeyError, TypeError) as error:
+        raise DataError(f"is not shaped as COCO's instances are ({error!r})", place=instances.name) from None
+    return of_image, annotations
+
+
+def _record(
+    image: Mapping[str, Any],
+    annotations: Sequence[Mapping[str, Any]],
+    names: Mapping[int, str],
+    deeds: Mapping[int, list[Deed] | None],
+    context: Context,
+    file: str,
+) -> Record:
+    width, height = image["width"], image["height"]
+    boxes: list[list[float]] = []
+    labels: list[str] = []
+    annotated: list[bool] = []
+    place_of: dict[int, int] = {}
+    for row in annotations:
+        box = _corners(row, width, height)
+        if box is None:
+            continue
+        if row["category_id"] not in names:
+            raise DataError(f"annotation {row['id']}: no category {row['category_id']}", field="annotations")
+        place_of[row["id"]] = len(boxes)
+        boxes.append(box)
+        labels.append(names[row["category_id"]])
+        annotated.append(labels[-1] != SUBJECT or row["id"] in deeds)
+    hois = []
+    for row in annotations:
+        for verb, fillers in deeds.get(row["id"]) or ():
+            if row["id"] not in place_of:
+                context.drop(LOST_PERSON, f"{file}: annotation {row['id']}")
+                continue
+            subject = place_of[row["id"]]
+            if not fillers:
+                hois.append({"subject": subject, "object": None, "verb": verb})
+            for role, filler in zip(context.vocabulary.roles_of[verb], fillers, strict=True):
+                if filler and filler not in place_of:
+                    context.drop(LOST_OBJECT, f"{file}: annotation {row['id']}, {verb} {role}")
+                hois.append({"subject": subject, "object": place_of.get(filler), "verb": verb, "role": role})
+    return {
+        "image_id": image["id"],
+        "file_name": image["file_name"],
+        "width": width,
+        "height": height,
+        "boxes": boxes,
+        "labels": labels,
+        "annotated": annotated,
+        "hois": hois,
+    }
+
+
+def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:
+    """[x1, y1, x2, y2] as the official evaluator clips it, None for a box it does not take."""
+    if row.get("ignore") == 1:
+        return None
+    x, y, w, h = row["bbox"]
+    x1, x2 = (min(width - 1.0, max(0.0, side)) for side in (x, x + max(0.0, w - 1.0)))
+    y1, y2 = (min(height - 1.0, max(0.0, side)) for side in (y, y + max(0.0, h - 1.0)))
+    return [x1, y1, x2, y2] if row["area"] > 0 and x2 > x1 and y2 > y1 else None

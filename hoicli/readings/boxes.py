@@ -1,0 +1,137 @@
+"""Whether predicted boxes lie where the ground truth has any, and which convention would put them there.
+
+The subject and the object of each image's best prediction are looked at. A detector finds most of them; where they meet
+no annotated box, the same numbers are read in the ways that happen, and the one that makes most of them meet is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+Box = Sequence[float]
+Size = tuple[float, float]
+
+ENOUGH_IMAGES = 5
+"""Ours: below this nothing is concluded."""
+HALF = 0.5
+"""The overlap that counts as meeting, and the share of boxes that a reading must make meet."""
+MUCH_BETTER = 1.5
+"""Ours: how many times as many boxes must meet for a reading to be named."""
+NEXT_TO_NOTHING = 0.1
+"""Ours: of the boxes that meet, where no reading helps."""
+
+
+def _times(x: float, y: float, box: Box) -> Box:
+    return [box[0] * x, box[1] * y, box[2] * x, box[3] * y]
+
+
+def _from_centre(box: Box) -> Box:
+    x, y, width, height = box
+    return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
+
+
+def _short_side(side: int, most: float = float("inf")) -> Callable[[Box, Size], Box]:
+    """A copy whose short side was made `side`, unless its long one would exceed `most`."""
+
+    def read(box: Box, size: Size) -> Box:
+        scale = min(side / min(size), most / max(size))
+        return _times(1 / scale, 1 / scale, box)
+
+    return read
+
+
+def _square(side: int) -> Callable[[Box, Size], Box]:
+    return lambda box, size: _times(size[0] / side, size[1] / side, box)
+
+
+WITHOUT_SIZE: dict[str, Callable[[Box], Box]] = {
+    "[x, y, w, h]": lambda box: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
+    "[cx, cy, w, h]": _from_centre,
+    "[x1, x2, y1, y2]": lambda box: [box[0], box[2], box[1], box[3]],
+    "[y1, x1, y2, x2]": lambda box: [box[1], box[0], box[3], box[2]],
+}
+WITH_SIZE: dict[str, Callable[[Box, Size], Box]] = {
+    "parts of the image's sides (0-1)": lambda box, size: _times(*size, box),
+    "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _times(*size, _from_centre(box)),
+    "thousandths of the image's sides": lambda box, size: _times(size[0] / 1000, size[1] / 1000, box),
+    "thousandths, y first": lambda box, size: _times(size[0] / 1000, size[1] / 1000, [box[i] for i in (1, 0, 3, 2)]),
+    "scaled with height and width exchanged": lambda box, size: _times(size[0] / size[1], size[1] / size[0], box),
+    "pixels of a copy with a short side of 512": _short_side(512),
+    "pixels of a copy with a short side of 800, at most 1333 long": _short_side(800, 1333),
+    "pixels of a copy of 224 x 224": _square(224),
+    "pixels of a copy of 336 x 336": _square(336),
+    "pixels of a copy of 448 x 448": _square(448),
+    "pixels of a copy of 640 x 640": _square(640),
+}
+OTHER_SCALE = "pixels of a copy of another size"
+"""Each image its own: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not be."""
+
+
+@dataclass
+class BoxEvidence:
+    """Gathers the two boxes of each image's best prediction beside the image's annotated boxes and its size."""
+
+    images: list[tuple[list[Box], Sequence[Box], Size | None]] = field(default_factory=list)
+
+    def compare(self, boxes: list[Box], annotated: Sequence[Box], size: Size | None) -> None:
+        """The best prediction of an image; those without annotated boxes tell nothing."""
+        if annotated:
+            self.images.append((boxes, annotated, size))
+
+    def finding(self, name: str) -> tuple[str, int] | None:
+        """(example, boxes that meet nothing) of the stream called `name`, if they do not lie where they should."""
+        total = sum(len(boxes) for boxes, _, _ in self.images)
+        if len(self.images) < ENOUGH_IMAGES:
+            return None
+        own = self._meeting(lambda box, _: box)
+        if own * MUCH_BETTER >= total:
+            return None
+        meeting = {what: self._meeting(read) for what, read in _readings()}
+        meeting[OTHER_SCALE] = sum(_met_after_scaling(boxes, annotated) for boxes, annotated, _ in self.images)
+        best = max(meeting, key=lambda what: meeting[what])
+        text = f"{name}: {own:,} of the {total:,} boxes of best predictions meet an annotated box"
+        if meeting[best] >= max(HALF * total, MUCH_BETTER * own):
+            return f"{text}, {meeting[best]:,} if they are {best}", total - own
+        return (text, total - own) if own < NEXT_TO_NOTHING * total else None
+
+    def _meeting(self, read: Callable[[Box, Size | None], Box | None]) -> int:
+        count = 0
+        for boxes, annotated, size in self.images:
+            for box in boxes:
+                meant = read(box, size)
+                count += meant is not None and any(_overlap(meant, other) >= HALF for other in annotated)
+        return count
+
+
+def _readings() -> Iterator[tuple[str, Callable[[Box, Size | None], Box | None]]]:
+    for what, plain in WITHOUT_SIZE.items():
+        yield what, lambda box, _, read=plain: read(box)  # type: ignore[misc]
+    for what, sized in WITH_SIZE.items():
+        yield what, lambda box, size, read=sized: None if size is None else read(box, size)  # type: ignore[misc]
+
+
+def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
+    """How many boxes meet an annotated one when all are scaled as the first needs it; all or none."""
+    for target in annotated:
+        scale = sqrt(max(_area(target), 0.0) / _area(boxes[0])) if _area(boxes[0]) > 0 else 0.0
+        if scale and all(
+            any(_overlap(_times(scale, scale, box), other) >= HALF for other in annotated) for box in boxes
+        ):
+            return len(boxes)
+    return 0
+
+
+def _area(box: Box) -> float:
+    return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
+
+
+def _overlap(first: Box, second: Box) -> float:
+    """IoU between edges."""
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = width * height
+    return both / (_area(first) + _area(second) - both)
