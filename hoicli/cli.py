@@ -24,8 +24,17 @@ COMMANDS = {
     "eval": "Every published mAP of a prediction dump.",
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
+    "corrupt": "The RoHOI benchmark: 20 corruptions at five severities of every image, with boxes that move along.",
+    "robust": "How a detector stands corruption: MRI, CRI, and each corruption, family and severity.",
+    "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
+    "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
+    "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
+    "shoe-eval": "Open-vocabulary predictions by meaning: SHOE's soft mAP and mF1.",
+    "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
+    "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
     "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
     "vocab": "The verbs, objects, interactions and splits of a dataset.",
+    "synsets": "What a label may mean in WordNet, and what a benchmark's label means.",
     "schema": "The JSON Schema of a record kind.",
 }
 """The commands in the order of a first session, with the line each shows in `hoicli --help`."""
@@ -50,7 +59,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"hoicli.commands.{cmd_name}")
+        module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]

@@ -1,0 +1,91 @@
+"""`hoicli prompts`: what to ask a vision-language model about each image."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import OnError, Output, inputs, skips
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog="Example: hoicli prompts --task detect --coords 1000 gt.jsonl > prompts.jsonl; ask your model; "
+    "hoicli convert --from vlm answers.jsonl"
+)
+def prompts(
+    images: Annotated[
+        list[str] | None, typer.Argument(metavar="IMAGES...", help="Image records, with boxes or without; - is stdin.")
+    ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            metavar="NAME",
+            help="detect: every interaction with its boxes. pairs: what each pair of the record's boxes does.",
+        ),
+    ] = "detect",
+    coords: Annotated[
+        str,
+        typer.Option(
+            "--coords",
+            metavar="NAME",
+            help="How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative "
+            "or pixels.",
+        ),
+    ] = "1000",
+    vocabulary: Annotated[
+        str, typer.Option("--vocabulary", metavar="NAME", help="open: any words; or a dataset, whose names are listed.")
+    ] = "open",
+    response_format: Annotated[
+        bool, typer.Option("--response-format", help="Add a JSON schema of the reply, as OpenAI's protocol takes it.")
+    ] = False,
+    on_error: OnError = "stop",
+    output: Output = "-",
+) -> None:
+    """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
+
+    No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
+    `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
+    (`pairs`, else those of the triplets, else every person with everything), and convert wants them as --boxes.
+    """
+    from hoicli.converters.vlm_frames import parse_frame
+    from hoicli.errors import DataError, UsageError
+    from hoicli.prompts import TASKS
+    from hoicli.prompts import prompts as prompts_of
+    from hoicli.records import dump, parse, problems
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.streams import note, open_output, read_lines
+    from hoicli.vocabulary import load
+
+    if task not in TASKS:
+        raise UsageError(f"--task {task}: choose from {', '.join(TASKS)}")
+    frame = parse_frame(coords)
+    if frame.kind == "qwen2.5":
+        raise UsageError(
+            "--coords qwen2.5: resize the images yourself and use resized:WxH, so that the prompt can say it"
+        )
+    known = None if vocabulary == "open" else load(vocabulary)
+    policy = ErrorPolicy(skip=skips(on_error))
+    written = without = 0
+    with open_output(output) as write:
+        for line in read_lines(inputs(images, "IMAGES"), label="prompts"):
+            try:
+                record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
+                for problem in problems(record, None, scored=False):
+                    raise DataError(problem.text, place=line.place, field=problem.field)
+                try:
+                    made = list(prompts_of(record, task, frame, known, response_format=response_format))
+                except DataError as error:
+                    raise DataError(error.problem, place=line.place, field=error.field or "width") from None
+            except DataError as error:
+                policy.handle(error)
+                continue
+            written += len(made)
+            without += not made
+            for prompt in made:
+                write(dump(prompt))
+    policy.report()
+    note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))

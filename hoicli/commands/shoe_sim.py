@@ -1,0 +1,171 @@
+"""`hoicli shoe-sim`: how alike the senses of labels are, as a table for shoe-eval."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    name="shoe-sim",
+    epilog="Example: hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl; "
+    "hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b --cache answers.jsonl "
+    "--gt gt.jsonl preds.jsonl; cat a.jsonl b.jsonl | hoicli shoe-sim --merge mean",
+)
+def shoe_sim(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILE...", help="Prediction streams; with --merge, tables. - or nothing is stdin."),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            "--backend",
+            metavar="NAME",
+            help="wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm, or "
+            "table:FILE.",
+        ),
+    ] = None,
+    gt: GroundTruthOption = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            metavar="NAME",
+            help="The benchmark whose labels the ground truth has (hico); without --gt: the senses of its classes "
+            "among themselves.",
+        ),
+    ] = None,
+    all_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--all-pairs",
+            help="Every ground-truth label with every predicted one, not only those that share an image; with "
+            "--dataset alone, every label it has.",
+        ),
+    ] = False,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            "--pairs",
+            metavar="FILE",
+            help="Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.",
+        ),
+    ] = None,
+    merge: Annotated[
+        str | None,
+        typer.Option("--merge", metavar="mean|median|majority", help="Join tables: each model's ratings side by side."),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", metavar="URL", help="llm: the endpoint, up to /v1; nothing else is ever contacted."),
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", metavar="NAME", help="llm: a model to ask; repeatable.")
+    ] = None,
+    screen: Annotated[
+        str | None,
+        typer.Option(
+            "--screen", metavar="NAME", help="llm: ask this model first; what it rates 0 is not sent to the others."
+        ),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache", metavar="FILE", help="llm: every answer as it arrives; a run that ended early goes on from it."
+        ),
+    ] = None,
+    key_env: Annotated[
+        str | None,
+        typer.Option("--key-env", metavar="NAME", help="llm: the environment variable with the key (OPENAI_API_KEY)."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="llm: questions under way at a time.")] = 8,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", help="llm: seconds to wait for an answer before asking again.")
+    ] = 120.0,
+    body: Annotated[
+        str | None,
+        typer.Option("--body", metavar="JSON", help="llm: more request fields, for example '{\"max_tokens\": 50}'."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="llm: ask nothing; count the questions, estimate their tokens and their cost."),
+    ] = False,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="[MODEL=]IN,OUT",
+            help="llm: the price of a million tokens in and out, of all models or of one; repeatable.",
+        ),
+    ] = None,
+    on_error: OnError = "stop",
+    output: Output = "-",
+) -> None:
+    """Similarities of WordNet senses: a line a pair, {pos, a, b, similarity}, sorted, each pair once.
+
+    With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
+    sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
+    with --all-pairs whatever predictions in its labels can need. With --pairs: lines of your own, of words or senses.
+    Similarity is 0 to 1; a sense is 1 with itself, which has no line.
+    """
+    from hoicli.errors import UsageError
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.semantics import rating
+    from hoicli.semantics.merge import check_rule
+    from hoicli.semantics.similarity import Lexical, offline_backend
+    from hoicli.streams import read_lines
+
+    policy = ErrorPolicy(skip=skips(on_error))
+    if merge is not None or backend == "table":
+        if gt is not None or pairs is not None or dataset is not None or backend not in (None, "table"):
+            raise UsageError("--merge joins tables: give it the tables alone")
+        check_rule(merge or "mean")
+        rating.merge(inputs(paths, "tables"), merge or "mean", policy, output)
+        return
+    if backend is None:
+        raise UsageError("give a --backend (wordnet:wup, lexical, llm, ...), or --merge to join tables")
+    if pairs is not None and (gt is not None or paths):
+        raise UsageError("--pairs rates lines of its own: give it no other files")
+    if pairs is None and gt is None and (paths or dataset is None):
+        raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
+    if backend == "llm":
+        from hoicli.semantics.raters import ModelOptions  # it brings an HTTP client along
+
+        raters = ModelOptions(
+            base_url=base_url,
+            models=tuple(model or ()),
+            screen=screen,
+            cache=cache,
+            key_env=key_env,
+            jobs=jobs,
+            timeout=timeout,
+            body=body,
+            dry_run=dry_run,
+            prices=tuple(price or ()),
+        ).checked()
+        offline = None
+    elif base_url or model or screen or cache or key_env or body or dry_run or price:
+        raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")
+    else:
+        raters, offline = None, offline_backend(backend, policy)
+    if pairs is not None:
+        lexical = offline if isinstance(offline, Lexical) else None
+        work: rating.Work = rating.PairLines(read_lines([pairs], label="pairs"), policy, lexical)
+    elif gt is not None:
+        from hoicli.pairing import check_streams  # it brings the evaluators along, which take a while to import
+
+        predictions = inputs(paths, "PREDS")
+        check_streams(gt, predictions)
+        work = rating.evaluation_pairs(gt, predictions, dataset or "hico", policy, all_pairs=all_pairs)
+    else:
+        work = rating.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
+    if raters is not None:
+        raters.run(work, policy, output)
+    elif offline is not None:
+        rating.rate_offline(backend, offline, work, policy, output)

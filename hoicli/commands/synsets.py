@@ -1,0 +1,130 @@
+"""`hoicli synsets`: what a label may mean in WordNet, and what a benchmark's label does mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hoicli.commands.common import Format, Output, inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hoicli.semantics.synsets import Choice
+    from hoicli.vocabulary import Vocabulary
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog='Example: hoicli synsets "ride motorcycle"; hoicli synsets --pos v hopping_on; '
+    "hoicli vocab --list verbs | jq -r .verb | hoicli synsets --pos v - | jq -r 'select(.chosen) | .sense'"
+)
+def synsets(
+    labels: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LABEL...",
+            help="A verb, an object, or both (a verb of the dataset comes first); - or nothing reads one a line.",
+        ),
+    ] = None,
+    pos: Annotated[
+        str | None,
+        typer.Option("--pos", metavar="n|v", help="Take labels for objects (n) or verbs (v) only; otherwise for both."),
+    ] = None,
+    dataset: Annotated[
+        str, typer.Option("--dataset", metavar="NAME", help="hico, vcoco or swig: whose labels have one sense.")
+    ] = "hico",
+    format_: Format = "auto",
+    output: Output = "-",
+) -> None:
+    """Show the WordNet senses a label may have, and which of them the benchmark's label has.
+
+    A prediction's label keeps all its candidates: shoe-eval takes the one most similar to the ground truth's sense. A
+    label of the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
+    """
+    from hoicli.errors import UsageError
+    from hoicli.report.tables import chosen_format, render
+    from hoicli.streams import note, open_output
+    from hoicli.vocabulary import load
+
+    if pos not in (None, "n", "v"):
+        raise UsageError(f"--pos {pos}: choose n (objects) or v (verbs)")
+    output_format = chosen_format(format_, output)
+    vocabulary = load(dataset)
+    rows: list[dict[str, Any]] = []
+    unknown: list[str] = []
+    for label in _labels(labels):
+        found = list(_rows(label, pos, vocabulary))
+        rows += found
+        if not found:
+            unknown.append(label)
+    with open_output(output) as write:
+        write(render(rows, output_format))
+    if unknown:
+        shown = ", ".join(repr(label) for label in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        note(f"{len(unknown)} without a sense in WordNet: {shown}; such a label is similar only to an equal one")
+
+
+def _labels(given: list[str] | None) -> Iterator[str]:
+    from hoicli.errors import DataError
+    from hoicli.streams import read_lines
+
+    for label in inputs(given, "labels"):
+        if label != "-":
+            yield label
+            continue
+        for line in read_lines(["-"], label="synsets"):
+            try:
+                yield line.data.decode().strip()
+            except UnicodeDecodeError:
+                raise DataError("not UTF-8; write one label a line", place=line.place) from None
+
+
+def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    from hoicli.semantics.synsets import object_choice, verb_choice
+
+    verb, rest = _parts(label, vocabulary)
+    object_ = label if pos == "n" or verb is None else rest
+    if verb == label and object_choice(vocabulary.name, label):  # train, tie: both a verb and an object
+        object_ = label
+    of_object = object_ and object_choice(vocabulary.name, object_)
+    if pos == "v" or (pos is None and (verb is not None or not of_object)):
+        yield from _candidates(verb or label, "v", verb_choice(vocabulary.name, verb or label, rest))
+    if object_ and pos != "v":
+        yield from _candidates(object_, "n", of_object or None)
+
+
+def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
+    """(verb, rest) of a label that begins with a verb of the dataset, the longest; (None, None) of any other."""
+    from hoicli.vocabulary import normalise
+
+    words = normalise(label).split("_")
+    for stop in range(len(words), 0, -1):
+        if "_".join(words[:stop]) in vocabulary.verb_ids:
+            return "_".join(words[:stop]), "_".join(words[stop:]) or None
+    return None, None
+
+
+def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[str, Any]]:
+    from hoicli.semantics.synsets import resolve
+    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.vocabulary import normalise
+
+    wordnet = open_wordnet()
+    for candidate in resolve(label, pos):
+        synset = wordnet.index(candidate.sense)
+        chosen = choice is not None and candidate.sense == choice.sense
+        why = None if candidate.lemma == normalise(label) else f"from {candidate.lemma!r}"
+        if choice is not None and chosen:
+            why = choice.why if choice.better is None else f"{choice.why}; {choice.better} would fit better"
+        yield {
+            "label": label,
+            "pos": pos,
+            "sense": candidate.sense,
+            "gloss": wordnet.gloss(synset),
+            "lemmas": wordnet.lemmas(synset),
+            "chosen": chosen,
+            "why": why,
+        }

@@ -1,0 +1,120 @@
+"""What the four numbers of a model's box mean: the conventions behind `--coords`, and the way to pixels and back.
+
+| family | convention | evidence |
+| --- | --- | --- |
+| Qwen2-VL, Qwen3-VL, InternVL | 0-1000 of the image's sides, x first | QwenLM/Qwen3-VL#676, #1486 |
+| Qwen2.5-VL | pixels of its processor's copy: sides a multiple of 28, area within bounds | QwenLM/Qwen3-VL#769 |
+| Gemini | 0-1000, y first | its documentation |
+| Groma | 0-1 | FoundationVision/Groma#11 |
+
+Value ranges do not tell them apart; so nothing here looks at values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hoicli.errors import DataError, UsageError
+
+CONVENTIONS = (
+    "1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini: y first), qwen2.5 (Qwen2.5-VL: pixels of the copy it "
+    "resized; qwen2.5:MIN-MAX for other bounds on that copy's area), resized:WxH (pixels of a copy of that size), "
+    "relative (0-1: Groma), pixels (of the original image)"
+)
+"""What `--coords` takes, for help and messages."""
+
+FACTOR = 28
+"""Qwen2.5-VL's processor makes both sides a multiple of this: patches of 14, merged two by two."""
+QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
+"""Its default bounds on the area of the copy (Qwen2VLImageProcessor in Hugging Face's transformers)."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A convention: the `kind`, and the bounds on the copy's area or its size where the kind needs two numbers."""
+
+    kind: str
+    numbers: tuple[int, int] = (0, 0)
+
+    @property
+    def needs_size(self) -> bool:
+        """Whether the image's size is needed to come to pixels."""
+        return self.kind != "pixels"
+
+    def _scale(self, size: tuple[float, float] | None) -> tuple[float, float, float, float]:
+        """(width, units of it, height, units of it): how many of the convention's units the image's sides have.
+
+        Raises `DataError` where the image's (width, height) is needed and not known.
+        """
+        if not self.needs_size:
+            return 1.0, 1.0, 1.0, 1.0
+        if size is None:
+            raise DataError("the image's size is not known; give width and height, or --images GT with them")
+        width, height = size
+        if self.kind == "relative":
+            return width, 1.0, height, 1.0
+        if self.kind.startswith("1000"):
+            return width, 1000.0, height, 1000.0
+        copy = self.numbers if self.kind == "resized" else resized_by_qwen(width, height, *self.numbers)
+        return width, copy[0], height, copy[1]
+
+    def to_pixels(self, box: Sequence[float], size: tuple[float, float] | None) -> list[float]:
+        """A box of four numbers as [x1, y1, x2, y2] in pixels of the original image."""
+        width, across, height, down = self._scale(size)
+        x1, y1, x2, y2 = map(float, box)
+        if self.kind == "1000-yx":
+            x1, y1, x2, y2 = y1, x1, y2, x2
+        return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
+
+    def from_pixels(self, box: Sequence[float], size: tuple[float, float] | None) -> list[float]:
+        """The way back, in whole numbers (`relative`: four decimals), as a prompt shows it."""
+        width, across, height, down = self._scale(size)
+        x1, y1, x2, y2 = (
+            box[0] * across / width,
+            box[1] * down / height,
+            box[2] * across / width,
+            box[3] * down / height,
+        )
+        values = [y1, x1, y2, x2] if self.kind == "1000-yx" else [x1, y1, x2, y2]
+        return [round(value, 4) for value in values] if self.kind == "relative" else [round(value) for value in values]
+
+    def __str__(self) -> str:
+        """As `--coords` takes it."""
+        if self.kind == "resized":
+            return f"resized:{self.numbers[0]}x{self.numbers[1]}"
+        if self.kind == "qwen2.5" and self.numbers != QWEN_PIXELS:
+            return f"qwen2.5:{self.numbers[0]}-{self.numbers[1]}"
+        return self.kind
+
+
+def parse_frame(text: str, option: str = "--coords") -> Frame:
+    """The frame that `--coords` names. Raises `UsageError` that lists them."""
+    if text in ("pixels", "1000", "1000-yx", "relative"):
+        return Frame(text)
+    if text == "qwen2.5":
+        return Frame("qwen2.5", QWEN_PIXELS)
+    match = re.fullmatch(r"(resized):(\d{1,6})x(\d{1,6})|(qwen2\.5):(\d{1,12})-(\d{1,12})", text)
+    if match is not None:
+        kind, *numbers = (group for group in match.groups() if group is not None)
+        low, high = map(int, numbers)
+        if low > 0 and high > 0 and (kind == "resized" or FACTOR * FACTOR <= low <= high):
+            return Frame(kind, (low, high))
+    raise UsageError(f"{option} {text}: choose from {CONVENTIONS}")
+
+
+def resized_by_qwen(width: float, height: float, least: int, most: int) -> tuple[int, int]:
+    """(width, height) of the copy Qwen2.5-VL's processor makes: each side the nearest multiple of 28, unless the area
+    then leaves [least, most] pixels; then both are scaled by the root of the ratio and rounded towards the bound.
+    """
+    sides = [max(FACTOR, round(side / FACTOR) * FACTOR) for side in (width, height)]
+    area = sides[0] * sides[1]
+    if area > most:
+        shrink = math.sqrt(width * height / most)
+        sides = [max(FACTOR, math.floor(side / shrink / FACTOR) * FACTOR) for side in (width, height)]
+    elif area < least:
+        grow = math.sqrt(least / (width * height))
+        sides = [math.ceil(side * grow / FACTOR) * FACTOR for side in (width, height)]
+    return sides[0], sides[1]

@@ -1,0 +1,261 @@
+"""The text a vision-language model answers with, and the values in it: JSON as models write it, and boxes in tokens.
+
+Borne with: prose around, code fences, `<think>` with or without its end, `<answer>`, single quotes, comments, trailing
+or missing commas, Python's words for true and null, parentheses for brackets, and an end before the end, where every
+complete item is kept. Nothing is guessed: what is left is the caller's to read or to refuse.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+DEEPEST = 40
+"""Levels of brackets; answers have four."""
+LONGEST = 1 << 20
+"""Characters read of an answer; a model that repeats itself without end is cut off by its own limit long before."""
+
+
+@dataclass
+class Values:
+    """What a text holds: the values in order; whether the last list was cut off, and a thought never ended."""
+
+    values: list[Any] = field(default_factory=list)
+    cut: bool = False
+    unended_thought: bool = False
+
+
+def values_in(text: str) -> Values:
+    """The objects and lists of an answer, in order. Without any, `values` is empty.
+
+    Thoughts are passed over; where one never ends, the last value in it counts (later ones replace drafts). Code
+    fences, if any holds a value, are all that counts.
+    """
+    found = Values()
+    text = text[:LONGEST]
+    if "</think>" in text:
+        text = text.rsplit("</think>", 1)[1]
+    elif "<think>" in text:
+        found.unended_thought = "<answer>" not in text
+    if "<answer>" in text:
+        text = text.rsplit("<answer>", 1)[1].split("</answer>", 1)[0]
+    fenced = [_scan(part) for part in _FENCE.findall(text)]
+    if any(values for values, _ in fenced):
+        found.values, found.cut = [value for values, _ in fenced for value in values], any(cut for _, cut in fenced)
+    else:
+        found.values, found.cut = _scan(text)
+    if found.unended_thought:
+        found.values = found.values[-1:]
+    return found
+
+
+_FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A thing named in a sentence with its box: `label`, the numbers, and the words up to the next mention."""
+
+    label: str
+    box: list[float]
+    after: str
+
+
+def mentions_in(text: str) -> list[Mention]:
+    """The boxes of `<ref>..</ref><box>[[..]]</box>` (InternVL) and `<|box_start|>(x,y),(x,y)<|box_end|>` (Qwen2-VL).
+
+    A reference with several boxes is several mentions; a box whose numbers are not four has them all, however many.
+    """
+    if "</think>" in text:
+        text = text.rsplit("</think>", 1)[1]
+    matches = list(_MENTION.finditer(text[:LONGEST]))
+    mentions = []
+    for number, match in enumerate(matches):
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
+        label = (match["ref"] or match["qwen"] or "").strip()
+        numbers = [float(found) for found in _NUMBER.findall(match["box"] or match["points"] or "")]
+        boxes = [numbers[start : start + 4] for start in range(0, len(numbers), 4)] or [[]]
+        mentions += [Mention(label, box, "") for box in boxes[:-1]]
+        mentions.append(Mention(label, boxes[-1], text[match.end() : end].strip()))
+    return mentions
+
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_MENTION = re.compile(
+    r"(?:<ref>(?P<ref>[^<]{0,200})</ref>\s*|<\|object_ref_start\|>(?P<qwen>[^<]{0,200})<\|object_ref_end\|>\s*)?"
+    r"(?:<box>(?P<box>[^<]{0,20000})</box>|<\|box_start\|>(?P<points>[^<]{0,20000})<\|box_end\|>)"
+)
+
+
+class _NoValueError(Exception):
+    """What stands here is no value."""
+
+
+class _TooDeepError(Exception):
+    """No answer is nested like this."""
+
+
+class _CutOffError(Exception):
+    """The text ends within a value of which nothing complete is left."""
+
+
+def _scan(text: str) -> tuple[list[Any], bool]:
+    """(values, cut): every object and list that starts outside another, and whether the last one was cut off."""
+    values: list[Any] = []
+    cut = False
+    position, ends_seen, effort = 0, 0, 0
+    while (found := _OPENING.search(text, position)) and ends_seen < MOST_ENDS and effort <= MOST_EFFORT * len(text):
+        reader = _Reader(text, found.start())
+        try:
+            value = reader.value(0)
+        except _TooDeepError:
+            position = reader.position
+        except _NoValueError:
+            effort += reader.position - found.start()
+            position = found.end()
+        except _CutOffError:  # a wrapper that never closes; what is inside it may still be whole
+            ends_seen += 1
+            cut = True
+            position = found.end()
+        else:
+            cut = reader.cut
+            position = reader.position
+            if value or not cut:
+                values.append(value)
+    return values, cut
+
+
+MOST_ENDS, MOST_EFFORT = 20, 10
+"""Times the end of the text may be met, and lengths of the text that may be read in vain: no text takes long."""
+_OPENING = re.compile(r"[\[{]")
+_SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_SINGLE = re.compile(r"'((?:[^'\\]|\\.|'(?!\s*(?:[,:}\])]|\Z)))*)'", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+_CLOSING = {"[": "]", "(": ")"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class _Reader:
+    """Reads one value from a place in a text; `cut` says that the text ended within it."""
+
+    def __init__(self, text: str, position: int) -> None:
+        self.text = text
+        self.position = position
+        self.cut = False
+
+    def value(self, depth: int) -> Any:
+        """The value at the position. Raises `_NoValueError`, or `_CutOffError` where the text ends."""
+        self._skip()
+        head = self._head()
+        if depth > DEEPEST:
+            raise _TooDeepError
+        if head == "{":
+            return self._object(depth)
+        if head in _CLOSING:
+            return self._list(depth, _CLOSING[head])
+        if head in "\"'":
+            return self._string()
+        if number := _NUMBER.match(self.text, self.position):
+            if number.end() == len(self.text):  # more digits may have been meant to come
+                raise _CutOffError
+            self.position = number.end()
+            text = number.group()
+            return float(text) if not text.lstrip("-").isdigit() or len(text) > 15 else int(text)
+        word = _WORD.match(self.text, self.position)
+        if word is not None and word.group() in _WORDS:
+            self.position = word.end()
+            return _WORDS[word.group()]
+        raise _NoValueError
+
+    def _list(self, depth: int, closing: str) -> list[Any]:
+        self.position += 1
+        items: list[Any] = []
+        while True:
+            try:
+                self._skip()
+                if self._head() == closing:
+                    self.position += 1
+                    return items
+                if self._head() == "," and items:
+                    self.position += 1
+                    continue
+                items.append(self.value(depth + 1))
+                if self.cut:
+                    return items
+                self._skip()
+                if self._head() not in ",{[" + closing:
+                    raise _NoValueError
+            except _CutOffError:
+                self.cut = True
+                return items
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        self.position += 1
+        entries: dict[str, Any] = {}
+        while True:
+            self._skip()
+            head = self._head()
+            if head == "}":
+                self.position += 1
+                return entries
+            if head == ",":
+                self.position += 1
+                continue
+            key = self._key()
+            self._skip()
+            if self._head() != ":":
+                raise _NoValueError
+            self.position += 1
+            entries[key] = value = self.value(depth + 1)
+            if self.cut:  # a list in it was cut off; whole items in that list are kept, half an item is not
+                if isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value):
+                    return entries
+                if isinstance(value, dict):
+                    return entries
+                raise _CutOffError
+
+    def _key(self) -> str:
+        if self._head() in "\"'":
+            return self._string()
+        word = _WORD.match(self.text, self.position)
+        if word is None:
+            raise _NoValueError
+        self.position = word.end()
+        return word.group()
+
+    def _string(self) -> str:
+        pattern = _DOUBLE if self._head() == '"' else _SINGLE
+        match = pattern.match(self.text, self.position)
+        if match is None:
+            raise _CutOffError
+        self.position = match.end()
+        return _unescaped(match.group(1))
+
+    def _skip(self) -> None:
+        match = _SKIP.match(self.text, self.position)
+        self.position = match.end() if match else self.position
+
+    def _head(self) -> str:
+        """The character at the position. Raises `_CutOffError` at the end of the text."""
+        if self.position >= len(self.text):
+            raise _CutOffError
+        return self.text[self.position]
+
+
+def _unescaped(text: str) -> str:
+    """A string's content without its backslashes; an escape nobody knows stands for its character."""
+    if "\\" not in text:
+        return text
+
+    def character(match: re.Match[str]) -> str:
+        if match["code"]:
+            return chr(int(match["code"], 16))
+        return _ESCAPES.get(match["one"], match["one"])
+
+    return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+_ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<one>.))", re.DOTALL)

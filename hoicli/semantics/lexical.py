@@ -1,0 +1,305 @@
+"""Similarity of senses and of words from WordNet alone: its graph, and the words of its glosses. No trained vectors.
+
+Each sense becomes a sparse vector, and two senses are compared by the dot product of theirs. The vector has five parts;
+each of the first three has length 1 (or 0), the last two at most 1:
+
+- *place*: the sense and what is above it, an ancestor d steps up weighing DECAY ** d times its information content,
+  1 - log(synsets below and at it) / log(synsets of its part of speech) (Seco, Veale and Hayes 2004); of senses related
+  as RELATED says, half their mean is added;
+- *gloss*: the words of the lemmas, the definition and, at half weight, the examples, each by its inverse document
+  frequency; to this unit vector is added half the mean of those of its hypernyms, of its hyponyms, and of its relatives
+  (the extended gloss of Banerjee and Pedersen 2003, as a vector as in Patwardhan and Pedersen 2006);
+- *derivation*: the mean place of the senses that are derived from it or it from ("wash" the verb, "washing" the noun);
+- *place* and *derivation* again, averaged over the senses of each lemma, the n-th weighing 1 / n, and over the lemmas:
+  what else its words mean. A word of many unlike senses has a short average, and so is less like anything.
+
+The product is multiplied by ANTONYM where a lemma of one sense has, in any sense, an antonym among the lemmas of the
+other. The square root of that is the similarity; the root changes no ranking, and brings the values near those of
+people's ratings (SimLex-999's divided by 10). A sense is 1 with itself. Everything is counted in WordNet 3.0; the
+constants are round numbers chosen on SimLex-999 and MEN, which `python -m tests.word_similarity` repeats.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from hoicli.semantics.wordnet import POS, WordNet
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+DECAY = 0.8
+RELATED = ("verb_group", "also_see", "entailment", "cause", "similar", "pertainym", "attribute")
+GLOSS_NEIGHBOURS = (("hypernym", "instance_hypernym"), ("hyponym", "instance_hyponym"), (*RELATED, "derivation"))
+"""Whose glosses are read with a sense's own, group by group."""
+
+NEIGHBOUR = 0.5
+"""Weight of relatives beside the sense itself; of an example's word beside the definition's."""
+
+PLACE, GLOSS, DERIVATION = 0.4, 0.3, 0.3
+"""Shares of the sense's own parts."""
+
+LEMMAS = 0.5
+"""Share of the averages over the lemmas' senses in the whole."""
+
+ANTONYM = 0.25
+"""What is left of the product where words are opposites."""
+
+DECIMALS = 6
+"""Similarities are rounded, so that no machine's last digit shows."""
+
+BLOCK = 256
+"""Senses whose products with all others asked for are taken at a time."""
+
+GLOSSES = "glosses.bin"
+
+
+def similarities(wordnet: WordNet, pairs: Ints) -> Floats:
+    """[P] similarity in [0, 1] of each pair of synsets, the same either way round, 1 where both are the same.
+
+    pairs: [P, 2] synset numbers. Raises ValueError for a pair of mixed parts of speech or a number that is no synset.
+    """
+    pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
+    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < wordnet.size):
+        raise ValueError("no such synset")
+    part = _part_of_speech(wordnet)[pairs]
+    if (part[:, 0] != part[:, 1]).any():
+        raise ValueError("senses of different parts of speech are not compared")
+    result = np.empty(len(pairs))
+    for number, pos in enumerate(POS):
+        where = np.flatnonzero(part[:, 0] == number)
+        if len(where):
+            result[where] = _similarities(wordnet, np.sort(pairs[where], axis=1), pos)
+    return result
+
+
+def word_similarities(wordnet: WordNet, pairs: Sequence[tuple[str, str]], pos: str) -> Floats:
+    """[P] similarity in [0, 1] of two words of a part of speech: their most similar pair of senses, weighed by how
+    many pairs there are to choose from: divided by the fourth root of the number of their sense pairs. 1 for a word and
+    itself, nan where a word has no sense. Inflected words are lemmatised.
+
+    The weight makes up for chance (the best of many pairs is high) and for people, who rate words by their main senses.
+    """
+    senses = {word: word_senses(wordnet, word, pos) for word in dict.fromkeys(chain.from_iterable(pairs))}
+    asked = [(a, b) for first, second in pairs for a in senses[first] for b in senses[second]]
+    values = similarities(wordnet, np.array(asked, np.int64).reshape(-1, 2))
+    result = np.full(len(pairs), np.nan)
+    start = 0
+    for place, (first, second) in enumerate(pairs):
+        count = len(senses[first]) * len(senses[second])
+        if count:
+            best = float(values[start : start + count].max())
+            result[place] = 1.0 if senses[first] == senses[second] else round(best * count**-0.25, DECIMALS)
+        start += count
+    return result
+
+
+def word_senses(wordnet: WordNet, word: str, pos: str) -> list[int]:
+    """All synsets a word of any form or case may mean, spaces read as underscores."""
+    lemmas = wordnet.morphy(word.lower().replace(" ", "_"), pos)
+    return list(dict.fromkeys(synset for lemma in lemmas for synset in wordnet.senses(lemma, pos)))
+
+
+def encode_glosses(strong: Sequence[Sequence[int]], weak: Sequence[Sequence[int]]) -> bytes:
+    """The content of glosses.bin, from the word numbers of each synset, ascending, under two headings.
+
+    How many synsets and words there are (two u4), then, compressed, how many words each synset has under the first
+    heading and under the second (u1), and the numbers in that order (u2).
+    """
+    rows = [*strong, *weak]
+    counts = np.array([len(row) for row in rows])
+    numbers = np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
+    if counts.max() > 255 or numbers.max() >= 1 << 16:
+        raise OverflowError("too many words for the file's numbers")
+    head = np.array([len(strong), numbers.max() + 1], "<u4").tobytes()
+    return head + zlib.compress(counts.astype("u1").tobytes() + numbers.astype("<u2").tobytes(), 9)
+
+
+def decode_glosses(data: bytes) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """(strong, weak) of `encode_glosses` as matrices [synsets, words] of ones."""
+    size, words = np.frombuffer(data, "<u4", count=2).tolist()
+    raw = zlib.decompress(data[8:])
+    bounds = np.concatenate([[0], np.cumsum(np.frombuffer(raw, "u1", count=2 * size), dtype=np.int64)])
+    numbers = np.frombuffer(raw, "<u2", offset=2 * size).astype(np.int64)
+    ones = np.ones(len(numbers))
+    both = sparse.csr_array((ones, numbers, bounds), shape=(2 * size, words))
+    return both[:size], both[size:]
+
+
+def _similarities(wordnet: WordNet, pairs: Ints, pos: str) -> Floats:
+    """[P] for pairs of one part of speech."""
+    synsets, place = np.unique(pairs, return_inverse=True)
+    place = place.reshape(-1, 2)
+    product = _products(_vectors(wordnet, synsets, pos), place)
+    product *= np.where(_opposed(wordnet, synsets, place, pos), ANTONYM, 1.0)
+    value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
+    result: Floats = np.where(place[:, 0] == place[:, 1], 1.0, value)
+    return result
+
+
+def _products(vectors: sparse.csr_array, pairs: Ints) -> Floats:
+    """[P] dot products of rows of `vectors`."""
+    result = np.empty(len(pairs))
+    order = np.argsort(pairs[:, 0], kind="stable")
+    firsts, begin = np.unique(pairs[order, 0], return_index=True)
+    bounds = np.append(begin, len(pairs))
+    for start in range(0, len(firsts), BLOCK):
+        block = firsts[start : start + BLOCK]
+        at = order[bounds[start] : bounds[start + len(block)]]
+        others, column = np.unique(pairs[at, 1], return_inverse=True)
+        products = (vectors[block] @ vectors[others].T).toarray()
+        result[at] = products[np.searchsorted(block, pairs[at, 0]), column]
+    return result
+
+
+def _vectors(wordnet: WordNet, synsets: Ints, pos: str) -> sparse.csr_array:
+    """[S, features] of some senses, ascending, of one part of speech."""
+    meant, average = _lemma_senses(wordnet, synsets, pos)
+    ancestry = _ancestry(wordnet)
+    place = _unit(_among(wordnet, meant, RELATED) @ ancestry)
+    derived = _unit(_mean(wordnet, ("derivation",))[meant] @ ancestry)
+    gloss = _unit(_among(wordnet, synsets, *GLOSS_NEIGHBOURS) @ _gloss_words(wordnet))
+    own = np.searchsorted(meant, synsets)
+    parts = (
+        (PLACE * (1 - LEMMAS), place[own]),
+        (GLOSS * (1 - LEMMAS), gloss),
+        (DERIVATION * (1 - LEMMAS), derived[own]),
+        (PLACE / (PLACE + DERIVATION) * LEMMAS, average @ place),
+        (DERIVATION / (PLACE + DERIVATION) * LEMMAS, average @ derived),
+    )
+    return sparse.hstack([math.sqrt(share) * part for share, part in parts], format="csr")
+
+
+def _lemma_senses(wordnet: WordNet, synsets: Ints, pos: str) -> tuple[Ints, sparse.csr_array]:
+    """(all M senses of all lemmas of the synsets, ascending; the weights [S, M] that average over each synset's)."""
+    rows: list[int] = []
+    columns: list[int] = []
+    weights: list[float] = []
+    for row, synset in enumerate(synsets.tolist()):
+        lemmas = _lemmas(wordnet, synset)
+        for lemma in lemmas:
+            senses = wordnet.senses(lemma, pos)
+            total = len(lemmas) * sum(1.0 / rank for rank in range(1, len(senses) + 1))
+            rows += [row] * len(senses)
+            columns += senses
+            weights += [1.0 / (rank * total) for rank in range(1, len(senses) + 1)]
+    meant, place = np.unique(columns, return_inverse=True)
+    return meant, _matrix(np.array(weights), np.array(rows), place, (len(synsets), len(meant)))
+
+
+def _lemmas(wordnet: WordNet, synset: int) -> list[str]:
+    return list(dict.fromkeys(lemma.lower() for lemma in wordnet.lemmas(synset)))
+
+
+def _opposed(wordnet: WordNet, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:
+    """[P] whether a lemma of one sense of a pair is the antonym, in any sense, of a lemma of the other."""
+    antonyms = _antonyms(wordnet, pos)
+    opposed = []
+    for place, synset in enumerate(synsets.tolist()):
+        against = set().union(*(antonyms.get(lemma, ()) for lemma in _lemmas(wordnet, synset)))
+        others = np.array([other for lemma in against for other in wordnet.senses(lemma, pos)], np.int64)
+        found = np.minimum(np.searchsorted(synsets, others), len(synsets) - 1)
+        opposed.append(place * len(synsets) + found[synsets[found] == others])
+    return np.isin(pairs[:, 0] * len(synsets) + pairs[:, 1], np.concatenate(opposed))
+
+
+@cache
+def _antonyms(wordnet: WordNet, pos: str) -> dict[str, set[str]]:
+    """The antonyms of each lemma that has any, in all its senses; both ways."""
+    found: dict[str, set[str]] = {}
+    sources, _ = wordnet.edges("antonym")
+    for synset in np.unique(sources).tolist():
+        if synset in wordnet.ranges[pos]:
+            for word, _, other in wordnet.lexical_relations("antonym", synset):
+                found.setdefault(word.lower(), set()).add(other.lower())
+                found.setdefault(other.lower(), set()).add(word.lower())
+    return found
+
+
+@cache
+def _ancestry(wordnet: WordNet) -> sparse.csr_array:
+    """[synsets, synsets] each one's ancestors and itself, weighed by information content and distance."""
+    size = wordnet.size
+    above = _links(wordnet, ("hypernym", "instance_hypernym"))
+    everyone = np.arange(size)
+    level = reached = weights = _matrix(np.ones(size), everyone, everyone, (size, size))
+    steps = 0
+    while level.nnz:
+        steps += 1
+        level = level @ above
+        level.data[:] = 1.0
+        level = level - level.multiply(reached)  # only those that no shorter way leads to
+        level.eliminate_zeros()
+        reached = reached + level
+        weights = weights + DECAY**steps * level
+    total = np.array([len(wordnet.ranges[pos]) for pos in POS])[_part_of_speech(wordnet)]
+    content = 1.0 - np.log(np.bincount(reached.indices, minlength=size)) / np.log(total)
+    weights.data *= content[weights.indices]
+    return weights
+
+
+@cache
+def _gloss_words(wordnet: WordNet) -> sparse.csr_array:
+    """[synsets, words] the words of each gloss, of unit length."""
+    strong, weak = decode_glosses(files(__package__).joinpath("data", GLOSSES).read_bytes())
+    spread = np.bincount(strong.indices, minlength=strong.shape[1]) + np.bincount(weak.indices, minlength=weak.shape[1])
+    rarity = np.log(wordnet.size / spread)
+    words = strong + NEIGHBOUR * weak
+    words.data *= rarity[words.indices]
+    return _unit(words)
+
+
+@cache
+def _mean(wordnet: WordNet, kinds: tuple[str, ...]) -> sparse.csr_array:
+    """[synsets, synsets] the average over those that a synset points at; no row without any."""
+    links = _links(wordnet, kinds).copy()
+    counts = np.diff(links.indptr)
+    links.data /= np.repeat(counts, counts)
+    return links
+
+
+@cache
+def _links(wordnet: WordNet, kinds: tuple[str, ...]) -> sparse.csr_array:
+    """[synsets, synsets] 1 where one points at the other."""
+    sources, targets = wordnet.edges(*kinds)
+    links = _matrix(np.ones(len(sources)), sources, targets, (wordnet.size, wordnet.size))
+    links.data[:] = 1.0  # several words of a synset may point at one other
+    return links
+
+
+def _among(wordnet: WordNet, synsets: Ints, *groups: tuple[str, ...]) -> sparse.csr_array:
+    """[S, synsets] each synset itself, and NEIGHBOUR times the average of each group of its relatives."""
+    count = len(synsets)
+    result = _matrix(np.ones(count), np.arange(count), synsets, (count, wordnet.size))
+    for kinds in groups:
+        result = result + NEIGHBOUR * _mean(wordnet, kinds)[synsets]
+    return result
+
+
+def _matrix(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> sparse.csr_array:
+    """What is given twice is added."""
+    return sparse.coo_array((values, (rows, columns)), shape=shape).tocsr()
+
+
+def _unit(rows: sparse.csr_array) -> sparse.csr_array:
+    """Each row at length 1; an empty one stays empty."""
+    length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    length[length == 0] = 1.0  # entity.n.01, which tells nothing
+    rows = rows.copy()
+    rows.data /= np.repeat(length, np.diff(rows.indptr))
+    return rows
+
+
+@cache
+def _part_of_speech(wordnet: WordNet) -> npt.NDArray[np.int8]:
+    """[synsets] place in POS."""
+    return np.repeat(np.arange(len(POS), dtype=np.int8), [len(wordnet.ranges[pos]) for pos in POS])

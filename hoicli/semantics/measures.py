@@ -1,0 +1,274 @@
+"""WordNet's classic similarity measures, vectorised over pairs of senses: path, wup, lch, res, lin, jcn.
+
+`raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.8 to 3.10,
+with their conventions, which are said below and held by tests/test_measures.py); `similarities` brings each to [0, 1]
+by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
+
+Conventions that are nltk's own: verbs have many roots, so path, wup and lch join them under one simulated root, which
+lies one step above the farthest ancestor of a synset; the subsumer of wup is the common ancestor of the greatest
+*shortest* depth (the first synset itself, else the first by name, where several tie), but its *longest* depth enters
+the formula, so wup(a, b) may differ from wup(b, a), and wup(a, a) from 1. Ties among path lengths cannot matter: only
+the length is used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from hoicli.errors import UsageError
+
+if TYPE_CHECKING:
+    from hoicli.semantics.wordnet import WordNet
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+MEASURES = {
+    "path": "1 / (1 + edges of the shortest way over a common ancestor)",
+    "wup": "Wu and Palmer 1994: twice the depth of the deepest common ancestor over the depths of both by way of it",
+    "lch": "Leacock and Chodorow 1998: -log(nodes of the shortest way / twice the taxonomy's depth)",
+    "res": "Resnik 1995: information content of the most informative common ancestor",
+    "lin": "Lin 1998: twice that over the information contents of both",
+    "jcn": "Jiang and Conrath 1997: 1 / (the information contents of both less twice that)",
+}
+"""The measures with a line about each."""
+
+INFINITE = 1e300
+"""What nltk's jcn gives where the distance is 0."""
+
+CHUNK = 1 << 15
+"""Pairs compared at a time: about 15 ancestors each are laid out at once."""
+
+
+def similarities(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
+    """[P] similarity in [0, 1] of each pair of synsets, 1 where both are the same.
+
+    pairs: [P, 2] synset numbers, both of a pair nouns or both verbs. path, wup and lin are taken as they are; lch is
+    divided by its greatest value in that part of speech, a sense with itself (and is 0 where the way is longer than
+    twice the depth); res by the greatest information content there is, that of a synset counted once; jcn, a distance
+    d turned over, becomes 1 / (1 + d).
+
+    Raises `UsageError` for an unknown measure, ValueError for pairs of other or mixed parts of speech.
+    """
+    raw = raw_similarities(wordnet, measure, pairs)
+    if measure in ("lch", "res"):
+        verbs = _are_verbs(wordnet, pairs)
+        noun, verb = (_greatest(wordnet, measure, pos) for pos in ("n", "v"))
+        raw = raw / np.where(verbs, verb, noun)
+    elif measure == "jcn":
+        raw = raw / (1.0 + raw)
+    same = pairs[:, 0] == pairs[:, 1]
+    result: Floats = np.where(same, 1.0, np.clip(raw, 0.0, 1.0))
+    return result
+
+
+def raw_similarities(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
+    """[P] the measure as nltk computes it, for `pairs` as in `similarities`, the first synset the one that is asked.
+
+    Where nltk divides by zero (lin of the noun root with itself) the value is 1. Raises as `similarities` does.
+    """
+    if measure not in MEASURES:
+        raise UsageError(f"unknown measure {measure!r}: choose from {', '.join(MEASURES)}")
+    pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
+    verbs = _are_verbs(wordnet, pairs)
+    result = np.empty(len(pairs))
+    compute = {"path": _path, "lch": _lch, "wup": _wup}.get(measure)
+    for pos, where in (("n", np.flatnonzero(~verbs)), ("v", np.flatnonzero(verbs))):
+        for start in range(0, len(where), CHUNK):
+            chunk = where[start : start + CHUNK]
+            if compute is not None:
+                result[chunk] = compute(wordnet, pos, pairs[chunk])
+            else:
+                result[chunk] = _informative(wordnet, measure, pairs[chunk])
+    return result
+
+
+@cache
+def information_content(wordnet: WordNet) -> Floats:
+    """[nouns and verbs] -log(count / total): how much a sense tells, from the counts of `WordNet.concordance`.
+
+    The total is the sum over the roots of the part of speech, as nltk's reader of such counts takes it.
+    """
+    counts = wordnet.concordance
+    content = np.empty(len(counts))
+    for pos in ("n", "v"):
+        total = _total(wordnet, pos)
+        span = slice(wordnet.ranges[pos].start, wordnet.ranges[pos].stop)
+        values, place = np.unique(counts[span], return_inverse=True)
+        # math.log, not NumPy's: equal counts must cancel in jcn exactly as they do in nltk.
+        content[span] = np.array([-math.log(value / total) for value in values.tolist()])[place]
+    return content
+
+
+def _total(wordnet: WordNet, pos: str) -> float:
+    span = slice(wordnet.ranges[pos].start, wordnet.ranges[pos].stop)
+    return float(wordnet.concordance[span][wordnet.min_depth[span] == 0].sum())
+
+
+def _greatest(wordnet: WordNet, measure: str, pos: str) -> float:
+    """lch of a sense with itself; res of a sense counted once."""
+    return math.log(2.0 * _depth(wordnet, pos)) if measure == "lch" else math.log(_total(wordnet, pos))
+
+
+def _depth(wordnet: WordNet, pos: str) -> int:
+    """The taxonomy's greatest depth, the simulated root of the verbs included."""
+    among = wordnet.ranges[pos]
+    return int(wordnet.max_depth[among.start : among.stop].max()) + (pos == "v")
+
+
+def _are_verbs(wordnet: WordNet, pairs: Ints) -> Bools:
+    verbs = wordnet.ranges["v"]
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= verbs.stop):
+        raise ValueError("the measures compare nouns with nouns and verbs with verbs")
+    is_verb: Bools = np.asarray(pairs, np.int64).reshape(-1, 2) >= verbs.start
+    if (is_verb[:, 0] != is_verb[:, 1]).any():
+        raise ValueError("a noun and a verb have no common ancestor")
+    first: Bools = is_verb[:, 0]
+    return first
+
+
+@dataclass(frozen=True)
+class _Ancestors:
+    """Every ancestor of some synsets, themselves included, with the edges of the shortest way up to it."""
+
+    synsets: Ints  # [S] ascending
+    start: Ints  # [S + 1] where each one's ancestors begin in the next three
+    node: Ints  # [A] ascending within a synset
+    distance: Ints  # [A]
+    key: Ints  # [A] place of the synset * base + node: ascending
+    base: int
+
+    def common(self, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
+        """(pair, node, edges of the way over it) of every common ancestor, pairs ascending, of two lists of synsets."""
+        rows, others = np.searchsorted(self.synsets, first), np.searchsorted(self.synsets, second)
+        counts = self.start[rows + 1] - self.start[rows]
+        pair = np.repeat(np.arange(len(rows)), counts)
+        ends = np.cumsum(counts)
+        at = np.arange(len(pair)) + np.repeat(self.start[rows] - (ends - counts), counts)
+        wanted = others[pair] * self.base + self.node[at]
+        found = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
+        hit = self.key[found] == wanted
+        return pair[hit], self.node[at[hit]], self.distance[at[hit]] + self.distance[found[hit]]
+
+
+@cache
+def _hypernyms(wordnet: WordNet) -> tuple[Ints, Ints]:
+    """(start [size + 1], target) of the hypernyms of each synset."""
+    sources, targets = wordnet.edges("hypernym", "instance_hypernym")
+    return np.searchsorted(sources, np.arange(wordnet.size + 1)), targets
+
+
+def _ancestors(wordnet: WordNet, synsets: Ints, *, root: bool) -> _Ancestors:
+    """Breadth first over all synsets at once. `root` adds the simulated root, numbered `wordnet.size`."""
+    synsets = np.unique(synsets)
+    base = wordnet.size + 1
+    first, target = _hypernyms(wordnet)
+    real = np.flatnonzero(synsets < wordnet.size)
+    level = real * base + synsets[real]
+    keys, distances, edges = [level], [np.zeros(len(level), np.int64)], 0
+    seen = level
+    while len(level):
+        owner, node = np.divmod(level, base)
+        counts = first[node + 1] - first[node]
+        ends = np.cumsum(counts)
+        at = np.arange(int(counts.sum())) + np.repeat(first[node] - (ends - counts), counts)
+        level = np.unique(np.repeat(owner, counts) * base + target[at])
+        level = level[~np.isin(level, seen, assume_unique=True)]
+        edges += 1
+        keys.append(level)
+        distances.append(np.full(len(level), edges))
+        seen = np.concatenate([seen, level])
+    if root:
+        farthest = np.full(len(synsets), -1)
+        for step, level in enumerate(keys):
+            farthest[level // base] = step
+        keys.append(np.arange(len(synsets)) * base + wordnet.size)
+        distances.append(farthest + 1)
+    key, distance = np.concatenate(keys), np.concatenate(distances)
+    order = np.argsort(key)
+    key = key[order]
+    start = np.searchsorted(key, np.arange(len(synsets) + 1) * base)
+    return _Ancestors(synsets, start, key % base, distance[order], key, base)
+
+
+def _distances(wordnet: WordNet, pos: str, first: Ints, second: Ints) -> Ints:
+    """[P] edges of the shortest way between two synsets over a common ancestor."""
+    ancestors = _ancestors(wordnet, np.concatenate([first, second]), root=pos == "v")
+    pair, _, length = ancestors.common(first, second)
+    # Every pair has a common ancestor: the nouns have one root, the verbs the simulated one.
+    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))
+    return shortest
+
+
+def _path(wordnet: WordNet, pos: str, pairs: Ints) -> Floats:
+    return 1.0 / (_distances(wordnet, pos, pairs[:, 0], pairs[:, 1]) + 1)
+
+
+def _lch(wordnet: WordNet, pos: str, pairs: Ints) -> Floats:
+    nodes = _distances(wordnet, pos, pairs[:, 0], pairs[:, 1]) + 1
+    logs = np.array([-math.log(count / (2.0 * _depth(wordnet, pos))) for count in range(1, int(nodes.max()) + 1)])
+    result: Floats = logs[nodes - 1]
+    return result
+
+
+def _wup(wordnet: WordNet, pos: str, pairs: Ints) -> Floats:
+    first, second = pairs[:, 0], pairs[:, 1]
+    subsumer = _subsumers(wordnet, pos, first, second)
+    longest = np.append(wordnet.max_depth, np.zeros(wordnet.size + 1 - len(wordnet.max_depth), np.uint8))
+    depth = longest[subsumer].astype(np.int64) + 1
+    ways = _distances(wordnet, pos, first, subsumer) + _distances(wordnet, pos, second, subsumer)
+    result: Floats = 2.0 * depth / (ways + 2 * depth)
+    return result
+
+
+def _subsumers(wordnet: WordNet, pos: str, first: Ints, second: Ints) -> Ints:
+    """[P] the common ancestor whose shortest way to a root is longest; of several the first synset itself, else the
+    simulated root (nltk names it "*ROOT*"), else the first by name."""
+    ancestors = _ancestors(wordnet, np.concatenate([first, second]), root=pos == "v")
+    pair, node, _ = ancestors.common(first, second)
+    depth = np.zeros(len(node), np.int64)
+    real = node < wordnet.size
+    depth[real] = wordnet.min_depth[node[real]]
+    begin = np.searchsorted(pair, np.arange(len(first)))
+    tied = depth == np.maximum.reduceat(depth, begin)[pair]
+    pair, node = pair[tied], node[tied]
+    rank = np.zeros(len(node), np.int64)
+    several = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
+    if len(several):
+        nodes, place = np.unique(node[several], return_inverse=True)
+        names = [wordnet.name(int(synset)) if synset < wordnet.size else "" for synset in nodes]
+        order = np.empty(len(nodes), np.int64)
+        order[sorted(range(len(nodes)), key=names.__getitem__)] = np.arange(1, len(nodes) + 1)
+        rank[several] = np.where(node[several] == first[pair[several]], 0, order[place])
+    best = np.lexsort((rank, pair))
+    result: Ints = node[best[np.searchsorted(pair, np.arange(len(first)))]]
+    return result
+
+
+def _informative(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
+    """res, lin or jcn: no simulated root; what has no common ancestor shares nothing."""
+    content = information_content(wordnet)
+    first, second = pairs[:, 0], pairs[:, 1]
+    pair, node, _ = _ancestors(wordnet, pairs.ravel(), root=False).common(first, second)
+    shared = np.zeros(len(pairs))
+    present, begin = np.unique(pair, return_index=True)
+    if len(present):
+        shared[present] = np.maximum.reduceat(content[node], begin)
+    if measure == "res":
+        return shared
+    one, other = content[first], content[second]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if measure == "lin":
+            both = one + other
+            return np.where(both == 0, 1.0, 2.0 * shared / both)
+        distance = one + other - 2 * shared
+        turned = np.where(distance == 0, INFINITE, 1 / distance)
+    turned = np.where((one == 0) | (other == 0), 0.0, turned)
+    return np.where(first == second, INFINITE, turned)

@@ -1,0 +1,112 @@
+"""Tables of similarities joined: each model's ratings side by side, and one similarity of them all.
+
+Lines with `scores` join by model; a line without is a rater of its own, by its similarity. Lines that say the same are
+one (shards that overlap); two ratings of one pair by one model that differ are an error, told with both places.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from hoicli.errors import DataError, UsageError
+from hoicli.records import Record, is_number, parse
+from hoicli.scenes import ErrorPolicy
+from hoicli.semantics.llm_cache import is_rating
+from hoicli.semantics.similarity import SCALE, Pair, Rated, pair_of
+from hoicli.streams import Line
+
+RULES = ("mean", "median", "majority")
+"""How several ratings become one; majority: the most frequent, of equally frequent ones their mean."""
+
+
+@dataclass
+class _Entry:
+    """What the tables say of a pair: ratings by model with their places, and similarities of lines without ratings."""
+
+    scores: dict[str, tuple[int, str]] = field(default_factory=dict)
+    others: list[float] = field(default_factory=list)
+
+
+class Tables:
+    """Lines of one or several tables, by pair. `add` takes a line, `merged` gives the table."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Pair, _Entry] = {}
+
+    def add(self, record: Record, place: str) -> None:
+        """Take up a line. Raises `DataError` for one that is none, or that contradicts another."""
+        pair = _pair(record)
+        if pair is None:
+            return
+        scores = record.get("scores")
+        entry = self._entries.setdefault(pair, _Entry())
+        if scores is None:
+            similarity = record.get("similarity")
+            if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
+                raise DataError("no number from 0 to 1; hoicli shoe-sim writes it", field="similarity")
+            entry.others.append(float(similarity or 0))
+            return
+        if type(scores) is not dict or not scores or not all(map(is_rating, scores.values())):
+            raise DataError('must be an object of ratings 0 to 4 by model, {"MODEL": 3}', field="scores")
+        for model, rating in scores.items():
+            first = entry.scores.setdefault(model, (rating, place))
+            if first[0] != rating:
+                raise DataError(
+                    f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first[0]} at {first[1]}; keep one",
+                    field="scores",
+                )
+
+    def merged(self, rule: str) -> dict[Pair, Rated]:
+        """The table, sorted by pair, with one similarity by the rule of RULES."""
+        return {pair: _rated(self._entries[pair], rule) for pair in sorted(self._entries)}
+
+
+def read_tables(lines: Iterable[Line], policy: ErrorPolicy) -> Tables:
+    """The tables in a stream. What is wrong with a line goes to the policy."""
+    tables = Tables()
+    for line in lines:
+        try:
+            tables.add(parse(line), line.place)
+        except DataError as error:
+            policy.handle(DataError(error.problem, place=line.place, field=error.field))
+    return tables
+
+
+def check_rule(rule: str) -> None:
+    """Raises `UsageError` for anything but one of RULES."""
+    if rule not in RULES:
+        raise UsageError(f"--merge {rule}: choose from {', '.join(RULES)}")
+
+
+def combined(values: Sequence[float], rule: str) -> float:
+    """Several values as one, by the rule of RULES."""
+    if rule == "median":
+        return float(median(values))
+    if rule == "majority":
+        counts = Counter(values)
+        most = max(counts.values())
+        return fmean(value for value, count in counts.items() if count == most)
+    return fmean(values)
+
+
+def _pair(record: Record) -> Pair | None:
+    """The pair of a line, None for a sense with itself, which is 1 without saying."""
+    pos, a, b = (record.get(key) for key in ("pos", "a", "b"))
+    if pos not in ("n", "v"):
+        raise DataError("neither n nor v; hoicli shoe-sim writes it", field="pos")
+    for key, sense in (("a", a), ("b", b)):
+        if type(sense) is not str:
+            raise DataError("missing, or no name of a sense", field=key)
+    return None if a == b else pair_of(str(pos), str(a), str(b))
+
+
+def _rated(entry: _Entry, rule: str) -> Rated:
+    scores = {model: rating for model, (rating, _) in entry.scores.items()}
+    # Whole ratings are averaged as such: the division then gives the same digits as in a table of one run.
+    if scores and not entry.others:
+        return Rated(combined(list(scores.values()), rule) / SCALE, scores)
+    values = [rating / SCALE for rating in scores.values()] + sorted(entry.others)
+    return Rated(combined(values, rule), scores or None)

@@ -1,0 +1,127 @@
+"""From streams to SHOE: everything read, labels resolved, and what is odd about them said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.errors import DataError, UsageError
+from hoicli.pairing import prediction_lines
+from hoicli.scenes import ErrorPolicy
+from hoicli.semantics import synsets
+from hoicli.semantics.labels import Likeness, classes_of
+from hoicli.semantics.shoe import Matching, Settings, Shoe, single_interaction_images
+from hoicli.semantics.simtable import SimilarityTable
+from hoicli.semantics.triplets import read_triplets
+from hoicli.streams import display_name, note, read_lines
+from hoicli.workers import no_garbage_collection
+
+DATASETS = ("hico", "vcoco", "swig")
+"""The datasets whose classes have curated senses."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """An evaluation and what its signature says. matching: of the predictions that the mF1 keeps."""
+
+    shoe: Shoe
+    matching: Matching
+    subset: str
+    signature: dict[str, str]
+
+
+def run(
+    paths: Sequence[str],
+    gt: str,
+    tables: Sequence[str],
+    settings: Settings,
+    policy: ErrorPolicy,
+    *,
+    dataset: str,
+    min_score: float | None = None,
+    min_rank: float | None = None,
+    single_hoi: bool = False,
+) -> Run:
+    """Predictions of `paths` beside the ground truth, over the similarities of `tables`; notes go to stderr.
+
+    Raises `DataError` for a bad line, or when there is no ground truth, and `UsageError` for an option that cannot be
+    or that needs scores where a prediction has none.
+    """
+    if dataset not in DATASETS:
+        raise UsageError(f"--dataset {dataset}: choose from {', '.join(DATASETS)}")
+    if min_rank is not None and not 0 <= min_rank <= 1:
+        raise UsageError(f"--min-rank {min_rank:g}: give a share from 0 to 1")
+    with no_garbage_collection():
+        truth = read_triplets(read_lines([gt], label="ground truth"), policy=policy)
+        if not truth.image_ids:
+            raise DataError("no ground truth in it; hoicli convert makes it", place=display_name(gt))
+        table = SimilarityTable.read(read_lines(tables, label="similarities"), policy)
+        _, lines = prediction_lines(paths)
+        found = read_triplets(lines, policy=policy, known=frozenset(truth.image_ids))
+    unscored = int(np.isnan(found.score).sum())
+    if unscored and (min_score is not None or min_rank is not None):
+        raise UsageError(
+            f"--min-score and --min-rank need scores, and {unscored:,} predictions have none: leave them out"
+        )
+
+    def table_sense(verb: str, name: str | None) -> tuple[str | None, str | None]:
+        return synsets.ground_truth_sense(dataset, verb, name)
+
+    classes = classes_of(truth, table_sense, synsets.candidates)
+    if single_hoi:
+        keep = single_interaction_images(truth, classes)
+        images = {image_id for image_id, kept in zip(truth.image_ids, keep.tolist(), strict=True) if kept}
+        truth = truth.of_images(keep)
+        found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
+        classes = classes_of(truth, table_sense, synsets.candidates)
+    verbs = Likeness("v", classes.verbs, found.verbs, table, synsets.candidates)
+    objects = Likeness("n", classes.objects, found.objects, table, synsets.candidates)
+    shoe = Shoe(truth, found, classes, verbs, objects, settings)
+    signature = {"data": dataset, "sim": table.digest(), **settings.signature()}
+    signature |= {
+        key: f"{value:g}" for key, value in (("minscore", min_score), ("minrank", min_rank)) if value is not None
+    }
+    _report(shoe, unscored)
+    return Run(
+        shoe=shoe,
+        matching=shoe.match(shoe.kept(min_score=min_score, min_rank=min_rank)),
+        subset="single_hoi" if single_hoi else "full",
+        signature=signature,
+    )
+
+
+def _report(shoe: Shoe, unscored: int) -> None:
+    """On stderr: what a user should know before quoting the numbers."""
+    total, found = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
+    if found < total:
+        note(f"{total - found:,} of {total:,} ground-truth images have no predictions: their triplets are missed")
+    if unscored:
+        note(
+            f"{unscored:,} of {len(shoe.predictions.score):,} predictions have no score: soft_map and map need one for "
+            "each and are empty; mf1 and the miss rates need none"
+        )
+    if shoe.classes.guessed:
+        named = _listed(shoe.classes.guessed)
+        note(
+            f"no curated sense for {named} of the ground truth: WordNet's first is taken "
+            "(verb_synset and synsets in the records name others)"
+        )
+    senseless = shoe.verbs.senseless | shoe.objects.senseless
+    if senseless:
+        note(f"no WordNet sense for {_listed(senseless)}: similarity 1 to the same spelling, else 0")
+    asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
+    missing = shoe.verbs.missing | shoe.objects.missing
+    if missing:
+        first, second = min(missing)
+        note(
+            f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table, for example {first} and "
+            f"{second}: they count 0; hoicli shoe-sim makes them from these files (--all-pairs for --against dataset)"
+        )
+
+
+def _listed(labels: set[str] | frozenset[str]) -> str:
+    """`3 labels (a, b, c)`, the first five by name."""
+    shown = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
+    return f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({shown})"

@@ -1,0 +1,186 @@
+"""Where similarities of senses come from: the table of backends, and one way to ask them all.
+
+| backend | similarity |
+| --- | --- |
+| `wordnet:MEASURE` | path, wup, lch, lin, res, jcn on WordNet's hierarchy |
+| `lexical` | hoicli's own, from WordNet's graph and glosses |
+| `llm` | the mean of language models' ratings 0..4, divided by 4 (SHOE) |
+| `table:FILE` | what a table says |
+
+A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with itself and never asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from hoicli.errors import DataError, UsageError
+from hoicli.records import Record
+
+if TYPE_CHECKING:
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.semantics.llm import Interview, Question
+    from hoicli.semantics.wordnet import WordNet
+
+Pair = tuple[str, str, str]
+"""(pos, a, b), a < b."""
+
+MEASURES = ("path", "wup", "lch", "lin", "res", "jcn")
+BACKENDS = (*(f"wordnet:{name}" for name in MEASURES), "lexical", "llm", "table:FILE")
+"""What `--backend` takes."""
+
+NAMES = {"n": "noun", "v": "verb", "a": "adjective", "r": "adverb"}
+"""The parts of speech; labels are nouns and verbs, and the other two are for `--pairs` with `lexical` alone."""
+
+SCALE = 4
+"""The highest rating."""
+
+
+@dataclass(frozen=True)
+class Rated:
+    """How alike a pair is, in [0, 1], None where the backend has no answer; and each model's rating, where models gave
+    them."""
+
+    similarity: float | None
+    scores: Mapping[str, int] | None = None
+
+
+class Backend(Protocol):
+    """Rates pairs, all at once: what a backend has to load or to wait for, it does once."""
+
+    def rate(self, pairs: Sequence[Pair]) -> list[Rated]: ...
+
+
+def pair_of(pos: str, first: str, second: str) -> Pair:
+    """The pair of two different senses."""
+    return (pos, first, second) if first < second else (pos, second, first)
+
+
+def row(pair: Pair, rated: Rated) -> Record:
+    """A line of the table."""
+    record: Record = dict(zip(("pos", "a", "b"), pair, strict=True))
+    if rated.scores is not None:
+        record["scores"] = dict(sorted(rated.scores.items()))
+    record["similarity"] = rated.similarity
+    return record
+
+
+def mean_of(scores: Mapping[str, int]) -> float | None:
+    """The mean rating as a similarity, None without ratings."""
+    return sum(scores.values()) / (SCALE * len(scores)) if scores else None
+
+
+def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
+    """A backend that needs no network, by its name. Raises `UsageError` for another name."""
+    kind, _, what = name.partition(":")
+    if kind == "wordnet" and what in MEASURES:
+        return _WordNet(what)
+    if name == "lexical":
+        return Lexical()
+    if kind == "table" and what:
+        return _Table(what, policy)
+    raise UsageError(f"--backend {name}: choose from {', '.join(BACKENDS)}")
+
+
+def synsets_of(wordnet: WordNet, pairs: Iterable[Pair]) -> dict[str, int]:
+    """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet does not have as such."""
+    found: dict[str, int] = {}
+    for pos, sense in dict.fromkeys((pos, sense) for pos, *senses in pairs for sense in senses):
+        try:
+            found[sense] = wordnet.index(sense)
+        except KeyError:
+            raise DataError(f"{sense!r} is no sense of WordNet 3.0; name one like pet.v.01") from None
+        if wordnet.pos(found[sense]) != pos:
+            raise DataError(f"{sense!r} is no sense of a {NAMES[pos]}; compare senses of one part of speech")
+    return found
+
+
+class _WordNet:
+    """One of `measures`. The first by name of two senses is the one asked: wup is not quite symmetric."""
+
+    def __init__(self, measure: str) -> None:
+        self._measure = measure
+
+    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
+        import numpy as np
+
+        from hoicli.semantics.measures import similarities
+        from hoicli.semantics.wordnet import open_wordnet
+
+        wordnet = open_wordnet()
+        synset = synsets_of(wordnet, pairs)
+        numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
+        return list(map(Rated, similarities(wordnet, self._measure, numbers).tolist()))
+
+
+class Lexical:
+    """`hoicli.semantics.lexical`."""
+
+    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
+        import numpy as np
+
+        from hoicli.semantics.lexical import similarities
+        from hoicli.semantics.wordnet import open_wordnet
+
+        wordnet = open_wordnet()
+        synset = synsets_of(wordnet, pairs)
+        numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
+        return list(map(Rated, similarities(wordnet, numbers).tolist()))
+
+    def knows(self, word: str, pos: str) -> bool:
+        """Whether `rate_words` takes the word."""
+        from hoicli.semantics.lexical import word_senses
+        from hoicli.semantics.wordnet import open_wordnet
+
+        return bool(word_senses(open_wordnet(), word, pos))
+
+    def rate_words(self, words: Sequence[tuple[str, str, str]]) -> list[float]:
+        """How alike two words of a part of speech are, which is less than their most alike senses where they have
+        many; each (pos, first, second), both known."""
+        from hoicli.semantics.lexical import word_similarities
+        from hoicli.semantics.wordnet import open_wordnet
+
+        found: dict[tuple[str, str, str], float] = {}
+        for pos in dict.fromkeys(pos for pos, _, _ in words):
+            own = [(first, second) for at, first, second in words if at == pos]
+            values = word_similarities(open_wordnet(), own, pos).tolist()
+            found |= {(pos, *pair): value for pair, value in zip(own, values, strict=True)}
+        return [found[item] for item in words]
+
+
+class _Table:
+    def __init__(self, path: str, policy: ErrorPolicy) -> None:
+        self._path = path
+        self._policy = policy
+
+    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
+        from hoicli.semantics.merge import read_tables
+        from hoicli.streams import read_lines
+
+        known = read_tables(read_lines([self._path], label="table"), self._policy).merged("mean")
+        return [known.get(pair, Rated(None)) for pair in pairs]
+
+
+class LanguageModels:
+    """The `llm` backend: an interview with models about every pair, `screen` first where there is one."""
+
+    def __init__(self, interview: Interview, models: Sequence[str], screen: str | None) -> None:
+        self._interview = interview
+        self._models = models
+        self._screen = screen
+
+    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
+        ratings = self._interview.ratings(questions(pairs), self._models, self._screen)
+        return [Rated(mean_of(scores), scores) for scores in ratings]
+
+
+def questions(pairs: Sequence[Pair]) -> list[Question]:
+    """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
+    from hoicli.semantics.llm import Question
+    from hoicli.semantics.wordnet import open_wordnet
+
+    wordnet = open_wordnet()
+    gloss = {sense: wordnet.gloss(number) for sense, number in synsets_of(wordnet, pairs).items()}
+    return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]

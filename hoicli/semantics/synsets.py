@@ -1,0 +1,202 @@
+"""Labels to WordNet senses: what a free label may mean, and what a benchmark's label does mean.
+
+`candidates` follows section 4 of the SHOE supplement: verbs are brought to their base form, compounds are looked up,
+and what is found is pooled. In evaluation a prediction takes the candidate most similar to the ground truth's sense;
+the ground truth has one sense, from the curated table data/senses.json (`ground_truth_sense`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from hoicli.semantics.wordnet import ENDINGS, WordNet, open_wordnet
+from hoicli.vocabulary import DATASETS, load, normalise
+
+LONGEST = 12
+"""Words of a label that are looked at; WordNet's longest lemmas have nine."""
+
+ARTICLES = frozenset({"a", "an", "the"})
+AUXILIARIES = frozenset({"am", "are", "be", "been", "being", "is", "to", "was", "were"})
+NEGATIONS = frozenset({"no", "not"})
+PARTICLES = frozenset({"away", "back", "down", "in", "off", "on", "out", "over", "up"})
+FUNCTION_WORDS = ARTICLES | frozenset(
+    {"and", "at", "by", "for", "from", "her", "his", "in", "its", "of", "on", "or", "their", "to", "with"}
+)
+"""Words that are no component of a compound by themselves, though WordNet has nouns so spelt (indium, ampere)."""
+
+_SENSE = re.compile(r"\S+\.([nvasr])\.\d+")
+_WORD = re.compile(r"([\s_/-]*)([^\s_/-]+)")
+_PUNCTUATION = " \t\r\n.,;:!?\"'()[]"
+
+Forms = list[str]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sense a label may have, and the lemma of the label that has it ("dog", of "hot dog")."""
+
+    sense: str
+    lemma: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The one sense of a benchmark's label; `why` where it is not obvious, `better` where another would fit better."""
+
+    sense: str
+    why: str | None = None
+    better: str | None = None
+
+
+def candidates(label: str, pos: str) -> list[str]:
+    """Names of the senses a label may have, the likeliest first; none when WordNet has none of its words.
+
+    pos: "n" or "v". A name of a sense gives that sense. Case, articles, and whether words are parted by spaces,
+    underscores or hyphens do not matter.
+
+    Nouns: the whole label as a lemma ("dining_table"), then its parts of several words, the longest and last first
+    ("fire hydrant" of "red fire hydrant"), then its single words from the last, which is the head, to the first. Verbs:
+    the first word that is a verb, with what follows it as long as that is a lemma ("pick_up", "hop_on"), then shorter,
+    then the verb alone ("talk" of "talk_on_phone"), auxiliaries dropped. Within a lemma the order is WordNet's, by
+    frequency; of a word's base forms the word itself comes first. A few lemmas have senses from the curated table after
+    WordNet's ("text", "stop sign"), so that every label of a benchmark has its own sense among its candidates. Each
+    sense is listed once.
+    """
+    return [candidate.sense for candidate in resolve(label, pos)]
+
+
+@lru_cache(maxsize=1 << 16)
+def resolve(label: str, pos: str) -> tuple[Candidate, ...]:
+    """`candidates` with the lemma each comes from. Raises ValueError for a pos other than "n" and "v"."""
+    if pos not in ("n", "v"):
+        raise ValueError(f"pos {pos!r}: objects are n, verbs are v")
+    wordnet = open_wordnet()
+    named = _SENSE.fullmatch(label.strip())
+    if named:
+        try:
+            synset = wordnet.index(label.strip())
+        except KeyError:
+            return ()
+        name = wordnet.name(synset)
+        return (Candidate(name, name.rsplit(".", 2)[0]),) if named[1] == pos else ()
+    words = [(before, word) for before, word in _WORD.findall(label.lower().strip(_PUNCTUATION))][:LONGEST]
+    while len(words) > 1 and words[0][1] in ARTICLES:
+        del words[0]
+    lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
+    found: dict[str, str] = {}
+    for lemma in lemmas:
+        for synset in wordnet.senses(lemma, pos):
+            found.setdefault(wordnet.name(synset), lemma)
+        for sense in _table()["added"][pos].get(lemma, ()):
+            found.setdefault(sense, lemma)
+    return tuple(Candidate(sense, lemma) for sense, lemma in found.items())
+
+
+def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[str | None, str | None]:
+    """(sense of the verb, sense of the object) of an interaction of "hico", "vcoco" or "swig".
+
+    None for an action without object, for no_interaction, and for a label the dataset does not have. Names are the
+    dataset's, with underscores or spaces. Raises `UsageError` for an unknown dataset.
+    """
+    of_verb = verb_choice(dataset, verb, object_)
+    of_object = None if object_ is None else object_choice(dataset, object_)
+    return of_verb.sense if of_verb else None, of_object.sense if of_object else None
+
+
+def verb_choice(dataset: str, verb: str, object_: str | None) -> Choice | None:
+    """The sense of a dataset's verb with an object (None: with any that the table does not name)."""
+    _check(dataset)
+    entry = _verbs(dataset).get(normalise(verb))
+    if entry is None:
+        return None
+    name = normalise(object_) if object_ is not None else ""
+    special = [sense for sense, objects in entry.get("for", {}).items() if name in objects]
+    better: str | None = entry.get("better", {}).get(name)
+    return Choice(special[0] if special else entry["sense"], entry.get("why"), better)
+
+
+def object_choice(dataset: str, object_: str) -> Choice | None:
+    """The sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
+    _check(dataset)
+    name = normalise(object_)
+    if dataset == "swig":
+        offset = load("swig").noun_ids.get(name)
+        if offset is None:
+            return None
+        wordnet = open_wordnet()
+        return Choice(wordnet.name(wordnet.from_offset(offset[0], int(offset[1:]))), f"the dataset's noun_id, {offset}")
+    entry = _entry(_table()["objects"]["coco"].get(name))
+    return None if entry is None else Choice(entry["sense"], entry.get("why"))
+
+
+def _check(dataset: str) -> None:
+    if dataset not in DATASETS:
+        load(dataset)  # says which there are
+
+
+@cache
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(files(__package__).joinpath("data", "senses.json").read_text(encoding="utf-8"))
+    return table
+
+
+@cache
+def _verbs(dataset: str) -> dict[str, dict[str, Any]]:
+    """V-COCO's actions are HICO-DET's verbs where both have them."""
+    tables = _table()["verbs"]
+    inherited = tables["hico"] if dataset == "vcoco" else {}
+    actions = set(load(dataset).verbs)
+    entries = {verb: _entry(entry) for verb, entry in {**inherited, **tables[dataset]}.items()}
+    return {verb: entry for verb, entry in entries.items() if entry is not None and verb in actions}
+
+
+def _entry(raw: Any) -> dict[str, Any] | None:
+    return {"sense": raw} if isinstance(raw, str) else raw
+
+
+def _joined(words: list[tuple[str, str]]) -> Forms:
+    """Spellings of some consecutive words as one lemma: as given, with underscores, with hyphens, in one word."""
+    plain = [word for _, word in words]
+    given = words[0][1] + "".join(("-" if before == "-" else "_") + word for before, word in words[1:])
+    return list(dict.fromkeys([given, "_".join(plain), "-".join(plain), "".join(plain)]))
+
+
+def _bases(wordnet: WordNet, form: str, pos: str) -> Forms:
+    """The lemmas a form may be of, those only our table has ("text") last."""
+    added = _table()["added"][pos]
+    forms = [form, *(form[: -len(old)] + new for old, new in ENDINGS[pos] if form.endswith(old))]
+    return list(dict.fromkeys([*wordnet.morphy(form, pos), *(known for known in forms if known in added)]))
+
+
+def _noun_lemmas(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
+    spans = [words[at : at + size] for size in range(len(words), 1, -1) for at in range(len(words) - size, -1, -1)]
+    single = [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
+    return [lemma for span in spans + single for form in _joined(span) for lemma in _bases(wordnet, form, "n")]
+
+
+def _verb_lemmas(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
+    if not words or words[0][1] in NEGATIONS:
+        return []
+    while len(words) > 1 and words[0][1] in AUXILIARIES and _bases(wordnet, words[1][1], "v"):
+        words = words[1:]
+    for at in range(len(words)):
+        spans = [words[at:stop] for stop in range(len(words), at, -1)]
+        if words[-1][1] in PARTICLES and len(spans) > 2:  # "pick the apple up"
+            spans.insert(-1, [words[at], (" ", words[-1][1])])
+        lemmas = [lemma for span in spans for lemma in _verb_forms(wordnet, span)]
+        if lemmas:
+            return lemmas
+    return []
+
+
+def _verb_forms(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
+    """The lemmas that consecutive words are, inflected at the end ("hand-feeding") or at the first ("picking up")."""
+    bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
+    forms = [form for base in bases for form in _joined([(" ", base), *words[1:]]) if wordnet.senses(form, "v")]
+    forms += [lemma for form in _joined(words) for lemma in _bases(wordnet, form, "v")]
+    return list(dict.fromkeys(forms))
