@@ -1,10 +1,11 @@
-"""Figures of a diagnosis: delta mAP by oracle, errors along the ranked list, pair recall against pair precision.
+"""Figures of a diagnosis and of a corrupted benchmark: delta mAP by oracle, errors along the ranked list, pair recall
+against pair precision; mAP by severity, corruption and family.
 
 Rows of results go in (values in percent), a .png, .svg or .pdf file comes out; the same rows give the same bytes. What
-is drawn follows Fig. 7 of the Diag-HOI paper (IJCV 2024). matplotlib is an extra and is imported only to draw.
+is drawn of a diagnosis follows Fig. 7 of the Diag-HOI paper (IJCV 2024). matplotlib is an extra, imported only to draw.
 
-Made for paper: the page's full width for `plot_diagnosis`, a column's for `plot_pairs`, no print under 8 pt. An error
-type has one colour (Okabe and Ito's, which colour-blind readers can tell apart) and one hatch, so grey prints read too.
+Made for paper: the page's full width, a column's for `plot_pairs`, no print under 8 pt. An error type has
+one colour (Okabe and Ito's, which colour-blind readers can tell apart) and one hatch, so grey prints read too.
 """
 
 from __future__ import annotations
@@ -92,6 +93,10 @@ LINES = (
 """Colour, marker and stroke of each model's line, in turn."""
 
 
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||")
+"""A bar's hatch beside each of LINES, for grey prints."""
+
+
 def check_figure(path: str) -> None:
     """Raises `UsageError` where no figure could be written, so that a command can say so before its work."""
     if Path(path).suffix.lower() not in ENDINGS:
@@ -165,6 +170,49 @@ def plot_pairs(rows: Iterable[Row], path: str) -> None:
         _label_points(ax, lines, swept)
 
 
+def plot_robustness(rows: Iterable[Row], path: str, *, metric: str = "mAP") -> None:
+    """How models stand corruption: on the left the mean by severity, from the clean value on; on the right bars.
+
+    Drawn are the rows of `hoicli robust`: of one model a line a family and a bar a corruption, of several a line a
+    model and its bars by family, for as many of the first as LINES can tell apart. `metric` is what the rows average.
+    Raises `UsageError` as `plot_diagnosis` does.
+    """
+    models = _robustness(rows)
+    shown = dict(list(models.items())[: len(LINES)])
+    lines = _severity_lines(shown)
+    places = _robustness_places(shown)
+    with _saved(path) as figure:
+        rows_of_legend = math.ceil(len(lines) / 3)
+        figure.set_size_inches(PAGE_WIDTH, max(0.15 * len(places), 1.8) + 0.75 + LEGEND_LINE * rows_of_legend)
+        left, right = figure.subplots(1, 2)
+        for look, (name, points) in zip(LINES, lines.items(), strict=False):
+            colour, marker, stroke = look
+            xs, ys = [x for x, _ in points], [y for _, y in points]
+            left.plot(xs, ys, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=name)
+        _bare(left)
+        ticks = sorted({x for points in lines.values() for x, _ in points})
+        left.set_xticks(ticks, [str(x) if x else "clean" for x in ticks])
+        left.set_ylim(bottom=0)
+        left.set_xlabel("severity")
+        left.set_ylabel(f"{metric} (%)")
+        left.set_title("Mean over corruptions", fontsize=NORMAL, loc="left")
+        _draw_places(right, places)
+        right.set_xlabel(f"{metric} (%)")
+        right.set_title("Mean over severities", fontsize=NORMAL, loc="left")
+        handles = left.get_legend_handles_labels()[0]
+        at = (0.5, CAPTION / figure.get_figheight())
+        figure.legend(
+            handles=handles,
+            loc="lower center",
+            bbox_to_anchor=at,
+            ncols=3,
+            frameon=False,
+            fontsize=SMALL,
+            borderpad=0.2,
+        )
+        _add_caption(figure, _robustness_caption(models, len(shown)), above=LEGEND_LINE * rows_of_legend)
+
+
 def model_name(row: Row) -> str:
     """Whose row it is: its `model`, its tag `model`, else all its tags; empty when nothing tells."""
     tags = row.get("tags") or {}
@@ -215,6 +263,105 @@ def _sweeps(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
     return lines
 
 
+FAMILY_WORDS = {
+    "optical": "Optical system",
+    "sensor": "Sensor, transmission",
+    "environment": "Environment",
+    "geometry": "Geometry, scene",
+    "other": "Other",
+}
+"""RoHOI's families as a figure names them."""
+
+Part = tuple[str, str, int]
+"""(corruption, family, severity) that a mean is of, "" and 0 for all; the clean value is of ("clean", "", 0)."""
+
+
+def _robustness(rows: Iterable[Row]) -> dict[str, dict[Part, float]]:
+    """model -> part -> mean, models and parts in order of first appearance."""
+    models: dict[str, dict[Part, float]] = {}
+    for row in rows:
+        value = _value(row)
+        if value is None or row.get("metric") not in ("clean", "mri", "mean"):
+            continue
+        corruption = "clean" if row["metric"] == "clean" else row.get("corruption", "")
+        part = (corruption, row.get("family", ""), row.get("severity", 0))
+        means = models.setdefault(model_name(row), {})
+        if part in means:
+            raise UsageError(
+                f"--plot: two values of one mean for model {model_name(row) or 'without a name'}; "
+                "give each its own --tag model=NAME"
+            )
+        means[part] = value
+    models = {model: means for model, means in models.items() if ("", "", 0) in means}
+    if not models:
+        raise UsageError("--plot: there is no row of hoicli robust to draw")
+    return models
+
+
+def _severity_lines(models: Mapping[str, Mapping[Part, float]]) -> dict[str, list[tuple[int, float]]]:
+    """What a line is called -> its (severity, mean), the clean value at 0: of one model a line a family and all."""
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for model, means in models.items():
+        families = [*_families(means), ""] if len(models) == 1 else [""]
+        for family in families:
+            name = _clean(model) or "no name" if len(models) > 1 else FAMILY_WORDS.get(family, "All")
+            points = [(severity, value) for (what, of, severity), value in means.items() if (what, of) == ("", family)]
+            clean = [(0, value) for part, value in means.items() if part == ("clean", "", 0)]
+            while name in lines:  # two long names that are one when cut
+                name += "'"
+            lines[name] = sorted([*clean, *(point for point in points if point[0])])
+    return lines
+
+
+def _families(means: Mapping[Part, float]) -> list[str]:
+    return [family for family in FAMILY_WORDS if any(part == ("", family, 0) for part in means)]
+
+
+def _robustness_places(models: Mapping[str, Mapping[Part, float]]) -> list[tuple[str, float | None, int | None]]:
+    """The bars from the top: (label, value, place in LINES); a heading has no place, a gap no label either."""
+    places: list[tuple[str, float | None, int | None]] = []
+    if len(models) == 1:
+        means = next(iter(models.values()))
+        for at, family in enumerate(_families(means)):
+            bars = [(what, value) for (what, of, _), value in means.items() if what and of == family]
+            places += [("", None, None)] * bool(places)
+            places += [(_clean(name.replace("_", " ")), value, at) for name, value in bars]
+        return places
+    present = [family for family in FAMILY_WORDS if any(family in _families(means) for means in models.values())]
+    for family in (*present, ""):
+        places.append((FAMILY_WORDS.get(family, "All"), None, None))
+        for at, (model, means) in enumerate(models.items()):
+            places.append((_clean(model) or "no name", means.get(("", family, 0)), at))
+    return places
+
+
+def _robustness_caption(models: Mapping[str, Mapping[Part, float]], shown: int) -> str:
+    if len(models) > 1:
+        return f"The first {shown} of {len(models)} models." if shown < len(models) else ""
+    model, means = next(iter(models.items()))
+    clean = means.get(("clean", "", 0))
+    parts = [f"clean {clean:.1f}"] if clean is not None else []
+    parts.append(f"MRI {means['', '', 0]:.1f}")
+    return f"{_clean(model) or 'One model'}: {', '.join(parts)}."
+
+
+def _draw_places(ax: Axes, places: Sequence[tuple[str, float | None, int | None]]) -> None:
+    ticks: list[tuple[int, str, bool]] = []
+    for y, (label, value, at) in enumerate(places):
+        if label:
+            ticks.append((y, label, at is None))
+        if at is None:
+            continue
+        if value is not None:
+            colour, ink, hatch = LINES[at][0], "#FFFFFF", HATCHES[at]
+            ax.barh([y], [value], height=0.78, facecolor=colour, hatch=hatch, edgecolor=ink, linewidth=0.4)
+            ax.barh([y], [value], height=0.78, facecolor="none", edgecolor="#000000", linewidth=0.5)
+        text = "\N{EN DASH}" if value is None else f"{value:.1f}"
+        ax.annotate(text, (value or 0.0, y), (3, 0), textcoords="offset points", va="center", fontsize=SMALL)
+    _name_bars(ax, len(places), ticks)
+    ax.set_xlim(0, 1.16 * (max((value for _, value, _ in places if value is not None), default=0.0) or 1.0))
+
+
 def _value(row: Row) -> float | None:
     value = row.get("value")
     return None if value is None or not math.isfinite(value) else float(value)
@@ -260,14 +407,7 @@ def _draw_deltas(ax: Axes, deltas: Mapping[str, Mapping[str, float | None]]) -> 
             ax.barh([y], [value], height=0.78, facecolor="none", edgecolor="#000000", linewidth=0.5)
         text = "\N{EN DASH}" if value is None else f"{value:.1f}".replace("-", "\N{MINUS SIGN}")
         ax.annotate(text, (max(value or 0.0, 0.0), y), (3, 0), textcoords="offset points", va="center", fontsize=SMALL)
-    _bare(ax)
-    ax.set_ylim(len(places) - 0.4, -0.6)
-    ax.set_yticks([y for y, _, _ in ticks], [text for _, text, _ in ticks])
-    for label, (_, _, heading) in zip(ax.get_yticklabels(), ticks, strict=True):
-        label.set_fontweight("bold" if heading else "normal")
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
-    ax.axvline(0, color="#000000", lw=0.8)
+    _name_bars(ax, len(places), ticks)
     known = [value for values in deltas.values() for value in values.values() if value is not None]
     low, high = min([0.0, *known]), max([0.0, *known])
     room = (high - low) or 1.0
@@ -276,6 +416,18 @@ def _draw_deltas(ax: Axes, deltas: Mapping[str, Mapping[str, float | None]]) -> 
     only = next(iter(deltas))
     named = f": {_clean(only)}" if one and only else ""
     ax.set_title(f"mAP gained by oracle{named}", fontsize=NORMAL, loc="left")
+
+
+def _name_bars(ax: Axes, places: int, names: Sequence[tuple[int, str, bool]]) -> None:
+    """A chart of horizontal bars from the top: (place, name, whether it is a heading) along its left edge."""
+    _bare(ax)
+    ax.set_ylim(places - 0.4, -0.6)
+    ax.set_yticks([y for y, _, _ in names], [text for _, text, _ in names])
+    for label, (_, _, heading) in zip(ax.get_yticklabels(), names, strict=True):
+        label.set_fontweight("bold" if heading else "normal")
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.axvline(0, color="#000000", lw=0.8)
 
 
 def _draw_composition(ax: Axes, composition: Composition, model: str) -> None:

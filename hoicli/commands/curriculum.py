@@ -1,0 +1,54 @@
+"""`hoicli curriculum`: SAMPL's masking level for the next epoch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import Output, inputs
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog="Example: hoicli curriculum --every epochs.jsonl; "
+    "hoicli mask --ratio $(hoicli curriculum epochs.jsonl | jq -r .severity) --seed 4 --rectangles gt.jsonl"
+)
+def curriculum(
+    epochs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="EPOCHS...", help="Lines of epoch, severity and score; - or nothing is stdin."),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            metavar="T",
+            help="A level is unlocked when the score's change falls below T of its largest so far.",
+        ),
+    ] = 0.1,
+    every: Annotated[
+        bool, typer.Option("--every", help="A line for every epoch so far, not only for the next.")
+    ] = False,
+    output: Output = "-",
+) -> None:
+    """The masking level of the next epoch (clean, low, middle or high) from the validation scores so far, and why.
+
+    Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
+    when the score has calmed down; then the best-scoring masked level takes turns with clean, by how seldom each was
+    used. The README says how the paper's words were read.
+    """
+    from math import isfinite
+
+    from hoicli.errors import UsageError
+    from hoicli.records import dump
+    from hoicli.sampl.curriculum import decisions, read_epochs
+    from hoicli.streams import open_output, read_lines
+
+    if not (isfinite(threshold) and threshold > 0):
+        raise UsageError(f"--threshold {threshold:g}: give a number above 0")
+    made = decisions(read_epochs(read_lines(inputs(epochs, "EPOCHS"), label="epochs")), threshold=threshold)
+    with open_output(output) as write:
+        for decision in made if every else made[-1:]:
+            write(dump(decision.record()))

@@ -1,0 +1,95 @@
+"""`hoicli mask`: SAMPL's semantic-aware masks on training images."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import OnError, Output, inputs, skips
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog="Example: hoicli mask --ratio middle --seed 7 --images train2015 --out masked gt.jsonl > masked.jsonl; "
+    "hoicli mask --ratio low --rectangles gt.jsonl"
+)
+def mask(
+    records: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RECORDS...", help="Image records, taken together; - or nothing is stdin."),
+    ] = None,
+    ratio: Annotated[
+        str,
+        typer.Option(
+            "--ratio",
+            metavar="LEVEL",
+            help="Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an "
+            "instance's sides that is black.",
+        ),
+    ] = "middle",
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Chance, with the image and the box; the epoch, say.")
+    ] = 0,
+    images: Annotated[
+        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images; needs --out.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="DIR", help="Write the masked images here, under their names.")
+    ] = None,
+    rectangles: Annotated[
+        bool, typer.Option("--rectangles", help="Only image_id and masks, for a data loader that paints them itself.")
+    ] = False,
+    all_boxes: Annotated[
+        bool, typer.Option("--all-boxes", help="Every box, not only the subjects and objects of interactions.")
+    ] = False,
+    dilate: Annotated[
+        float, typer.Option("--dilate", metavar="PX", help="Pixels by which an instance is dilated first.")
+    ] = 5.0,
+    expand: Annotated[
+        float,
+        typer.Option("--expand", metavar="F", help="Each edge moves outwards by a random share of its side, up to F."),
+    ] = 0.1,
+    on_error: OnError = "stop",
+    output: Output = "-",
+) -> None:
+    """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
+
+    Of each instance (its mask in COCO's form in `segmentations`, else its box) the dilated bounding rectangle is shrunk
+    to the cover ratio. The records come back with the rectangles as `masks` ([x1, y1, x2, y2], first and last black
+    pixel) and with the `visibility` of every box. No image is needed unless --images and --out ask for masked ones.
+    """
+    from hoicli.errors import DataError, UsageError
+    from hoicli.records import dump
+    from hoicli.sampl.apply import check_folders, read_image, write_masked
+    from hoicli.sampl.masks import Masking, masked_record, read_record
+    from hoicli.scenes import ErrorPolicy, ImageRegister
+    from hoicli.streams import open_output, read_lines
+
+    if (images is None) != (out is None):
+        raise UsageError("--images and --out go together: where the images are, and where the masked ones go")
+    masking = Masking.checked(ratio=ratio, seed=seed, dilate=dilate, expand=expand, all_boxes=all_boxes)
+    if images is not None and out is not None:
+        check_folders(images, out)
+    policy = ErrorPolicy(skip=skips(on_error))
+    register = ImageRegister()
+    with open_output(output) as write:
+        for line in read_lines(inputs(records, "RECORDS"), label="records"):
+            try:
+                record = read_record(line)
+                register.add(str(record["image_id"]), line)
+                if images is None or out is None:
+                    record = masked_record(record, masking)
+                else:
+                    image = read_image(record, images, line.place)
+                    high, wide = image.picture.pixels.shape[:2]
+                    record = masked_record({**record, "width": wide, "height": high}, masking)
+                    write_masked(image, record, out)
+            except DataError as error:
+                policy.handle(error)
+                continue
+            if rectangles:
+                record = {"image_id": record["image_id"], "masks": record["masks"]}
+            write(dump(record))
+    policy.report()

@@ -1,0 +1,104 @@
+"""`hoicli robust`: from the result rows of a corrupted benchmark to its indices."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog="Example: hoicli eval --gt fog3.jsonl --tag model=cdn --tag corruption=jpeg --tag severity=3 preds.jsonl "
+    ">> rows.jsonl; hoicli robust --protocol hico --plot robust.png rows.jsonl"
+)
+def robust(
+    rows: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ROWS...", help="Streams of result rows, taken together; - or nothing is stdin."),
+    ] = None,
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="The rows' metric.")] = "mAP",
+    subset: Annotated[str, typer.Option("--subset", metavar="NAME", help="The rows' subset.")] = "full",
+    protocol: Annotated[
+        str | None, typer.Option("--protocol", metavar="NAME", help="The rows' protocol, where there are several.")
+    ] = None,
+    model_tag: Annotated[
+        str, typer.Option("--model-tag", metavar="KEY", help="The tag that tells models apart.")
+    ] = "model",
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Each ROWS is a model of its own: its name, in their order; repeatable."
+        ),
+    ] = None,
+    corruptions: Annotated[
+        str,
+        typer.Option(
+            "--corruptions", metavar="NAME,...", help="Those a complete grid has: names, rohoi (all 20), or seen."
+        ),
+    ] = "rohoi",
+    severities: Annotated[
+        str, typer.Option("--severities", metavar="N,...", help="Those a complete grid has: numbers, or seen.")
+    ] = "1,2,3,4,5",
+    unit: Annotated[
+        str | None,
+        typer.Option("--unit", metavar="percent|fraction", help="What the values are, whatever the rows say."),
+    ] = None,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Average an incomplete grid, and say what it lacks.")
+    ] = False,
+    rank_by: Annotated[
+        str, typer.Option("--rank-by", metavar="NAME", help="mri, cri, clean or relative_drop.")
+    ] = "mri",
+    tag: Tag = None,
+    format_: Format = "auto",
+    on_error: OnError = "stop",
+    output: Output = "-",
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw severity curves and families or corruptions.")
+    ] = None,
+) -> None:
+    """The robustness of one or several models: MRI and CRI, by corruption, family and severity.
+
+    Reads what hoicli eval writes with --tag corruption=NAME --tag severity=1 to 5, and with --tag corruption=clean for
+    the original images. MRI is the mean over corruptions of the mean over severities, in percent. CRI divides each
+    corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or doubled cell
+    stops the run.
+    """
+    from hoicli.errors import UsageError
+    from hoicli.report.plots import check_figure, plot_robustness
+    from hoicli.report.tables import chosen_format, render
+    from hoicli.results import parse_tags
+    from hoicli.robustness.grids import Choice, Gathering, benchmark, named
+    from hoicli.robustness.rows import RANKED_BY, ranked, robustness_rows, tables
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.streams import display_name, note, open_output, read_lines
+
+    if unit not in (None, "percent", "fraction"):
+        raise UsageError(f"--unit {unit}: choose percent or fraction")
+    if rank_by not in RANKED_BY:
+        raise UsageError(f"--rank-by {rank_by}: choose {', '.join(RANKED_BY)}")
+    wanted = benchmark(corruptions, severities)
+    if plot is not None:
+        check_figure(plot)
+    output_format = chosen_format(format_, output)
+    tags = parse_tags(tag or [])
+    policy = ErrorPolicy(skip=skips(on_error))
+    paths = inputs(rows, "ROWS")
+    names = {display_name(path): model for path, model in named(paths, name or []).items()}
+    gathering = Gathering(Choice(metric, subset, protocol, unit), model_tag=model_tag, names=names)
+    gathering.read(read_lines(paths, label="rows"), policy)
+    policy.report()
+    grids = ranked(gathering.grids(wanted, allow_missing=allow_missing), rank_by)
+    for remark in gathering.remarks:
+        note(remark)
+    results = robustness_rows(grids, tags=tags)
+    parts = [results] if output_format in ("jsonl", "csv") else tables(grids, results)
+    with open_output(output) as write:
+        write(b"\n".join(render(part, output_format) for part in parts))
+    if plot is not None:
+        drawn = [{**row, "model": grid.model} for grid in grids for row in robustness_rows([grid])]
+        plot_robustness(drawn, plot, metric=metric)

@@ -1,0 +1,62 @@
+"""RoHOI's indices: MRI (equation 1), CRI (equation 2) and what they are made of.
+
+M(c, l) is a model's metric, in percent (0 to 100), on corruption c at level l. Levels of one corruption are a sequence
+of M; a benchmark is one such sequence a corruption, of any lengths. Sums are exact (math.fsum), so that no order of
+corruptions or levels changes a bit of the result.
+
+    >>> levels = {"fog": [30.0, 10.0], "snow": [20.0, 20.0]}
+    >>> mri(levels)
+    20.0
+    >>> round(cri(levels, clean=40.0), 4)
+    0.3236
+
+By hand: fog has mean 20 and deviation 10, so (20 / 40) / (1 + ln 11) = 0.14715; snow has (20 / 40) / (1 + ln 1) = 0.5;
+their mean is 0.32358.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+Levels = Mapping[str, Sequence[float]]
+"""corruption -> M at each of its levels, in percent."""
+
+
+def mean(values: Iterable[float]) -> float:
+    """The arithmetic mean; raises `ValueError` of nothing."""
+    values = list(values)
+    if not values:
+        raise ValueError("a mean of no values")
+    return math.fsum(values) / len(values)
+
+
+def deviation(values: Iterable[float]) -> float:
+    """The population's standard deviation: the levels of a benchmark are all there are, no sample of more."""
+    values = list(values)
+    middle = mean(values)
+    return math.sqrt(mean((value - middle) ** 2 for value in values))
+
+
+def mri(levels: Levels) -> float:
+    """Mean Robustness Index, percent: the mean over corruptions of the mean over levels (equation 1)."""
+    return mean(mean(values) for values in levels.values())
+
+
+def cri(levels: Levels, clean: float) -> float:
+    """Composite Robustness Index: the mean of `cri_term` over corruptions (equation 2); 1 where nothing is lost.
+
+    `clean` is M on the original images, percent, above 0. The index depends on the unit: the deviation of fractions
+    would be a hundredth, and the penalty nearly none.
+    """
+    return mean(cri_term(values, clean) for values in levels.values())
+
+
+def cri_term(values: Sequence[float], clean: float) -> float:
+    """One corruption's share: mean / clean / (1 + ln(1 + deviation over its levels))."""
+    return mean(values) / clean / (1 + math.log(1 + deviation(values)))
+
+
+def relative_drop(value: float, clean: float) -> float:
+    """What is lost of the clean value, percent of it; negative where corruption helps."""
+    return 100 * (clean - value) / clean

@@ -1,0 +1,178 @@
+"""A grid as result rows (MRI, CRI and their parts) and as the tables a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hoicli import __version__
+from hoicli.results import Row
+from hoicli.robustness.families import CORRUPTIONS, FAMILIES, OTHER, SEVERITIES, family_of
+from hoicli.robustness.grids import CLEAN, Grid
+from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
+
+RANKED_BY = ("mri", "cri", "clean", "relative_drop")
+"""What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
+
+PARTS = ("corruption", "family", "severity")
+"""The keys that say which part of a grid a row is of."""
+
+OVER = "over severities"
+"""The heading of what a table's line says of all severities."""
+
+_PartOf = Mapping[str, str | int]
+"""Of PARTS, those that name a part of a grid; none is the whole."""
+_Value = tuple[str, _PartOf, float | None, int, str]
+"""(metric, the part it is of, value, n, unit)."""
+
+
+def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
+    """The best model first, equals by name, those without a value last. `by`: one of RANKED_BY."""
+    sign = 1 if by == "relative_drop" else -1
+
+    def merit(grid: Grid) -> tuple[bool, float, str]:
+        value = next(value for metric, part, value, _, _ in _overall(grid) if metric == by and not part)
+        return value is None, sign * (value or 0.0), grid.model
+
+    return sorted(grids, key=merit)
+
+
+def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
+    """All rows of all models, which come in the order of their rank.
+
+    Of a whole grid: `rank` (of several models), `clean`, `mri`, `cri`, `relative_drop` and `worst` (the lowest cell,
+    which it names). With a key `corruption` (and its `family`): `mean`, `sigma`, `cri_term`, `relative_drop`. With
+    `family`, with `severity`, and with both: `mean` and `relative_drop`. A mean is over corruptions of their means; `n`
+    counts the cells it is over. What needs a clean value above 0 is null without one.
+    """
+    rows: list[Row] = []
+    for number, grid in enumerate(grids, start=1):
+        common = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": _signature(grid)}
+        place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
+        rows += [
+            {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit, **common}
+            for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid))
+        ]
+    return rows
+
+
+def _overall(grid: Grid) -> Iterator[_Value]:
+    levels, count = grid.levels(), len(grid.cells)
+    yield "clean", {}, grid.clean, int(grid.clean is not None), "%"
+    yield "mri", {}, mri(levels), count, "%"
+    yield "cri", {}, cri(levels, grid.clean) if grid.clean else None, count, "ratio"
+    yield "relative_drop", {}, _drop(mri(levels), grid), count, "%"
+    (corruption, severity), lowest = min(grid.cells.items(), key=lambda item: item[1])  # of equals the first in order
+    part: _PartOf = {"corruption": corruption, "family": family_of(corruption), "severity": severity}
+    yield "worst", part, lowest, count, "%"
+
+
+def _corruptions(grid: Grid) -> Iterator[_Value]:
+    for corruption, values in grid.levels().items():
+        part = {"corruption": corruption, "family": family_of(corruption)}
+        yield "mean", part, mean(values), len(values), "%"
+        yield "sigma", part, deviation(values), len(values), "%"
+        yield "cri_term", part, cri_term(values, grid.clean) if grid.clean else None, len(values), "ratio"
+        yield "relative_drop", part, _drop(mean(values), grid), len(values), "%"
+
+
+def _means(grid: Grid) -> Iterator[_Value]:
+    """Of each family, each severity, and each family at each severity; nothing for a part without cells."""
+    families: tuple[str | None, ...] = (*FAMILIES, OTHER)
+    severities: list[int | None] = [*_severities(grid)]
+    whole: list[None] = [None]
+    for some, several in ((families, whole), (whole, severities), (families, severities)):
+        for family in some:
+            for severity in several:
+                levels = _levels(grid, family, severity)
+                if levels:
+                    named = {"family": family, "severity": severity}
+                    part: _PartOf = {key: name for key, name in named.items() if name is not None}
+                    count = sum(map(len, levels.values()))
+                    yield "mean", part, mri(levels), count, "%"
+                    yield "relative_drop", part, _drop(mri(levels), grid), count, "%"
+
+
+def _levels(grid: Grid, family: str | None, severity: int | None) -> dict[str, list[float]]:
+    """corruption -> values, of one family and one severity where they are given."""
+    found: dict[str, list[float]] = {}
+    for (corruption, level), value in grid.cells.items():
+        if family in (None, family_of(corruption)) and severity in (None, level):
+            found.setdefault(corruption, []).append(value)
+    return found
+
+
+def _severities(grid: Grid) -> list[int]:
+    return sorted({severity for _, severity in grid.cells})
+
+
+def _drop(value: float, grid: Grid) -> float | None:
+    return relative_drop(value, grid.clean) if grid.clean else None
+
+
+def _signature(grid: Grid) -> str:
+    """The rows' own settings, then what was averaged: the metric, the grid, and how much of it is missing."""
+    cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
+    names = {name for name, _ in cells}
+    levels = sorted({severity for _, severity in cells})
+    if names == set(CORRUPTIONS) and tuple(levels) == SEVERITIES:
+        size = "rohoi"
+    else:
+        size = f"{'+'.join(sorted(names))}@{'+'.join(map(str, levels))}"
+    parts = [grid.settings, f"of:{grid.metric}/{grid.subset}", f"grid:{size}"]
+    if grid.missing:
+        parts.append(f"missing:{len(grid.missing)}")
+    return "|".join(part for part in (*parts, f"version:{__version__}") if part)
+
+
+def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows arranged for a reader, each list a table of its own for `report.tables.render`.
+
+    The summary, a line a model; then of one model every corruption and family by severity, of several their means side
+    by side, as the paper's Table 4 has them.
+    """
+    summary = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
+    if len(grids) == 1:
+        return [summary, _by_severity(grids[0]), _families_by_severity(grids[0])]
+    return [summary, *(_side_by_side(grids, keys) for keys in (("corruption", "family"), ("family",), ("severity",)))]
+
+
+def _shown(metric: str, column: str, value: float | None, **line: str) -> Row:
+    """A cell of a table: `line` names its line, `column` stands below `metric`."""
+    return {"metric": metric, "subset": column, "value": value, "tags": line}
+
+
+def _by_severity(grid: Grid) -> list[Row]:
+    rows = []
+    for corruption, values in grid.levels().items():
+        line = {"corruption": corruption, "family": family_of(corruption)}
+        for severity in _severities(grid):
+            value = grid.cells.get((corruption, severity))
+            rows.append(_shown(f"{grid.metric} at severity", str(severity), value, **line))
+        rows.append(_shown(OVER, "mean", mean(values), **line))
+        rows.append(_shown(OVER, "sigma", deviation(values), **line))
+        rows.append(_shown(OVER, "drop %", _drop(mean(values), grid), **line))
+    return rows
+
+
+def _families_by_severity(grid: Grid) -> list[Row]:
+    rows = []
+    for family in (*FAMILIES, OTHER, None):
+        whole = _levels(grid, family, None)
+        if not whole:
+            continue
+        line = {"family": family or "all"}
+        for severity in _severities(grid):
+            levels = _levels(grid, family, severity)
+            rows.append(_shown(f"{grid.metric} at severity", str(severity), mri(levels) if levels else None, **line))
+        rows.append(_shown(OVER, "mean", mri(whole), **line))
+        rows.append(_shown(OVER, "drop %", _drop(mri(whole), grid), **line))
+    return rows
+
+
+def _side_by_side(grids: Sequence[Grid], keys: tuple[str, ...]) -> list[Row]:
+    rows = []
+    for grid in grids:
+        for metric, part, value, _, _ in (*_corruptions(grid), *_means(grid)):
+            if metric == "mean" and tuple(part) == keys:
+                rows.append(_shown("mean", grid.model, value, **{key: str(name) for key, name in part.items()}))
+    return rows

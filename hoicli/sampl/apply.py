@@ -1,0 +1,77 @@
+"""Masks painted onto image files: one file in, one of the same name and format out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from hoicli.errors import DataError, UsageError
+from hoicli.records import Record
+from hoicli.sampl.masks import black_out
+
+if TYPE_CHECKING:
+    from hoicli.corruption.images import Picture
+
+
+def check_folders(images: str, out: str) -> None:
+    """Raises `UsageError` where there is nothing to read, nowhere to write, both are one place, or no OpenCV."""
+    try:
+        import hoicli.corruption.images  # noqa: F401
+    except ImportError:
+        raise UsageError("--images needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
+    if not Path(images).is_dir():
+        raise UsageError(f"--images {images}: there is no such folder")
+    if not Path(out).is_dir():
+        raise UsageError(f"--out {out}: there is no such folder; make it first")
+    if Path(images).resolve() == Path(out).resolve():
+        raise UsageError(f"--out {out}: is the folder of the images; give another, or they would be overwritten")
+
+
+@dataclass(frozen=True)
+class SourceImage:
+    """An image as it was found: its path inside the folder, its bytes, and what they show."""
+
+    name: PurePosixPath
+    data: bytes
+    picture: Picture
+
+
+def read_image(record: Record, images: str, place: str) -> SourceImage:
+    """The image of a record.
+
+    Raises `DataError`, in the name of `place`, for a missing name, a name that leaves the folder, a file that is no
+    image, and one of another size than the record says.
+    """
+    from hoicli.corruption.images import decode
+
+    name = record.get("file_name")
+    if type(name) is not str or not name:
+        raise DataError("missing; it says which file of --images to mask", place=place, field="file_name")
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or "\0" in name:
+        raise DataError(f"{name!r} leaves the folder; give a name inside --images", place=place, field="file_name")
+    try:
+        data = Path(images, path).read_bytes()
+        picture = decode(data)
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror}; is --images its folder?", place=place, field="file_name") from None
+    except DataError as error:
+        raise DataError(f"{name} {error.problem}", place=place, field="file_name") from None
+    high, wide = picture.pixels.shape[:2]
+    for key, real in (("width", wide), ("height", high)):
+        if record.get(key, real) != real:
+            problem = f"{record[key]}, but {name} is {wide} x {high}; the boxes are of another image"
+            raise DataError(problem, place=place, field=key)
+    return SourceImage(path, data, picture)
+
+
+def write_masked(image: SourceImage, record: Record, out: str) -> None:
+    """The image under its name in `out` with the record's `masks` black; without masks a copy byte for byte."""
+    from hoicli.corruption.images import encode, finished, write_whole
+
+    data = image.data
+    if record["masks"]:
+        encoded = encode(image.picture, black_out(image.picture.pixels, record["masks"]), image.picture.alpha)
+        data = finished(image.picture, encoded, {"masks": record["masks"]})
+    write_whole(Path(out, image.name), data)

@@ -1,0 +1,240 @@
+"""SAMPL's semantic-aware masks (RoHOI, section 4, equation 3): a black rectangle over each instance that interacts.
+
+The instance's mask is dilated, its bounding rectangle taken, each edge moved outwards by a random share of the side (so
+that nothing can be learnt from where an instance ends), and the rectangle shrunk about its centre to the cover ratio.
+Of the dilation only the bounding rectangle is kept, so dilating the rectangle is the same; without a mask the box
+stands in for it. The paper's words give no amounts of dilation and expansion: those here are ours.
+
+Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine, whatever
+else is masked.
+
+    >>> mask_rectangle((10, 20, 30, 60), ratio=0.5, dilate=0, outwards=(0, 0, 0, 0), size=None)
+    (15, 30, 24, 49)
+
+(20 by 40 pixels become 10 by 20 around the same centre; the last two numbers are the last pixel that is black.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from hoicli.errors import DataError, UsageError
+from hoicli.records import Record, is_number, parse, problems
+from hoicli.sampl.levels import RATIOS
+from hoicli.sampl.segments import Edges, segment_edges
+from hoicli.streams import Line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DILATE = 5.0
+"""Pixels; ours."""
+EXPAND = 0.1
+"""The largest share of a side by which an edge moves outwards; ours."""
+
+SAME_INSTANCE = 0.7
+"""IoU; ours."""
+FARTHEST = 1e9
+"""Pixels from the origin that a coordinate may be: sums of larger ones would lose the pixel."""
+
+Rectangle = tuple[int, int, int, int]
+"""First and last black pixel: x1, y1, x2, y2, as boxes count."""
+
+NO_INTERACTION = "no_interaction"
+"""HICO-DET's verb for a pair that does nothing: its boxes take no part in an interaction."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How strong the masks are and what chance decides: `ratio` 0 leaves the image as it is, 1 hides an instance."""
+
+    ratio: float
+    seed: int = 0
+    dilate: float = DILATE
+    expand: float = EXPAND
+    all_boxes: bool = False
+
+    @classmethod
+    def checked(cls, *, ratio: str, seed: int, dilate: float, expand: float, all_boxes: bool) -> Masking:
+        """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
+        try:
+            number = RATIOS[ratio] if ratio in RATIOS else float(ratio)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number <= 1:
+            raise UsageError(f"--ratio {ratio}: choose {', '.join(RATIOS)}, or a number from 0 to 1")
+        for option, value in (("--dilate", dilate), ("--expand", expand)):
+            if not 0 <= value < math.inf:
+                raise UsageError(f"{option} {value:g}: give a finite number of at least 0")
+        return cls(number, seed, dilate, expand, all_boxes)
+
+
+def masked_record(record: Record, masking: Masking) -> Record:
+    """The image record with its `masks`, and with the `visibility` of each box that they leave.
+
+    The record has been checked (`read_record`). A box that had a visibility already keeps that share of what is left.
+    """
+    boxes = [box_edges(box) for box in record["boxes"]]
+    segments = record.get("segmentations") or [None] * len(boxes)
+    size = (record["width"], record["height"]) if "width" in record and "height" in record else None
+    rectangles = []
+    for number in chosen_boxes(record, masking):
+        edges = boxes[number] if segments[number] is None else segment_edges(segments[number])
+        if edges is None or masking.ratio == 0:
+            continue
+        draws = chances(masking.seed, str(record["image_id"]), number)
+        outwards = tuple(draw * masking.expand for draw in draws)
+        found = mask_rectangle(edges, ratio=masking.ratio, dilate=masking.dilate, outwards=outwards, size=size)
+        if found is not None:
+            rectangles.append(found)
+    before = record.get("visibility") or [1.0] * len(boxes)
+    seen = [old * visible_share(edges, rectangles, size) for old, edges in zip(before, boxes, strict=True)]
+    return {**record, "visibility": seen, "masks": [list(rectangle) for rectangle in rectangles]}
+
+
+def chosen_boxes(record: Mapping[str, Any], masking: Masking) -> list[int]:
+    """The numbers of the boxes to mask, rising: subjects and objects of interactions, or all, but one an instance.
+
+    HICO-DET draws an instance anew for every pair it is in: of boxes of one label that overlap by SAME_INSTANCE, the
+    first stands for all.
+    """
+    hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
+    numbers = {hoi[key] for hoi in hois for key in ("subject", "object") if hoi.get(key) is not None}
+    chosen: list[int] = []
+    for number in range(len(record["boxes"])) if masking.all_boxes else sorted(numbers):
+        edges, label = box_edges(record["boxes"][number]), record["labels"][number]
+        if not any(
+            record["labels"][other] == label and _overlap(edges, box_edges(record["boxes"][other])) >= SAME_INSTANCE
+            for other in chosen
+        ):
+            chosen.append(number)
+    return chosen
+
+
+def _overlap(one: Edges, other: Edges) -> float:
+    """Intersection over union; sides are at least a pixel."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    if wide <= 0 or high <= 0:
+        return 0.0
+    areas = [(edges[2] - edges[0]) * (edges[3] - edges[1]) for edges in (one, other)]
+    return wide * high / (sum(areas) - wide * high)
+
+
+def box_edges(box: Sequence[float]) -> Edges:
+    """A record's box, whose x2, y2 is its last pixel, as edges."""
+    x1, y1, x2, y2 = box
+    return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
+
+
+def chances(seed: int, image_id: str, number: int) -> tuple[float, float, float, float]:
+    """Four numbers in [0, 1) for a box of an image."""
+    digest = hashlib.blake2b(f"{seed}\0{image_id}\0{number}".encode(), digest_size=16).digest()
+    first, second, third, fourth = (int.from_bytes(digest[at : at + 4], "big") / 2**32 for at in (0, 4, 8, 12))
+    return first, second, third, fourth
+
+
+def mask_rectangle(
+    edges: Edges, *, ratio: float, dilate: float, outwards: Sequence[float], size: tuple[float, float] | None
+) -> Rectangle | None:
+    """The black rectangle of an instance: dilated by pixels, each edge (left, top, right, bottom) moved out by a share
+    of its side, shrunk to `ratio` about the centre, cut to the image (`size`: width, height). None outside the image.
+
+    At least one pixel wide and high, however small the instance.
+    """
+    left, top, right, bottom = edges[0] - dilate, edges[1] - dilate, edges[2] + dilate, edges[3] + dilate
+    wide, high = right - left, bottom - top
+    left, right = left - outwards[0] * wide, right + outwards[2] * wide
+    top, bottom = top - outwards[1] * high, bottom + outwards[3] * high
+    spans = []
+    for low, end, limit in ((left, right, size and size[0]), (top, bottom, size and size[1])):
+        middle, half = (low + end) / 2, ratio * (end - low) / 2
+        first = _nearest(middle - half)
+        after = max(_nearest(middle + half), first + 1)
+        first = max(first, 0)
+        after = after if limit is None else min(after, math.ceil(limit))
+        if after <= first:
+            return None
+        spans.append((first, after - 1))
+    (x1, x2), (y1, y2) = spans
+    return x1, y1, x2, y2
+
+
+def _nearest(value: float) -> int:
+    return math.floor(value + 0.5)
+
+
+def visible_share(edges: Edges, rectangles: Iterable[Rectangle], size: tuple[float, float] | None) -> float:
+    """The share of a box's pixels inside the image that no rectangle covers; 0 for a box outside the image."""
+    left, top = max(_nearest(edges[0]), 0), max(_nearest(edges[1]), 0)
+    right, bottom = _nearest(edges[2]), _nearest(edges[3])
+    if size is not None:
+        right, bottom = min(right, math.ceil(size[0])), min(bottom, math.ceil(size[1]))
+    if right <= left or bottom <= top:
+        return 0.0
+    inside = [
+        (max(x1, left), max(y1, top), min(x2 + 1, right), min(y2 + 1, bottom))
+        for x1, y1, x2, y2 in rectangles
+        if x1 < right and y1 < bottom and x2 >= left and y2 >= top
+    ]
+    xs = sorted({x for rectangle in inside for x in rectangle[0::2]})
+    hidden = 0
+    for x, after in pairwise(xs):  # a slab between two edges is covered in whole columns
+        runs = sorted((y1, y2) for x1, y1, x2, y2 in inside if x1 <= x and x2 >= after)
+        low = top
+        for y1, y2 in runs:
+            hidden += (after - x) * max(0, y2 - max(y1, low))
+            low = max(low, y2)
+    return 1 - hidden / ((right - left) * (bottom - top))
+
+
+def black_out(pixels: NDArray[np.uint8], rectangles: Iterable[Sequence[int]]) -> NDArray[np.uint8]:
+    """A copy of an image [height, width, channels] with the rectangles 0."""
+    copy = pixels.copy()
+    for x1, y1, x2, y2 in rectangles:
+        copy[y1 : y2 + 1, x1 : x2 + 1] = 0
+    return copy
+
+
+def read_record(line: Line) -> Record:
+    """An image record with what masking reads of it; raises `DataError` for the first thing that is wrong."""
+    record = parse(line)
+    for problem in problems(record, None, scored=False, besides=("size",)):
+        if _is_unstated(problem.field, record):
+            continue
+        raise DataError(problem.text, place=line.place, field=problem.field)
+    count = len(record["boxes"])
+    for number, box in enumerate(record["boxes"]):
+        if max(map(abs, box)) > FARTHEST:
+            raise DataError("is no place in an image", place=line.place, field=f"boxes[{number}]")
+    shares = record.get("visibility")
+    if shares is not None and not (
+        type(shares) is list and len(shares) == count and all(is_number(share) and 0 <= share <= 1 for share in shares)
+    ):
+        raise DataError("must be an array of numbers from 0 to 1, one a box", place=line.place, field="visibility")
+    segments = record.get("segmentations")
+    if segments is not None and not (type(segments) is list and len(segments) == count):
+        raise DataError("must be an array, a mask or null for each box", place=line.place, field="segmentations")
+    for number, segment in enumerate(segments or ()):
+        try:
+            if segment is not None:
+                segment_edges(segment)
+        except ValueError as error:
+            raise DataError(str(error), place=line.place, field=f"segmentations[{number}]") from None
+    return record
+
+
+def _is_unstated(field: str, record: Record) -> bool:
+    """Whether a field is a null that some dataset allows: V-COCO's actions without object, its boxes without label."""
+    found = re.fullmatch(r"(hois|labels)\[(\d+)\](\.object)?", field)
+    if found is None:
+        return False
+    item = record[found[1]][int(found[2])]
+    return item is None if found[1] == "labels" else type(item) is dict and item.get("object", 0) is None
