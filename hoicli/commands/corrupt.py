@@ -1,0 +1,260 @@
+"""`hoicli corrupt`: the RoHOI benchmark's 20 corruptions at five severities, and records of what they did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hoicli.commands.common import Format, OnError, Output, inputs, skips
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hoicli.corruption.engine import Job, Settings
+    from hoicli.errors import DataError
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog="Example: hoicli corrupt --images hico/test2015 --out corrupted gt.jsonl > corrupted.jsonl; "
+    "jq -c 'select(.corruption == \"elastic\" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl"
+)
+def corrupt(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RECORDS...|IMAGES...",
+            help="Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
+        ),
+    ] = None,
+    images: Annotated[str, typer.Option("--images", metavar="DIR", help="Where the records' file names lead.")] = ".",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Write the images here, as CORRUPTION/SEVERITY/NAME; made if need be."
+        ),
+    ] = None,
+    corruption: Annotated[
+        list[str] | None,
+        typer.Option("--corruption", metavar="NAME", help="One or several with commas (--list), or all (default)."),
+    ] = None,
+    severity: Annotated[
+        str, typer.Option("--severity", metavar="1-5", help="One, several with commas, a range, or all (default).")
+    ] = "all",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed draws everything anew.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", help="Processes; default: one for each processor.")
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="K/N", help="Only this one of N parts of the images, chosen by their ids."),
+    ] = None,
+    preview: Annotated[
+        str | None,
+        typer.Option("--preview", metavar="IMAGE", help="Draw all corruptions of one image into -o FILE (.png, .jpg)."),
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="What each corruption is, with its constants and where they come from.")
+    ] = False,
+    format_: Format = "auto",
+    on_error: OnError = "stop",
+    output: Output = "-",
+) -> None:
+    """Corrupt images as the RoHOI benchmark does: 20 corruptions, five severities.
+
+    Writes an image for each corruption and severity, and emits its record: the source's own, with corruption, severity,
+    seed, psnr and ssim against the original, boxes moved with the pixels, and the visible share of each box. The
+    records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
+    corruption, the severity and the seed alone. Run again, it makes only what is not there yet.
+    """
+    from pathlib import Path
+
+    from hoicli.errors import UsageError
+
+    _require_libraries()
+    if list_:
+        _list(format_, output)
+        return
+    if preview is not None:
+        _preview(preview, output, seed)
+        return
+    if out is None:
+        raise UsageError("corrupt: give the folder to write the images to with --out DIR")
+    cells = _cells(corruption or ["all"], severity)
+    part = _shard(shard)
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs {jobs}: give a whole number of at least 1")
+    if not Path(images).is_dir():
+        raise UsageError(f"--images {images}: no such folder")
+    paths = inputs(sources, "RECORDS or IMAGES")
+
+    from collections import Counter
+
+    from hoicli.corruption.engine import Settings, run, unique_jobs
+    from hoicli.corruption.pool import processors
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.streams import note, open_output
+
+    policy = ErrorPolicy(skip=skips(on_error), unit="image")
+    settings = Settings(Path(images), _folder(out), cells, seed)
+    todo = list(unique_jobs(_jobs(paths, settings), policy, part))
+    converted: Counter[str] = Counter()
+    with open_output(output) as write:
+        for outcome in run(todo, settings, processes=jobs or processors(), policy=policy):
+            write(outcome.lines)
+            if outcome.converted:
+                converted[outcome.converted] += 1
+    for what, count in sorted(converted.items()):
+        note(
+            f"{count:,} {'images' if count > 1 else 'image'} had {what}: written with 8 bits a channel, grey or RGB(A)"
+        )
+    policy.report()
+
+
+def _require_libraries() -> None:
+    from hoicli.errors import UsageError
+
+    try:
+        import cv2  # noqa: F401
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
+
+
+def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
+    """The jobs of all arguments, or what is wrong with the record."""
+    from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
+    from hoicli.errors import DataError
+    from hoicli.streams import read_lines
+
+    for path in paths:
+        if path.lower().endswith(IMAGE_SUFFIXES):
+            yield path_job(path, settings)
+            continue
+        for line in read_lines([path], label="read"):
+            try:
+                job: Job | DataError = record_job(line, settings)
+            except DataError as error:
+                job = error
+            yield job
+
+
+def _folder(out: str) -> Path:
+    """The folder to write to, made if it is not there; raises `UsageError` where there can be none."""
+    import os
+    from pathlib import Path
+
+    from hoicli.errors import UsageError
+
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be made ({error.strerror})") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"--out {out}: the folder is not writable")
+    return folder
+
+
+def _cells(names: list[str], severities: str) -> tuple[tuple[str, int], ...]:
+    """(corruption, severity) of all that is asked for, in the order of the table."""
+    from hoicli.corruption.constants import CONSTANTS, SEVERITIES
+    from hoicli.errors import UsageError
+
+    words = [word.strip() for name in names for word in name.split(",")]
+    unknown = [word for word in words if word != "all" and word not in CONSTANTS]
+    if unknown:
+        from difflib import get_close_matches
+
+        near = get_close_matches(unknown[0], CONSTANTS, n=1)
+        mend = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
+        raise UsageError(f"--corruption: unknown {', '.join(map(repr, unknown))}; {mend}")
+    chosen = set(SEVERITIES) if severities == "all" else set()
+    for word in severities.split(",") if severities != "all" else ():
+        first, dash, last = word.strip().partition("-")
+        if not (first in "12345" and len(first) == 1 and (not dash or (last in "12345" and len(last) == 1))):
+            raise UsageError(f"--severity {severities}: give 1 to 5, several with commas, a range as 2-4, or all")
+        chosen |= set(range(int(first), int(last or first) + 1))
+    if not chosen:
+        raise UsageError(f"--severity {severities}: an empty range; write it from low to high")
+    return tuple(
+        (name, level)
+        for name in CONSTANTS
+        if name in words or "all" in words
+        for level in SEVERITIES
+        if level in chosen
+    )
+
+
+def _shard(text: str | None) -> tuple[int, int]:
+    """(number from 1, of how many)."""
+    from hoicli.errors import UsageError
+
+    number, slash, count = (text or "1/1").partition("/")
+    if not (slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()):
+        raise UsageError(f"--shard {text}: write K/N, for example 3/16")
+    if not 1 <= int(number) <= int(count):
+        raise UsageError(f"--shard {text}: the parts of {int(count)} are 1/{int(count)} to {int(count)}/{int(count)}")
+    return int(number), int(count)
+
+
+def _list(format_: str, output: str) -> None:
+    """The table of corruptions."""
+    from hoicli.corruption import CORRUPTIONS, FAMILIES
+    from hoicli.corruption.constants import CONSTANTS
+    from hoicli.report.tables import chosen_format, render
+    from hoicli.streams import open_output
+
+    output_format = chosen_format(format_, output)
+
+    rows = []
+    for name, corruption in CORRUPTIONS.items():
+        constants = CONSTANTS[name]
+        levels = [
+            dict(zip(constants.names, level, strict=True)) if output_format == "jsonl" else "/".join(map(str, level))
+            for level in constants.levels
+        ]
+        rows.append(
+            {
+                "corruption": name,
+                "family": FAMILIES[corruption.family] if output_format == "jsonl" else corruption.family,
+                "description": corruption.description,
+                "constants": list(constants.names),
+                **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
+                "source": constants.source,
+            }
+        )
+    if output_format != "jsonl":  # a table is for looking at
+        rows = [{key: value for key, value in row.items() if key != "source"} for row in rows]
+    with open_output(output) as write:
+        write(render(rows, output_format))
+
+
+def _preview(image: str, output: str, seed: int) -> None:
+    """The contact sheet of one image."""
+    from pathlib import Path
+
+    from hoicli.errors import DataError, UsageError
+    from hoicli.streams import open_output, readable
+
+    suffix = Path(output).suffix.lower()
+    if suffix not in (".png", ".jpg", ".jpeg"):
+        raise UsageError("--preview: give the picture to draw with -o FILE.png (or .jpg)")
+    with readable(image):
+        data = Path(image).read_bytes()
+
+    import cv2
+
+    from hoicli.corruption.images import decode
+    from hoicli.corruption.sheet import contact_sheet
+
+    try:
+        picture = decode(data)
+    except DataError as error:
+        raise DataError(error.problem, place=image) from None
+    sheet = contact_sheet(picture.pixels, image_id=Path(image).stem, seed=seed)
+    with open_output(output) as write:
+        write(bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))

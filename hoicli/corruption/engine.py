@@ -1,0 +1,259 @@
+"""A benchmark's images: from records to corrupted files and their records, in parallel and resumable.
+
+One job is one image under every corruption and severity asked for; it is decoded once. A file that is there already and
+whose stamp says that it was made of the same bytes with the same settings is left as it is, and its record is
+written all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.corruption import CORRUPTIONS, draw, level_of
+from hoicli.corruption.constants import JPEG_QUALITY, RECIPE
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
+from hoicli.corruption.pixels import Image, Shape
+from hoicli.corruption.pool import ordered_map
+from hoicli.corruption.quality import Original
+from hoicli.corruption.warps import Box, moved_boxes
+from hoicli.errors import DataError
+from hoicli.records import Record, dump, parse, problems
+from hoicli.scenes import ErrorPolicy, ImageRegister
+from hoicli.streams import Line, Progress
+
+IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
+"""What an argument ends in that is an image, not a stream of records."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write."""
+
+    images: Path
+    out: Path
+    cells: tuple[tuple[str, int], ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """An image's record (with image_id and file_name), the file it means, and where the record stands."""
+
+    record: Record
+    source: Path
+    place: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its records as lines; or what was wrong, as the parts of a `DataError`."""
+
+    lines: bytes = b""
+    error: tuple[str, str, str] | None = None
+    converted: str = ""
+
+
+def record_job(line: Line, settings: Settings) -> Job:
+    """The job of a record. Raises `DataError` for a record without a file name, or with boxes that are none."""
+    record = parse(line)
+    name = record.get("file_name")
+    if type(name) is not str or not name:
+        raise DataError("missing; it names the image under --images", place=line.place, field="file_name")
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    if posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name:
+        raise DataError(f"{name!r} leads out of the folder; give a path under --images", place=line.place,
+                        field="file_name")  # fmt: skip
+    record = {"image_id": posix.stem, **record}
+    for problem in problems(record, None, scored=False, besides=("size",)):
+        field = problem.field.split("[")[0]
+        if field in record and field in ("image_id", "boxes", "width", "height"):
+            raise DataError(problem.text, place=line.place, field=problem.field)
+    return Job(record, settings.images / name, line.place)
+
+
+def path_job(path: str, settings: Settings) -> Job:
+    """The job of an image named on the command line: its id is the name without the suffix."""
+    source = Path(path)
+    try:
+        name = source.resolve().relative_to(settings.images.resolve()).as_posix()
+    except ValueError:
+        name = source.name
+    return Job({"image_id": source.stem, "file_name": name}, source, path)
+
+
+def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
+    """The jobs of one shard (number from 1, of how many), refusing an image or a file that occurs twice.
+
+    An image belongs to the shard that a hash of its id chooses, whatever the order of the records.
+    """
+    register, names = ImageRegister(), ImageRegister(unit="a file")
+    for job in jobs:
+        try:
+            if isinstance(job, DataError):
+                raise job
+            image_id = str(job.record["image_id"])
+            file, _, number = job.place.rpartition(":")
+            at = Line(file, int(number), b"") if number.isdigit() else Line(job.place, 0, b"")
+            register.add(image_id, at)
+            names.add(str(PurePosixPath(job.record["file_name"])), at)
+        except DataError as error:
+            policy.handle(error)
+            continue
+        digest = hashlib.sha256(image_id.encode("utf-8", "surrogatepass")).digest()
+        if int.from_bytes(digest[:8], "big") % shard[1] == shard[0] - 1:
+            yield job
+
+
+def run(jobs: Sequence[Job], settings: Settings, *, processes: int, policy: ErrorPolicy) -> Iterator[Outcome]:
+    """The outcome of every job that went well, in their order; what went wrong goes to the policy."""
+    with Progress("corrupt", total=len(jobs) * len(settings.cells), unit="image") as progress:
+        for outcome in ordered_map(partial(attempt, settings=settings), jobs, processes):
+            progress.advance(len(settings.cells))
+            if outcome.error is None:
+                yield outcome
+                continue
+            problem, place, field = outcome.error
+            policy.handle(DataError(problem, place=place, field=field))
+
+
+def attempt(job: Job, settings: Settings) -> Outcome:
+    """`corrupt_image`, with what is wrong with the data as a value: it has to come back from another process."""
+    cv2.setNumThreads(1)  # the processes share out the processors
+    try:
+        return corrupt_image(job, settings)
+    except DataError as error:
+        return Outcome(error=(error.problem, error.place or job.place, error.field))
+    except MemoryError:
+        problem = f"{job.record['file_name']!r} does not fit into memory; use fewer --jobs, or make it smaller first"
+        return Outcome(error=(problem, job.place, "file_name"))
+
+
+def corrupt_image(job: Job, settings: Settings) -> Outcome:
+    """All cells of one image: files written where they are not there yet, and a record of each.
+
+    Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
+    """
+    name = job.record["file_name"]
+    try:
+        data = job.source.read_bytes() if job.source.is_file() else None  # a pipe would block for ever
+    except OSError as error:
+        raise DataError(f"{str(job.source)!r}: {error.strerror}", place=job.place, field="file_name") from None
+    if data is None:
+        raise DataError(f"no such file: {str(job.source)!r}; is --images right?", place=job.place, field="file_name")
+    try:
+        picture = decode(data)
+    except DataError as error:
+        raise DataError(f"{name!r} {error.problem}", place=job.place, field="file_name") from None
+    _check_size(job, picture)
+    source = hashlib.sha256(data).hexdigest()
+    original = Original(picture.pixels)
+    lines = []
+    corruption, drawn = "", None
+    for cell in settings.cells:
+        if cell[0] != corruption:
+            corruption = cell[0]
+            drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=settings.seed)
+        scores = _cell_file(job, settings, cell, picture, original, drawn, source)
+        lines.append(dump(cell_record(job.record, cell, settings.seed, scores, picture.pixels.shape, drawn)))
+    return Outcome(b"".join(lines), converted=picture.converted)
+
+
+def _check_size(job: Job, picture: Picture) -> None:
+    """Boxes are in the pixels of the record's size: another picture's boxes would be moved without sense."""
+    height, width = picture.pixels.shape[:2]
+    given = job.record.get("width", width), job.record.get("height", height)
+    if given != (width, height):
+        turned = " (is the record's size that of the turned image? hoicli reads it unturned)" * (
+            given == (height, width)
+        )
+        raise DataError(
+            f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}; give the right "
+            "image or mend the record",
+            place=job.place,
+            field="width",
+        )
+
+
+def _cell_file(
+    job: Job, settings: Settings, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, source: str
+) -> tuple[float | None, float | None]:
+    """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
+    name, severity = cell
+    target = settings.out / name / str(severity) / job.record["file_name"]
+    constants = level_of(name, severity)
+    made_of = [source, str(job.record["image_id"]), name, severity, settings.seed, constants, RECIPE, JPEG_QUALITY]
+    digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
+    stamp = stamp_of(target)
+    if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
+        return stamp["psnr"], stamp["ssim"]
+    pixels, alpha = apply(picture, name, drawn, constants)
+    if name == "jpeg" and picture.kind == "JPEG":
+        data = encode(picture, picture.pixels, None, quality=constants[0])  # the file itself is the corruption
+    else:
+        data = encode(picture, pixels, alpha)
+    seen = shown(picture, pixels, data)
+    psnr, ssim = original.psnr(seen), original.ssim(seen)
+    stamp = {"corruption": name, "severity": severity, "seed": settings.seed, "digest": digest, "psnr": psnr,
+             "ssim": ssim}  # fmt: skip
+    try:
+        write_whole(target, finished(picture, data, stamp))
+    except OSError as error:
+        raise DataError(f"cannot be written to {str(target)!r} ({error.strerror})", place=job.place,
+                        field="file_name") from None  # fmt: skip
+    return psnr, ssim
+
+
+def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:
+    """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
+    corruption = CORRUPTIONS[name]
+    if picture.alpha is None or corruption.motion is None:
+        return corruption.apply(picture.pixels, drawn, *constants), picture.alpha
+    both = corruption.apply(np.concatenate([picture.pixels, picture.alpha], axis=2), drawn, *constants)
+    return np.ascontiguousarray(both[:, :, :-1]), np.ascontiguousarray(both[:, :, -1:])
+
+
+def cell_record(
+    record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: tuple[float | None, float | None],
+    shape: Shape, drawn: Any,
+) -> Record:  # fmt: skip
+    """The record of a corrupted image: the image's own with its file, how it was made, and boxes and their visibility.
+
+    Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small.
+    """
+    name, severity = cell
+    made = {"corruption": name, "severity": severity, "seed": seed, "psnr": scores[0], "ssim": scores[1]}
+    result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
+    boxes = record.get("boxes")
+    if boxes is not None:
+        corruption, constants = CORRUPTIONS[name], level_of(name, severity)
+        if corruption.motion is not None:
+            result["boxes"], visible = moved_boxes(corruption.motion(shape, drawn, *constants), boxes)
+        elif corruption.hidden is not None and boxes:
+            hidden = corruption.hidden(shape, drawn, *constants)
+            visible = [share_visible(hidden, box) for box in boxes]
+        else:
+            visible = [1.0] * len(boxes)
+        result["visibility"] = visible
+    return result
+
+
+def share_visible(hidden: NDArray[np.bool_], box: Box) -> float:
+    """The share of a box's pixels in the image that are not hidden; 0 for a box that has none in it.
+
+    A box holds the pixels from x1 and y1 up to x2 and y2, which are not counted, and at least one each way.
+    """
+    height, width = hidden.shape
+    x1, y1 = int(np.floor(box[0])), int(np.floor(box[1]))
+    x2, y2 = max(x1 + 1, int(np.ceil(box[2]))), max(y1 + 1, int(np.ceil(box[3])))
+    part = hidden[max(0, y1) : min(height, max(0, y2)), max(0, x1) : min(width, max(0, x2))]
+    return round(1 - float(part.mean()), 4) if part.size else 0.0

@@ -1,0 +1,113 @@
+"""The environment: exposure, rainbow bands, occlusion and vignette."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from hoicli.corruption.constants import CONSTANTS
+from hoicli.corruption.pixels import Image, Shape, rounded
+
+
+def draw_direction(rng: Generator, _shape: Shape) -> int:
+    """1 or -1."""
+    return 1 if rng.random() < 0.5 else -1
+
+
+def exposure(image: Image, direction: int, stops: float) -> Image:
+    """So many stops more or less light, of which the sensor keeps what lies between black and white.
+
+    Light is linear and pixels are sRGB; a table of the 256 values does it.
+    """
+    value = np.arange(256) / 255
+    light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    light = np.minimum(light * 2.0 ** (direction * stops), 1)
+    value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+    result: Image = rounded(255 * value)[image]
+    return result
+
+
+@dataclass(frozen=True)
+class Rainbow:
+    """Which way the bands run (radians), and the colour they begin with (in [0, 1) of the circle of hues)."""
+
+    angle: float
+    hue: float
+
+
+def draw_rainbow(rng: Generator, _shape: Shape) -> Rainbow:
+    """A rainbow anywhere."""
+    return Rainbow(float(rng.uniform(0, np.pi)), float(rng.random()))
+
+
+def rainbow(image: Image, drawn: Rainbow, strength: float, bands: float, shift: float) -> Image:
+    """Bands of all hues across the picture, and red and blue shifted apart along them: a projector's colour wheel.
+
+    A grey picture gets three channels.
+    """
+    height, width = image.shape[:2]
+    side = max(height, width)
+    along = np.array([np.cos(drawn.angle), np.sin(drawn.angle)])
+    step = np.rint(along * shift * side).astype(int)
+    # the middle of the picture keeps its hue when the bands widen
+    x, y = (np.arange(width)[None, :] - width / 2) / side, (np.arange(height)[:, None] - height / 2) / side
+    phase = 2 * np.pi * (bands * (x * along[0] + y * along[1]) + drawn.hue)
+    result = np.empty((height, width, 3), dtype=np.uint8)
+    for channel in range(3):
+        apart = _shifted(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
+        tint = 127.5 * (1 + np.cos(phase - 2 * np.pi * channel / 3))
+        result[:, :, channel] = rounded(apart * (1 - strength) + tint * strength)
+    return result
+
+
+def _shifted(channel: Image, step: NDArray[np.int64]) -> Image:
+    """The channel moved by (x, y) pixels, its border repeated."""
+    height, width = channel.shape
+    rows = np.clip(np.arange(height) - step[1], 0, height - 1)
+    columns = np.clip(np.arange(width) - step[0], 0, width - 1)
+    moved: Image = channel[rows[:, None], columns]
+    return moved
+
+
+Rectangles = NDArray[np.float64]
+
+
+def draw_rectangles(rng: Generator, _shape: Shape) -> Rectangles:
+    """[most rectangles, 3]: centres as shares of the width and height, and the natural logarithm of width by height."""
+    count = max(level[0] for level in CONSTANTS["occlusion"].levels)
+    drawn = rng.random((count, 3))
+    drawn[:, 2] = (drawn[:, 2] - 0.5) * 1.2
+    return drawn
+
+
+def occlusion(image: Image, drawn: Rectangles, rectangles: int, side: float) -> Image:
+    """Black rectangles. A higher severity enlarges those of the lower ones, and adds some."""
+    result = image.copy()
+    result[occluded(image.shape, drawn, rectangles, side)] = 0
+    return result
+
+
+def occluded(shape: Shape, drawn: Rectangles, rectangles: int, side: float) -> NDArray[np.bool_]:
+    """[height, width] what the rectangles hide."""
+    height, width = shape[:2]
+    hidden = np.zeros((height, width), dtype=bool)
+    for x, y, aspect in drawn[:rectangles]:
+        half = side / 2 * np.array([np.exp(aspect / 2), np.exp(-aspect / 2)])
+        left, right = ((x - half[0]) * width, (x + half[0]) * width)
+        top, bottom = ((y - half[1]) * height, (y + half[1]) * height)
+        hidden[max(0, round(top)) : max(0, round(bottom)), max(0, round(left)) : max(0, round(right))] = True
+    return hidden
+
+
+def vignette(image: Image, _: None, start: float, strength: float) -> Image:
+    """Darker towards the corners; the middle, up to `start` of the half diagonal, stays as it is."""
+    height, width = image.shape[:2]
+    x, y = np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2
+    half_diagonal = max(float(np.hypot(x[-1], y[-1])), 0.5)
+    distance = np.sqrt(x[None, :] ** 2 + y[:, None] ** 2) / half_diagonal
+    rise = np.clip((distance - start) / (1 - start), 0, 1)
+    light = 1 - strength * rise * rise * (3 - 2 * rise)
+    return rounded(image * light[:, :, None])

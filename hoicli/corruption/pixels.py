@@ -1,0 +1,123 @@
+"""Arithmetic on pictures that gives the same pixels on every processor.
+
+Pictures are uint8 [height, width, channels]. OpenCV's floating-point filters round differently with and without fused
+multiply-add, which moves a pixel now and then; so filters here work on whole numbers, whose sums are exact in any
+order, and everything else is elementary operations that IEEE 754 rounds one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import cv2
+import numpy as np
+import PIL.Image
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]
+Shape = tuple[int, ...]
+
+DIRECT_TAPS = 49
+"""The largest kernel that OpenCV sums as it is, on any processor."""
+MOST_TAPS = 200
+"""The most values of a kernel that are summed faster than transformed."""
+LARGEST_SIGMA = 12.0
+"""Pixels; a wider blur runs on a reduced picture, where it takes no longer than this one."""
+
+
+def rounded(values: NDArray[np.floating]) -> Image:
+    """To the nearest whole number, within 0 and 255."""
+    result: Image = np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return result
+
+
+def resized(image: Image, height: int, width: int, interpolation: int) -> Image:
+    """OpenCV's resize, which loses a channel axis of length 1."""
+    result = cv2.resize(image, (width, height), interpolation=interpolation)
+    return np.asarray(result, dtype=np.uint8).reshape(height, width, -1)
+
+
+def box_means(image: Image, height: int, width: int) -> Image:
+    """Reduced to [height, width]: each value the mean of the pixels whose centres lie in its part of the picture.
+
+    Pillow's, in whole numbers; OpenCV's counts in floating point.
+    """
+    small = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
+    means = small.resize((width, height), PIL.Image.Resampling.BOX)
+    return np.asarray(means, dtype=np.uint8).reshape(height, width, -1)
+
+
+def gaussian_blur(image: Image, sigma: float) -> Image:
+    """Cut off at four sigma, the border pixels repeated outwards (as scikit-image's `gaussian` does by default)."""
+    if sigma <= LARGEST_SIGMA:
+        return _blur_exactly(image, sigma)
+    shrink = int(2 * sigma / LARGEST_SIGMA)
+    height, width = image.shape[:2]
+    small = box_means(image, -(-height // shrink), -(-width // shrink))
+    # averaging blocks of n pixels and interpolating between them is itself a blur, of about this variance
+    rest = float(np.sqrt(sigma**2 - (shrink**2 - 1) / 4) / shrink)
+    return resized(_blur_exactly(small, rest), height, width, cv2.INTER_LINEAR_EXACT)
+
+
+def _blur_exactly(image: Image, sigma: float) -> Image:
+    """OpenCV's fixed-point filter; 16 bits, because with 8 the weights of a wide kernel are too coarse."""
+    side = 2 * int(4 * sigma + 0.5) + 1
+    wide = np.left_shift(image, 8, dtype=np.uint16)
+    wide = np.asarray(cv2.GaussianBlur(wide, (side, side), sigma, borderType=cv2.BORDER_REPLICATE), dtype=np.uint16)
+    # 255 * 256 is the most there can be: half of 256 more does not overflow
+    return ((wide + np.uint16(128)) >> 8).astype(np.uint8).reshape(image.shape)
+
+
+def filtered(image: Image, kernel: NDArray[np.float64], *, anchor: tuple[int, int], border: int) -> Image:
+    """Correlation with a kernel of sum 1, whose weights are taken as whole numbers of 65536ths; anchor (x, y).
+
+    A sum of 65536ths of bytes is below 2^24: float32 holds it exactly. OpenCV sums small kernels as they are and sends
+    large ones through a Fourier transform, which is not exact; so a kernel is cut into small ones. For one of many
+    values the transform is faster: then it runs in float64, whose result is so near the whole number that it is known.
+    """
+    weights = np.rint(kernel * 65536)
+    weights.flat[np.argmax(weights)] += 65536 - weights.sum()
+    height, width = image.shape[:2]
+    tall, wide = weights.shape
+    left, above = anchor
+    pieces = list(_pieces(weights)) if np.count_nonzero(weights) <= MOST_TAPS else []
+    if pieces:
+        room = (above, tall - 1 - above, left, wide - 1 - left)
+        padded = np.asarray(cv2.copyMakeBorder(image, *room, borderType=border), dtype=np.float32)
+        sums = np.zeros(image.shape, dtype=np.float32)
+        for row, column, piece in pieces:
+            part = padded[row : row + height + len(piece) - 1]
+            summed = cv2.filter2D(part, cv2.CV_32F, piece, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE)
+            sums += summed[:height, column : column + width].reshape(image.shape)
+        whole = sums.astype(np.int32)
+    else:
+        summed = cv2.filter2D(image, cv2.CV_64F, weights, anchor=anchor, borderType=border)
+        whole = np.rint(summed).astype(np.int32).reshape(image.shape)
+    return ((whole + 32768) >> 16).astype(np.uint8)
+
+
+def _pieces(weights: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """(row, column, part): parts of at most DIRECT_TAPS values that hold all of a kernel; nothing if a row is wider."""
+    used = [np.flatnonzero(row) for row in weights]
+    if max(columns[-1] - columns[0] + 1 for columns in used if len(columns)) > DIRECT_TAPS:
+        return
+    start = 0
+    while start < len(weights):
+        end, first, last = start, weights.shape[1], -1
+        while end < len(weights):
+            left, right = (used[end][0], used[end][-1]) if len(used[end]) else (first, last)
+            if (max(last, right) - min(first, left) + 1) * (end + 1 - start) > DIRECT_TAPS:
+                break
+            first, last, end = min(first, int(left)), max(last, int(right)), end + 1
+        if last >= 0:
+            yield start, first, weights[start:end, first : last + 1]
+        start = end
+
+
+def remapped(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:
+    """Each pixel taken from (x, y), interpolated linearly in steps of a 32nd of a pixel; x, y [height, width]."""
+    fixed_x, fixed_y = (np.rint(np.clip(values, -32000, 32000) * 32).astype(np.int32) for values in (x, y))
+    whole = np.stack([fixed_x >> 5, fixed_y >> 5], axis=2).astype(np.int16)
+    part = ((fixed_y & 31) * 32 + (fixed_x & 31)).astype(np.uint16)
+    result = cv2.remap(image, whole, part, cv2.INTER_LINEAR, borderMode=border, borderValue=0)
+    return np.asarray(result, dtype=np.uint8).reshape(image.shape)

@@ -1,0 +1,159 @@
+"""Sensor, compression and transmission: five kinds of noise, JPEG, and lost packets."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from hoicli.corruption.constants import CONSTANTS, scale_of
+from hoicli.corruption.pixels import Image, Shape
+
+Noise = NDArray[np.float32]
+Bits = NDArray[np.uint16]
+
+
+def draw_normal(rng: Generator, shape: Shape) -> Noise:
+    """Standard normal values, one a channel of each pixel."""
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+def draw_bits(rng: Generator, shape: Shape) -> Bits:
+    """Sixteen random bits for each channel of each pixel."""
+    count = int(np.prod(shape))
+    bits: Bits = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
+    return bits.reshape(shape)
+
+
+def draw_pixel_bits(rng: Generator, shape: Shape) -> Bits:
+    """Sixteen random bits for each pixel."""
+    return draw_bits(rng, (*shape[:2], 1))
+
+
+def _add(image: Image, noise: Noise) -> Image:
+    """The image and whole-numbered noise, within 0 and 255."""
+    total = cv2.add(image, noise.astype(np.int16), dtype=cv2.CV_8U)
+    return np.asarray(total, dtype=np.uint8).reshape(image.shape)
+
+
+def gaussian_noise(image: Image, noise: Noise, deviation: float) -> Image:
+    """Normal noise of this standard deviation, as a share of white."""
+    return _add(image, np.rint(noise * np.float32(255 * deviation)))
+
+
+def speckle_noise(image: Image, noise: Noise, deviation: float) -> Image:
+    """Normal noise in proportion to the pixel's own value."""
+    return _add(image, np.rint(noise * np.float32(deviation) * image))
+
+
+STEPS = 14
+"""Bits of a random number that choose a photon count: counts rarer than 1 in 16,384 are left out."""
+
+
+def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
+    """Each value is counted in photons, of which white has `photons` on average: a Poisson number for each."""
+    place = image.astype(np.intp) << STEPS
+    place |= bits >> (16 - STEPS)
+    return poisson_table(photons).take(place)
+
+
+@lru_cache(maxsize=len(CONSTANTS["shot_noise"].levels))
+def poisson_table(photons: float) -> Image:
+    """[256 * 2^STEPS] the result for a value and a random number: the Poisson distribution inverted."""
+    from scipy.special import pdtr
+
+    counts = np.arange(int(photons + 12 * np.sqrt(photons) + 12))
+    results = np.clip(np.rint(counts * (255 / photons)), 0, 255).astype(np.uint8)
+    rows = []
+    for value in range(256):
+        below = np.rint(pdtr(counts, value / 255 * photons) * (1 << STEPS)).astype(np.int64)
+        below[-1] = 1 << STEPS
+        rows.append(np.repeat(results, np.diff(below, prepend=0)))
+    return np.concatenate(rows)
+
+
+def salt_pepper_noise(image: Image, bits: Bits, share: float) -> Image:
+    """This share of the pixels is black or white, half of them each."""
+    bound = np.uint16(round(share / 2 * 65536))
+    kept = np.where(bits < bound, np.uint8(0), image)
+    result: Image = np.where(bits >= np.uint16(65536 - int(bound)), np.uint8(255), kept)
+    return result
+
+
+def jpeg(image: Image, _: None, quality: int) -> Image:
+    """Through a JPEG file of this quality (colours at half the resolution, as is usual)."""
+    return decode_jpeg(encode_jpeg(image, quality)).reshape(image.shape)
+
+
+def encode_jpeg(image: Image, quality: int, *, full_colour: bool = False) -> bytes:
+    """A baseline JPEG file of a grey or an RGB picture."""
+    options = [cv2.IMWRITE_JPEG_QUALITY, quality]
+    if full_colour:
+        options += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
+    swapped = cv2.cvtColor(image, cv2.COLOR_RGB2BGR) if image.shape[2] == 3 else image
+    return bytes(cv2.imencode(".jpg", swapped, options)[1])
+
+
+def decode_jpeg(data: bytes) -> Image:
+    """The pixels of a JPEG file that `encode_jpeg` made: [height, width, 1 or 3], RGB."""
+    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if pixels is None:
+        raise ValueError("not a JPEG file")
+    swapped = cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if pixels.ndim == 3 else pixels[:, :, None]
+    return np.asarray(swapped, dtype=np.uint8)
+
+
+Slices = NDArray[np.float64]
+
+
+def draw_slices(rng: Generator, shape: Shape) -> Slices:
+    """[slices, 4] for as many as may be needed: where each begins, and from where its double is taken (down, across),
+    all in [0, 1); and whether it is black (below a half) or a double."""
+    rows = -(-shape[0] // 16)
+    return rng.random((max(1, rows), 4))
+
+
+def packet_loss(image: Image, slices: Slices, per_row: float, _width: float, block: float) -> Image:
+    """Slices of blocks that never arrived: black, or filled with a piece from elsewhere in the picture."""
+    height, width = image.shape[:2]
+    side = round(block * scale_of(height, width))
+    lost = _lost_blocks(image.shape, slices, per_row, block)
+    result = image.copy()
+    for row, column in np.argwhere(lost >= 0):
+        _, kind, down, across = slices[lost[row, column]]
+        here = np.s_[row * side : (row + 1) * side, column * side : (column + 1) * side]
+        if kind < 0.5:
+            result[here] = 0
+            continue
+        rows = (np.arange(height)[here[0]] + side * (1 + int(down * lost.shape[0] * 0.9))) % height
+        columns = (np.arange(width)[here[1]] + side * (1 + int(across * lost.shape[1] * 0.9))) % width
+        result[here] = image[rows[:, None], columns]
+    return result
+
+
+def lost_pixels(shape: Shape, slices: Slices, per_row: float, _width: float, block: float) -> NDArray[np.bool_]:
+    """[height, width] what packet loss takes away, black or replaced."""
+    side = round(block * scale_of(*shape[:2]))
+    lost = _lost_blocks(shape, slices, per_row, block) >= 0
+    return lost.repeat(side, axis=0).repeat(side, axis=1)[: shape[0], : shape[1]]
+
+
+def _lost_blocks(shape: Shape, slices: Slices, per_row: float, block: float) -> NDArray[np.int64]:
+    """[block rows, block columns] the slice that a block was lost with; -1 where it arrived.
+
+    A higher severity loses what the lower ones lose, in the same way, and more: longer slices, and more of them.
+    """
+    side = round(block * scale_of(*shape[:2]))
+    rows, columns = -(-shape[0] // side), -(-shape[1] // side)
+    lost = np.full(rows * columns, -1)
+    for level in CONSTANTS["packet_loss"].levels:
+        if level[0] > per_row:
+            break
+        for number in range(max(1, round(level[0] * rows))):
+            start = int(slices[number, 0] * len(lost))
+            run = lost[start : start + max(1, round(level[1] * columns))]
+            run[run < 0] = number
+    return lost.reshape(rows, columns)

@@ -1,0 +1,192 @@
+"""Where a geometric corruption takes things: points, boxes and what stays in the frame.
+
+Coordinates are pixels with the first pixel's centre at 0. A moved box is the smallest that holds all of the box's area
+after the warp, clipped to the image; its visibility is the share of its area that did not leave the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float64]
+Box = Sequence[float]
+
+OUTLINE = 65
+"""Points on each side of a box that are followed: on a side of 640 pixels a curve between two of them bends by less
+than 0.05 pixels."""
+GRID = 64
+"""Points along each side of the grid that samples how much of a box's area stays in the frame."""
+
+
+class Warp(Protocol):
+    """A map of the picture onto itself; `size` is (height, width)."""
+
+    size: tuple[int, int]
+
+    def forward(self, points: Points) -> Points:
+        """[N, 2] where what was at these (x, y) is now."""
+
+    def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        """x1, y1, x2, y2 around what is in the frame of the box's area after the warp; outside it where nothing is."""
+
+
+def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], list[float]]:
+    """(boxes after the warp, the visible share of each). A box that left the image lies flat on its border, share 0."""
+    height, width = warp.size
+    moved, visible = [], []
+    for box in boxes:
+        share = share_in_frame(warp, box)
+        x1, y1, x2, y2 = warp.bounds(box)
+        moved.append(
+            [
+                round(float(np.clip(value, 0, limit)), 2)
+                for value, limit in zip((x1, y1, x2, y2), (width, height, width, height), strict=True)
+            ]
+        )
+        visible.append(share)
+    return moved, visible
+
+
+def share_in_frame(warp: Warp, box: Box) -> float:
+    """The share of the box's area, as far as it was in the image, that is still there; 0 where there was none."""
+    x1, y1, x2, y2 = clipped(box, warp.size)
+    if x2 <= x1 or y2 <= y1:
+        return 0.0
+    steps = (np.arange(GRID) + 0.5) / GRID
+    x, y = np.meshgrid(x1 + steps * (x2 - x1), y1 + steps * (y2 - y1))
+    points = np.stack([x.ravel(), y.ravel()], axis=1)
+    return round(float(_inside(warp.forward(points), warp.size).mean()), 4)
+
+
+def clipped(box: Box, size: tuple[int, int]) -> tuple[float, float, float, float]:
+    """The part of a box that lies on pixels: x within [0, width - 1], y within [0, height - 1]."""
+    height, width = size
+    x1, x2 = (float(np.clip(value, 0, width - 1)) for value in (box[0], box[2]))
+    y1, y2 = (float(np.clip(value, 0, height - 1)) for value in (box[1], box[3]))
+    return x1, y1, x2, y2
+
+
+def _outline(box: Box) -> Points:
+    x1, y1, x2, y2 = box
+    along_x, along_y = np.linspace(x1, x2, OUTLINE), np.linspace(y1, y2, OUTLINE)
+    sides = [(along_x, np.full(OUTLINE, y1)), (along_x, np.full(OUTLINE, y2))]
+    sides += [(np.full(OUTLINE, x1), along_y), (np.full(OUTLINE, x2), along_y)]
+    return np.concatenate([np.stack(side, axis=1) for side in sides])
+
+
+def _around(points: Points) -> tuple[float, float, float, float]:
+    (x1, y1), (x2, y2) = points.min(axis=0), points.max(axis=0)
+    return float(x1), float(y1), float(x2), float(y2)
+
+
+def _around_shown(box: Box, x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float, float, float] | None:
+    """Around all pixels that show something of the box; None where no pixel does. x, y: where each comes from."""
+    shown = (x >= box[0]) & (x <= box[2]) & (y >= box[1]) & (y <= box[3])
+    rows, columns = np.flatnonzero(shown.any(axis=1)), np.flatnonzero(shown.any(axis=0))
+    if not len(rows):
+        return None
+    return float(columns[0]), float(rows[0]), float(columns[-1]), float(rows[-1])
+
+
+def _inside(points: Points, size: tuple[int, int]) -> NDArray[np.bool_]:
+    """[N] which points are in the frame, whose first and last pixels reach half a pixel beyond their centres."""
+    x, y = points[:, 0], points[:, 1]
+    return (x > -0.51) & (y > -0.51) & (x < size[1] - 0.49) & (y < size[0] - 0.49)
+
+
+class Lens:
+    """Radial distortion: a point at r shows what was at r (1 + k r^2), in half diagonals from the centre.
+
+    k > 0 is a barrel, k < 0 a pincushion; k must exceed -1/3, or the map folds inside the picture.
+    """
+
+    def __init__(self, size: tuple[int, int], k: float) -> None:
+        self.size = size
+        self.k = k
+        self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
+        self.radius = max(float(np.hypot(*self.centre)), 0.5)
+
+    def sources(self) -> tuple[Points, Points]:
+        """(x, y), each [height, width]: where every pixel of the result comes from."""
+        x = (np.arange(self.size[1]) - self.centre[0])[None, :]
+        y = (np.arange(self.size[0]) - self.centre[1])[:, None]
+        factor = 1 + self.k * (x * x + y * y) / self.radius**2
+        return self.centre[0] + x * factor, self.centre[1] + y * factor
+
+    def forward(self, points: Points) -> Points:
+        """Newton's method on r (1 + k r^2) = R; points far outside stay outside."""
+        offset = points - self.centre
+        # a pincushion's map has an end: nothing beyond it is ever shown, so it may stay at the end
+        limit = np.inf if self.k >= 0 else float(np.sqrt(1 / (3 * -self.k)))
+        target = np.hypot(offset[:, 0], offset[:, 1]) / self.radius
+        reachable = np.minimum(target, limit * (1 + self.k * limit**2) if np.isfinite(limit) else np.inf)
+        r = np.minimum(reachable, limit)
+        for _ in range(50):
+            slope = np.maximum(1 + 3 * self.k * r * r, 1e-9)
+            r = np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
+        ratio = np.divide(r, target, out=np.ones_like(r), where=target > 0)
+        moved: Points = self.centre + offset * ratio[:, None]
+        return moved
+
+    def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        moved = self.forward(_outline(box))
+        if _inside(moved, self.size).all():
+            return _around(moved)
+        # a side that is cut off is curved: look which pixels show something of the box
+        return _around_shown(box, *self.sources()) or _around(moved)
+
+
+class Zoom:
+    """Several magnifications about the centre, averaged: a box is where their mean magnification puts it."""
+
+    def __init__(self, size: tuple[int, int], magnification: float) -> None:
+        self.size = size
+        self.magnification = magnification
+        self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
+
+    def forward(self, points: Points) -> Points:
+        moved: Points = self.centre + (points - self.centre) * self.magnification
+        return moved
+
+    def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
+
+
+class Displacement:
+    """A field: the pixel at p shows what was at p + (dx, dy)(p). Small and rough, so it may fold.
+
+    dx, dy [height, width] pixels.
+    """
+
+    def __init__(self, dx: NDArray[Any], dy: NDArray[Any]) -> None:
+        self.size = (dx.shape[0], dx.shape[1])
+        self.dx, self.dy = dx, dy
+        self.margin = int(np.ceil(max(np.abs(dx).max(), np.abs(dy).max()))) + 1
+
+    def forward(self, points: Points) -> Points:
+        """The fixed point of p = q - d(p), with the field of the nearest pixel; good to a pixel where it folds."""
+        moved = points.copy()
+        for _ in range(20):
+            column = np.clip(np.rint(moved[:, 0]), 0, self.size[1] - 1).astype(np.intp)
+            row = np.clip(np.rint(moved[:, 1]), 0, self.size[0] - 1).astype(np.intp)
+            step = points - np.stack([self.dx[row, column], self.dy[row, column]], axis=1) - moved
+            moved += 0.5 * step
+        return moved
+
+    def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        """Around all pixels that show something of the box: right where the field folds, too."""
+        height, width = self.size
+        x1, y1, x2, y2 = box
+        left, right = (int(np.clip(value, 0, width)) for value in (x1 - self.margin, x2 + self.margin + 1))
+        top, bottom = (int(np.clip(value, 0, height)) for value in (y1 - self.margin, y2 + self.margin + 1))
+        window = np.s_[top:bottom, left:right]
+        x = np.arange(left, right)[None, :] + self.dx[window]
+        y = np.arange(top, bottom)[:, None] + self.dy[window]
+        around = _around_shown(box, x, y)
+        if around is None:  # thinner than a pixel, or outside the image: follow its corners
+            return _around(self.forward(np.array([[x1, y1], [x2, y2]], dtype=np.float64)))
+        return around[0] + left, around[1] + top, around[2] + left, around[3] + top
