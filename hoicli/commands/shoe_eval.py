@@ -1,0 +1,141 @@
+"""`hoicli shoe-eval`: open-vocabulary predictions, scored by how close in meaning they are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, inputs, skips
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    epilog="Example: hoicli shoe-sim --gt gt.jsonl preds.jsonl > sim.jsonl; "
+    "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --explain why.jsonl preds.jsonl"
+)
+def shoe_eval(
+    predictions: Predictions = None,
+    gt: GroundTruthOption = None,
+    sim: Annotated[
+        list[str] | None,
+        typer.Option("--sim", metavar="FILE", help="Similarities of senses, as hoicli shoe-sim writes; repeatable."),
+    ] = None,
+    dataset: Annotated[
+        str,
+        typer.Option("--dataset", metavar="NAME", help="Whose table gives ground truth its senses: hico|vcoco|swig."),
+    ] = "hico",
+    delta: Annotated[
+        float,
+        typer.Option(
+            "--delta",
+            metavar="D",
+            help="An unmatched prediction counts against the most similar class from this similarity on.",
+        ),
+    ] = 0.5,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against",
+            metavar="WHERE",
+            help="That class is sought in the prediction's image (the paper's algorithms) or the dataset (its figure).",
+        ),
+    ] = "image",
+    combine: Annotated[
+        str,
+        typer.Option("--combine", metavar="HOW", help="Verb and object similarity become one by mean|geometric|min."),
+    ] = "mean",
+    verb_weight: Annotated[
+        float, typer.Option("--verb-weight", metavar="W", help="The verb's weight in it; the object has 1 - W.")
+    ] = 0.5,
+    ap: Annotated[
+        str,
+        typer.Option(
+            "--ap",
+            metavar="AREA",
+            help="Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, or step "
+            "(no envelope).",
+        ),
+    ] = "envelope",
+    min_score: Annotated[
+        float | None,
+        typer.Option("--min-score", metavar="S", help="mF1 and miss rates: only predictions that score at least S."),
+    ] = None,
+    min_rank: Annotated[
+        float | None,
+        typer.Option(
+            "--min-rank",
+            metavar="R",
+            help="mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better "
+            "half).",
+        ),
+    ] = None,
+    single_hoi: Annotated[
+        bool, typer.Option("--single-hoi", help="Only images whose ground truth is of one interaction class.")
+    ] = False,
+    per_class: Annotated[bool, typer.Option("--per-class", help="Adds rows per class: soft_ap, f1 and ap.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain",
+            metavar="FILE",
+            help="Write why: a line per ground truth and per unmatched prediction, with senses and similarities.",
+        ),
+    ] = None,
+    tag: Tag = None,
+    format_: Format = "auto",
+    on_error: OnError = "stop",
+    output: Output = "-",
+) -> None:
+    """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
+
+    A prediction on the right boxes is worth how similar its verb and object are to the ground truth's, from 0 to 1.
+    soft_map ranks by score; mf1, gt_miss_rate and prediction_miss_rate need no scores; map is plain mAP by equal
+    spelling, with the same boxes and area. Values are in percent. Labels are free text, and a label may have any of its
+    WordNet senses; `verb_synset` and `synsets` in a record name one.
+    """
+    from hoicli.errors import UsageError
+    from hoicli.pairing import check_streams
+    from hoicli.records import dump
+    from hoicli.report.tables import chosen_format, render
+    from hoicli.results import parse_tags
+    from hoicli.scenes import ErrorPolicy
+    from hoicli.semantics.explanation import explain as explained
+    from hoicli.semantics.rows import shoe_rows
+    from hoicli.semantics.run import run
+    from hoicli.semantics.shoe import Settings
+    from hoicli.streams import open_output
+
+    if gt is None:
+        raise UsageError("shoe-eval: give the ground truth with --gt FILE")
+    if not sim:
+        raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
+    if explain == "-" and output == "-":
+        raise UsageError("--explain -: stdout holds the results; give a file, or the results one with -o FILE")
+    paths = inputs(predictions, "PREDS")
+    check_streams(gt, [*sim, *paths])
+    settings = Settings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
+    output_format = chosen_format(format_, output)
+    tags = parse_tags(tag or [])
+    policy = ErrorPolicy(skip=skips(on_error))
+    done = run(
+        paths,
+        gt,
+        sim,
+        settings,
+        policy,
+        dataset=dataset,
+        min_score=min_score,
+        min_rank=min_rank,
+        single_hoi=single_hoi,
+    )
+    scores = done.shoe.scores(done.matching)
+    policy.report()
+    if explain is not None:
+        with open_output(explain) as write:
+            for record in explained(done.shoe, done.matching):
+                write(dump(record))
+    with open_output(output) as write:
+        rows = shoe_rows(scores, subset=done.subset, settings=done.signature, tags=tags, per_class=per_class)
+        write(render(rows, output_format))

@@ -1,0 +1,137 @@
+"""Ratings of items by raters, human or model: JSONL read into one table, an item a row and a rater a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hoicli.errors import DataError, UsageError
+from hoicli.records import is_number, parse
+from hoicli.scenes import ErrorPolicy
+from hoicli.streams import Line
+
+if TYPE_CHECKING:
+    from hoicli.scenes import Floats
+
+KINDS = ("human", "model")
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
+    the raters that are models."""
+
+    items: list[str]
+    raters: list[str]
+    values: Floats
+    models: frozenset[str]
+
+    def of(self, raters: Sequence[str]) -> Floats:
+        """[items, len(raters)] the columns of some raters."""
+        return self.values[:, [self.raters.index(rater) for rater in raters]]
+
+
+def read_ratings(
+    lines: Iterable[Line],
+    *,
+    levels: int,
+    policy: ErrorPolicy,
+    models: Sequence[str] = (),
+    humans: Sequence[str] = (),
+) -> Ratings:
+    """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
+    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1.
+
+    `models` and `humans` are names or patterns (`gpt*`): those of one make the rest the other kind. With both or none
+    of them `kind` decides about the rest, and a rater of whom nothing is known is human.
+
+    Raises `DataError` with file and line for a bad line, a rating given twice or a rater of two kinds, and when there
+    is no rating at all; `UsageError` for a pattern that names nobody or a rater that both options claim.
+    """
+    given: dict[tuple[str, str], tuple[float, str]] = {}
+    kinds: dict[str, tuple[str, str]] = {}
+    for line in lines:
+        try:
+            record = parse(line)
+            for field, text in _problems(record, levels):
+                raise DataError(text, place=line.place, field=field)
+            rows = list(_rows(record))
+            for item, rater, _ in rows:
+                if (item, rater) in given:
+                    first = given[item, rater][1]
+                    text = f"{rater!r} has rated {item!r} at {first} already; keep one rating"
+                    raise DataError(text, place=line.place, field="rater")
+                kind = record.get("kind", kinds.get(rater, ("",))[0])
+                known, place = kinds.setdefault(rater, (kind, line.place)) if kind else ("", "")
+                if known != kind:
+                    text = f"{rater!r} is a {kind} here and a {known} at {place}; a rater is one of them"
+                    raise DataError(text, place=line.place, field="kind")
+        except DataError as error:
+            policy.handle(error)
+        else:
+            given |= {(item, rater): (rating, line.place) for item, rater, rating in rows}
+    if not given:
+        raise DataError("no ratings in it; give lines of item, rater and rating")
+    items, raters = (sorted({key[side] for key in given}) for side in (0, 1))
+    values = np.full((len(items), len(raters)), np.nan)
+    row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))
+    for (item, rater), (rating, _) in given.items():
+        values[row[item], column[rater]] = rating
+    chosen = _models(raters, {rater: kind for rater, (kind, _) in kinds.items()}, models, humans)
+    return Ratings(items, raters, values, chosen)
+
+
+def _problems(record: dict[str, Any], levels: int) -> Iterator[tuple[str, str]]:
+    """(field, what is wrong with it and what to do)."""
+    if type(record.get("item")) not in (str, int):
+        yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
+    if record.get("kind", "human") not in KINDS:
+        yield "kind", "is neither human nor model; write one of them, or leave it out"
+    if "ratings" in record:
+        if type(record["ratings"]) is not dict:
+            yield "ratings", "is no object; write the raters' names with their ratings"
+            return
+        ratings = {f"ratings.{rater}": rating for rater, rating in record["ratings"].items() if rating is not None}
+    else:
+        if type(record.get("rater")) is not str:
+            yield "rater", "missing or no string; name the rater, or give all of an item in `ratings`"
+        ratings = {"rating": record.get("rating")}
+    for field, rating in ratings.items():
+        if not is_number(rating):
+            yield field, "missing or no finite number; leave out what was not rated"
+        elif not 0 <= float(rating or 0) <= levels - 1:
+            yield field, f"{rating} is not from 0 to {levels - 1}; --levels says how many there are"
+
+
+def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """(item, rater, rating) of a good record; a null rating of several is one that was not given."""
+    ratings = record["ratings"] if "ratings" in record else {record["rater"]: record["rating"]}
+    for rater, rating in ratings.items():
+        if rating is not None:
+            yield str(record["item"]), rater, float(rating)
+
+
+def _models(
+    raters: Sequence[str], kinds: dict[str, str], models: Sequence[str], humans: Sequence[str]
+) -> frozenset[str]:
+    """Which of the raters are models."""
+    claimed = []
+    for option, patterns in (("--models", models), ("--humans", humans)):
+        for pattern in patterns:
+            if not any(fnmatchcase(rater, pattern) for rater in raters):
+                raise UsageError(f"{option} {pattern}: no such rater; there are {', '.join(raters)}")
+        claimed.append({rater for rater in raters if any(fnmatchcase(rater, pattern) for pattern in patterns)})
+    both = sorted(claimed[0] & claimed[1])
+    if both:
+        raise UsageError(f"--models and --humans both claim {', '.join(both)}; a rater is one of them")
+    if models and not humans:
+        return frozenset(claimed[0])
+    if humans and not models:
+        return frozenset(raters) - claimed[1]
+    return frozenset(claimed[0]) | {
+        rater for rater, kind in kinds.items() if kind == "model" and rater not in claimed[1]
+    }
