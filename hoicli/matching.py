@@ -209,7 +209,10 @@ class Batch:
         candidate, annotated = self._candidate, truth.scenes
         self._subject_pair = self._pair(predictions.subject[candidate], annotated.subject[self._candidate_truth])
         self._object_pair = self._pair(predictions.object[candidate], annotated.object[self._candidate_truth])
-        if truth.vocabulary.roles:  # a class does not say what the object is, nor that there is one
+        if truth.vocabulary.roles:  # a class does not say what the boxes are, nor that there is an object
+            subjects = predictions.labels[predictions.subject[candidate]]
+            people = subjects == annotated.labels[annotated.subject[self._candidate_truth]]
+            self._subject_pair = np.where(people, self._subject_pair, -1)
             fits = predictions.object_label[candidate] == annotated.object_label[self._candidate_truth]
             fits &= (predictions.object[candidate] >= 0) & (annotated.object[self._candidate_truth] >= 0)
             self._object_pair = np.where(fits, self._object_pair, -1)
@@ -239,7 +242,7 @@ class Batch:
     def _wanted_pairs(self, *, all_boxes: bool) -> Ints:
         """The pairs some protocol can ask for, ascending: the rest never gets an IoU."""
         wanted = np.zeros(self._pair_start[-1], dtype=bool)
-        wanted[self._subject_pair] = True
+        wanted[self._subject_pair[self._subject_pair >= 0]] = True
         wanted[self._object_pair[self._object_pair >= 0]] = True
         if all_boxes:
             wanted |= self._same_label(*self._boxes_of(np.arange(len(wanted))))

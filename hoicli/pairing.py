@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
+import numpy as np
+
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
-from hoicli.matches import is_match_record, read_matches
+from hoicli.matches import dataset_of, is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
 from hoicli.protocols import PROTOCOLS, Protocol
-from hoicli.records import parse
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary, load
@@ -43,21 +44,26 @@ class Coverage:
     images: int = 0
     triplets: int = 0
     not_interactions: int = 0
+    unlabelled: int = 0
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
         self.images += len(batch.predictions.image_ids)
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
+        self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
         self.images += other.images
         self.triplets += other.triplets
         self.not_interactions += other.not_interactions
+        self.unlabelled += other.unlabelled
 
     def report(self, truth: GroundTruth, protocols: Sequence[Protocol]) -> None:
-        """On stderr: images without predictions, triplets of no class, derived image-level labels."""
+        """On stderr: images without predictions, triplets of no class, objects without a label, classes that nothing
+        can be said about, derived image-level labels.
+        """
         total = len(truth.scenes.image_ids)
         if self.images < total:
             note(
@@ -69,11 +75,30 @@ class Coverage:
                 f"{self.not_interactions:,} of {self.triplets:,} predictions are no {truth.vocabulary.name} "
                 "interaction (verb and object): ignored"
             )
+        by_label = [row.name for row in protocols if row.dataset == "vcoco" and not row.person_first]
+        if self.unlabelled and by_label:
+            note(
+                f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
+                "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
+            )
+        if absent := _classes_without_truth(truth, protocols):
+            shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
+            note(f"no ground truth of {shown}: left out of the means")
         if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
             note(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
             )
+
+
+def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:
+    """The V-COCO classes that a protocol scores and the ground truth does not have: walk, hold_obj."""
+    missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
+    for protocol in protocols:
+        if protocol.dataset == "vcoco":
+            missing |= truth.scored(protocol) & (truth.class_counts(protocol) == 0)
+    classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
+    return ["_".join(filter(None, pair)) for pair in classes]
 
 
 def matched_batches(
@@ -183,7 +208,7 @@ def tallies(
     first, lines = prediction_lines(paths)
     matched = gt is None or is_match_record(first)
     if matched and not named:
-        vocabulary = load(_dataset_of(first) or vocabulary.name)
+        vocabulary = load(dataset_of(first) or vocabulary.name)
     if gt is not None:
         truth = read_truth(gt, vocabulary, policy)
     if truth is not None and not matched:
@@ -201,11 +226,3 @@ def tallies(
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
     for name in names:
         yield stream.tallies[name], vocabulary, dict(stream.settings or {})
-
-
-def _dataset_of(line: Line) -> str | None:
-    """The dataset of a match record, None for any other line."""
-    if not is_match_record(line):
-        return None
-    protocol = PROTOCOLS.get(str(parse(line)["protocol"]))
-    return None if protocol is None else protocol.dataset

@@ -36,12 +36,16 @@ def diagnose(
         typer.Argument(metavar="PREDS...", help="Prediction streams, each a model of its own; - or nothing is stdin."),
     ] = None,
     gt: GroundTruthOption = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="NAME", help="hico (default) or vcoco; a match stream says it itself."),
+    ] = None,
     name: Annotated[
         list[str] | None,
         typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
     ] = None,
     as_released: Annotated[
-        bool, typer.Option("--as-released", help="The released code's means and counts, to the digit.")
+        bool, typer.Option("--as-released", help="The released code's means and counts, to the digit (hico).")
     ] = False,
     per_class: Annotated[bool, typer.Option("--per-class", help="Adds counts and oracles for every class.")] = False,
     top: Annotated[
@@ -74,10 +78,10 @@ def diagnose(
 
     Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
     error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
-    what is missing to 100: errors overlap.
+    what is missing to 100: errors overlap. V-COCO is diagnosed person first, by scenario 1.
     """
     from hoicli.diagnosis.oracles import explanation
-    from hoicli.diagnosis.run import Model, diagnose_models, emit_predictions
+    from hoicli.diagnosis.run import Model, check_released, diagnose_models, emit_predictions
     from hoicli.errors import UsageError
     from hoicli.matching import Filters
     from hoicli.report.plots import check_figure, plot_diagnosis
@@ -108,17 +112,17 @@ def diagnose(
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
-    vocabulary = load("hico")
+    check_released(dataset or "hico", as_released=as_released)
     if emit:
         with open_output(output) as write:
-            emit_predictions(write, str(gt), paths, vocabulary, filters, policy)
+            emit_predictions(write, str(gt), paths, load(dataset or "hico"), filters, policy)
         policy.report()
         return
-    diagnosed = diagnose_models(models, gt, vocabulary, filters, policy, examples=EXAMPLES if gallery else 0)
+    diagnosed = diagnose_models(models, gt, dataset, filters, policy, examples=EXAMPLES if gallery else 0)
     rows = [
         row
         for model in diagnosed
-        for row in model.rows(vocabulary, as_released=as_released, per_class=per_class, top=top, tags=tags)
+        for row in model.rows(as_released=as_released, per_class=per_class, top=top, tags=tags)
     ]
     policy.report()
     if plot is not None:

@@ -32,6 +32,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def pairstats(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
+    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="hico or vcoco.")] = "hico",
     one_to_one: Annotated[
         bool,
         typer.Option(
@@ -79,10 +80,12 @@ def pairstats(
 
     Pairs an image, pair recall and pair precision are of the pairs a record lists (`pairs`), else of the distinct ones
     of its triplets. Negative AP says whether pairs that do nothing score low; interaction mAP ranks verbs on correctly
-    localised pairs. All of it for full, rare and non_rare, but negative AP, which only full has. Values are in percent
+    localised pairs. All of it for full, rare and non_rare, but negative AP, which only full has; V-COCO, whose pairs
+    belong to people first, has full alone, and its interaction mAP is over action-roles. Values are in percent
     (pairs_per_image: pairs). Each value of --nms and of --det-threshold adds rows beside those of all pairs.
     """
-    from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
+    from hoicli.diagnosis.gather import protocol_of
+    from hoicli.diagnosis.pairs import NOT_RELEASED, PairStatistics, pair_rows, read_pair_batches, sweeps
     from hoicli.errors import UsageError
     from hoicli.pairing import check_streams, prediction_lines, read_truth
     from hoicli.report.plots import check_figure, plot_pairs
@@ -105,7 +108,10 @@ def pairstats(
         _numbers("--nms", nms), _numbers("--det-threshold", det_threshold), alpha=nms_alpha, beta=nms_beta
     )
     policy = ErrorPolicy(skip=skips(on_error))
-    vocabulary = load("hico")
+    vocabulary = load(dataset)
+    protocol = protocol_of(vocabulary)
+    if as_released and protocol.person_first:
+        raise UsageError(NOT_RELEASED)
     truth = read_truth(gt, vocabulary, policy)
     _, lines = prediction_lines(paths)
     statistics = PairStatistics(truth, settings, one_to_one=one_to_one, as_released=as_released)
@@ -114,14 +120,15 @@ def pairstats(
             lines, vocabulary, policy=policy, known=truth.position, box_scores=det_threshold is not None
         ):
             statistics.add(batch)
-    common = {"protocol": "diag", "data": vocabulary.name}
+    common = {"protocol": protocol.name, "data": vocabulary.name}
     if one_to_one:
         common["pairs"] = "one-to-one"
     if as_released:
         common["released"] = "yes"
     rows: list[Row] = []
     for setting, results in statistics.results():
-        rows += pair_rows(setting, results, signature=signature(common | setting.signature()), tags=tags)
+        settled = signature(common | setting.signature())
+        rows += pair_rows(setting, results, protocol=protocol, signature=settled, tags=tags)
     policy.report()
     without = len(truth.scenes.image_ids) - statistics.images
     if without:

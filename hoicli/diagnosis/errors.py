@@ -49,7 +49,9 @@ class Located:
     Predictions: image [T] of image_ids; subject, object [T] predicted boxes; interaction, score [T]; counted, hit [T];
     truth [T] the row of the ground truth below that a prediction belongs to (taken or not), else -1. Ground truth that
     the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object (boxes),
-    truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match.
+    truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match. An object
+    is -1 where there is none. person [T], of a protocol that looks at the person first: the ground-truth box of the
+    person each prediction belongs to, -1 where its subject overlaps nobody enough.
     """
 
     image_ids: list[str]
@@ -67,6 +69,7 @@ class Located:
     truth_interaction: Ints
     box_match: Ints
     truth_box_match: Ints
+    person: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         image_ids=scenes.image_ids,
         image=scenes.image_of_hoi,
         subject=scenes.subject,
-        object=scenes.object,
+        object=np.where(batch.empty_object, -1, scenes.object) if protocol.person_first else scenes.object,
         interaction=scenes.interaction,
         score=scenes.score,
         counted=outcomes.code <= TRUE_POSITIVE,
@@ -114,10 +117,11 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         truth_interaction=truth.interaction[rows],
         box_match=box,
         truth_box_match=truth_box,
+        person=batch.found_people(protocol) if protocol.person_first else None,
     )
 
 
-class _Matches:
+class BoxMatches:
     """Which predicted box matches which ground-truth box."""
 
     def __init__(self, found: Located) -> None:
@@ -145,8 +149,8 @@ def error_types(found: Located) -> ErrorTypes:
     # Everything about two boxes is decided once for each pair of them, not for each of its verbs.
     key = found.subject * boxes + found.object
     pair_key, first, pair = np.unique(key, return_index=True, return_inverse=True)
-    pair_of, truth_of = _beside(found.image[first], found.truth_image)
-    matches = _Matches(found)
+    pair_of, truth_of = beside(found.image[first], found.truth_image)
+    matches = BoxMatches(found)
     subject_fits = matches(found.subject[first][pair_of], found.truth_subject[truth_of])
     object_fits = matches(found.object[first][pair_of], found.truth_object[truth_of])
     joined = np.zeros(len(pair_key), dtype=bool)
@@ -161,25 +165,28 @@ def error_types(found: Located) -> ErrorTypes:
     taken = np.full(len(found.truth_image), -1, dtype=np.int64)
     taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
     fits = subject_fits | (~human[first][pair_of] & object_fits)
-    repairs, repair = _repairs(found, taken, pair, pair_of[fits], truth_of[fits])
+    free = found.counted & ~found.hit
+    repairs, repair = chosen_repairs(found, free, taken, pair, pair_of[fits], truth_of[fits])
     return ErrorTypes(error, repairs, taken, repair)
 
 
-def _beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
+def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
     """All (row of `image`, row of `truth_image`) of one image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
     return expanded(start, np.searchsorted(truth_image, image, side="right") - start)
 
 
-def _repairs(found: Located, taken: Ints, pair: Ints, pair_of: Ints, truth_of: Ints) -> tuple[Ints, Ints]:
-    """(repairs [T], repair [G]) from the (pair of boxes, ground truth) that fit.
+def chosen_repairs(
+    found: Located, free: Bools, taken: Ints, pair: Ints, pair_of: Ints, truth_of: Ints
+) -> tuple[Ints, Ints]:
+    """(repairs [T], repair [G]): free [T] marks the predictions that can be repairs, taken [G] are the true positives,
+    pair [T] numbers pairs of boxes, and pair_of, truth_of [K] are the (pair of boxes, ground truth) that fit.
 
     The k-th ground truth of every image takes its repair in one step: within an image they go in annotation order, as
     an earlier one may take what a later one wants.
     """
     repairs = np.full(len(found.score), -1, dtype=np.int64)
     repair = np.full(len(found.truth_image), -1, dtype=np.int64)
-    free = found.counted & ~found.hit
     by_pair = np.argsort(pair, kind="stable")
     by_pair = by_pair[free[by_pair]]
     bounds = np.searchsorted(pair[by_pair], np.arange(int(pair.max(initial=-1)) + 2))

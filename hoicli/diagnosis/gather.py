@@ -10,28 +10,48 @@ import numpy as np
 
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, ErrorTypes, Located, error_types, located
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.errors import DataError
+from hoicli.diagnosis.person_first import person_first_types
+from hoicli.errors import DataError, UsageError
 from hoicli.matches import MatchStream, checked_match
 from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, GroundTruth
 from hoicli.pairing import Coverage, gathered, matched_batches
-from hoicli.protocols import PROTOCOLS
+from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.records import Record, parse
-from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, Ints
+from hoicli.scenes import BATCH, ErrorPolicy, Floats, ImageRegister, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary
 from hoicli.workers import no_garbage_collection
 
-PROTOCOL = PROTOCOLS["diag"]
-"""Error types are defined on this protocol's idea of a correct box."""
+PROTOCOL_OF = {"hico": PROTOCOLS["diag"], "vcoco": PROTOCOLS["vcoco-s1"]}
+"""Error types are defined on this protocol's idea of a correct box, by dataset."""
+
+
+def protocol_of(vocabulary: Vocabulary) -> Protocol:
+    """The protocol that a dataset is diagnosed by; raises `UsageError` for a dataset that cannot be."""
+    if vocabulary.name not in PROTOCOL_OF:
+        raise UsageError(f"--dataset {vocabulary.name}: error types are defined for {' and '.join(PROTOCOL_OF)}")
+    return PROTOCOL_OF[vocabulary.name]
+
+
+def types_of(found: Located) -> ErrorTypes:
+    """The error types of a batch by its protocol's rules."""
+    return error_types(found) if found.person is None else person_first_types(found)
+
+
+def named(vocabulary: Vocabulary, interaction: int) -> dict[str, str]:
+    """What a class is called in a record: verb and label (of an object), or verb and role."""
+    verb, name = vocabulary.interactions[interaction]
+    return {"verb": verb, "role" if vocabulary.roles else "label": name}
 
 
 def typed_batches(
     lines: Iterable[Line], truth: GroundTruth, filters: Filters, policy: ErrorPolicy
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
     """Each batch of predictions with the type of each."""
-    for batch, outcomes in matched_batches(lines, truth, [PROTOCOL], filters, policy, all_boxes=True):
-        found = located(batch, outcomes[PROTOCOL.name], PROTOCOL)
-        yield batch, found, error_types(found)
+    protocol = protocol_of(truth.vocabulary)
+    for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy, all_boxes=True):
+        found = located(batch, outcomes[protocol.name], protocol)
+        yield batch, found, types_of(found)
 
 
 class Examples:
@@ -50,7 +70,7 @@ class Examples:
                 verb, label = vocabulary.interactions[int(found.interaction[row])]
                 target = int(types.repairs[row] if types.repairs[row] >= 0 else found.truth[row])
                 item = self._item(batch, found, int(found.image[row]), name, target)
-                boxes = [scenes.boxes[box[row]].tolist() for box in (found.subject, found.object)]
+                boxes = _boxes(scenes.boxes, found.subject[row], found.object[row])
                 self._keep(item | {"verb": verb, "label": label, "score": float(found.score[row]), "predicted": boxes})
         for row in np.flatnonzero(types.missed)[: self._limit].tolist():
             item = self._item(batch, found, int(found.truth_image[row]), MISSED, row)
@@ -62,7 +82,8 @@ class Examples:
         scenes, vocabulary = truth.scenes, truth.vocabulary
         image = scenes.image_of_hoi
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
-        for row in np.flatnonzero(truth.counted(PROTOCOL) & absent[image])[: self._limit].tolist():
+        counted = truth.counted(protocol_of(vocabulary))
+        for row in np.flatnonzero(counted & absent[image])[: self._limit].tolist():
             verb, label = vocabulary.interactions[int(scenes.interaction[row])]
             self._keep(
                 {
@@ -72,7 +93,7 @@ class Examples:
                     "label": label,
                     "score": None,
                     "predicted": None,
-                    "truth": [scenes.boxes[box[row]].tolist() for box in (scenes.subject, scenes.object)],
+                    "truth": _boxes(scenes.boxes, scenes.subject[row], scenes.object[row]),
                     "truth_name": f"{verb} {label}",
                 }
             )
@@ -81,7 +102,7 @@ class Examples:
         item: Record = {"image_id": found.image_ids[image], "error": error, "truth": None, "truth_name": None}
         if truth >= 0:
             boxes = batch.truth.scenes.boxes
-            item["truth"] = [boxes[box[truth]].tolist() for box in (found.truth_subject, found.truth_object)]
+            item["truth"] = _boxes(boxes, found.truth_subject[truth], found.truth_object[truth])
             item["truth_name"] = " ".join(batch.truth.vocabulary.interactions[int(found.truth_interaction[truth])])
         return item
 
@@ -102,6 +123,12 @@ class Examples:
                 yield item | {"rank": rank}
 
 
+def _boxes(boxes: Floats, subject: int, object_: int) -> list[list[float]]:
+    """The subject's box, and the object's where there is one."""
+    chosen: list[list[float]] = boxes[[box for box in (subject, object_) if box >= 0]].tolist()
+    return chosen
+
+
 def diagnose_predictions(
     lines: Iterable[Line],
     paths: Sequence[str],
@@ -116,8 +143,10 @@ def diagnose_predictions(
     `lines` are those of `paths`. Coverage is reported on stderr.
     """
 
+    protocol = protocol_of(truth.vocabulary)
+
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> tuple[Diagnosis, Examples, Coverage]:
-        diagnosis = Diagnosis(PROTOCOL, len(truth.vocabulary.interactions))
+        diagnosis = Diagnosis(protocol, len(truth.vocabulary.interactions))
         chosen, coverage = Examples(examples), Coverage()
         for batch, found, types in typed_batches(part, truth, filters, shared):
             coverage.add(batch)
@@ -135,7 +164,7 @@ def diagnose_predictions(
     diagnosis.add_unseen(truth)
     if examples:
         chosen.add_unseen(truth, diagnosis.images)
-    coverage.report(truth, [PROTOCOL])
+    coverage.report(truth, [protocol])
     return diagnosis, chosen
 
 
@@ -146,53 +175,59 @@ def diagnose_matches(
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
     """
-    diagnosis, stream = Diagnosis(PROTOCOL, len(vocabulary.interactions)), MatchStream()
+    wanted = protocol_of(vocabulary)
+    diagnosis, stream = Diagnosis(wanted, len(vocabulary.interactions)), MatchStream()
     register, lines = ImageRegister(), iter(lines)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
             records = []
             for line in chunk:
-                if _is_of_another_protocol(line):
+                if _is_of_another_protocol(line, wanted):
                     continue
                 try:
                     record = parse(line)
                     protocol, image_id = checked_match(record, line, vocabulary, stream)
-                    if protocol != PROTOCOL.name:
+                    if protocol != wanted.name:
                         continue
                     register.add(image_id, line)
-                    _check_indices(record, line)
+                    _check_indices(record, line, wanted)
                     records.append(record)
                 except DataError as error:
                     policy.handle(error)
             if records:
-                found = _located_records(records, vocabulary)
-                diagnosis.add(found, error_types(found))
+                found = _located_records(records, vocabulary, wanted)
+                diagnosis.add(found, types_of(found))
     if not diagnosis.images:
-        problem = "no match records of protocol diag in it; write them with hoicli match --protocol diag"
+        name_of = wanted.name
+        problem = f"no match records of protocol {name_of} in it; write them with hoicli match --protocol {name_of}"
         raise DataError(problem, place=name)
     return diagnosis, stream
 
 
-def _is_of_another_protocol(line: Line) -> bool:
+def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
     """Whether a line as `match` writes it says so in its first bytes: most of a stream of all protocols does."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
-    return start > 0 and not head.startswith(f'"protocol":"{PROTOCOL.name}"'.encode(), start)
+    return start > 0 and not head.startswith(f'"protocol":"{protocol.name}"'.encode(), start)
 
 
-def _check_indices(record: Record, line: Line) -> None:
+def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
     """Raises `DataError` where an index of a match record points beyond what the line has."""
+    may_be_null = {"gt", "prediction"} | ({"object", "person"} if protocol.person_first else set())
     matches = record.get("box_matches")
     if type(matches) is not list or not all(type(row) is list for row in matches):
         raise DataError("missing or no array of arrays; match again", place=line.place, field="box_matches")
+    of_predictions: dict[str, int | None] = {"subject": len(matches), "object": len(matches), "gt": len(record["gt"])}
+    if protocol.person_first:
+        of_predictions["person"] = None
     for key, limits in (
-        ("predictions", {"subject": len(matches), "object": len(matches), "gt": len(record["gt"])}),
+        ("predictions", of_predictions),
         ("gt", {"prediction": len(record["predictions"]), "subject": None, "object": None}),
     ):
         for index, item in enumerate(record[key]):
             for name, limit in limits.items():
                 value = item.get(name)
-                if value is None and name in ("gt", "prediction"):
+                if value is None and name in may_be_null and name in item:
                     continue
                 if type(value) is not int or value < 0 or (limit is not None and value >= limit):
                     raise DataError(
@@ -202,40 +237,42 @@ def _check_indices(record: Record, line: Line) -> None:
         raise DataError("holds something that is no index; match again", place=line.place, field="box_matches")
 
 
-def _located_records(records: list[Record], vocabulary: Vocabulary) -> Located:
+def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Protocol) -> Located:
     """Match records as `Located`: boxes and ground truth are numbered image after image."""
     columns: dict[str, list[Any]] = {name: [] for name in ("prediction", "gt", "match")}
     box_base = truth_box_base = truth_base = 0
     for image, record in enumerate(records):
         matches, gt = record["box_matches"], record["gt"]
         for item in record["predictions"]:
-            belongs = -1 if item["gt"] is None else item["gt"] + truth_base
-            interaction = vocabulary.interaction_ids.get((item["verb"], item["label"]), -1)
-            code = OUTCOME_CODES[item["outcome"]]
             row = (
                 image,
                 item["subject"] + box_base,
-                item["object"] + box_base,
-                interaction,
+                _shifted(item["object"], box_base),
+                _class(item, vocabulary),
                 item["score"],
-                code,
-                belongs,
+                OUTCOME_CODES[item["outcome"]],
+                _shifted(item["gt"], truth_base),
+                _shifted(item.get("person"), truth_box_base),
             )
             columns["prediction"].append(row)
         for item in gt:
-            interaction = vocabulary.interaction_ids.get((item["verb"], item["label"]), -1)
             columns["gt"].append(
-                (image, item["subject"] + truth_box_base, item["object"] + truth_box_base, interaction)
+                (
+                    image,
+                    item["subject"] + truth_box_base,
+                    _shifted(item["object"], truth_box_base),
+                    _class(item, vocabulary),
+                )
             )
         columns["match"] += [
             (box + box_base, truth_box + truth_box_base) for box, row in enumerate(matches) for truth_box in row
         ]
         box_base += len(matches)
         truth_base += len(gt)
-        indices = [item[side] for item in gt for side in ("subject", "object")]
+        indices = [item[side] for item in gt for side in ("subject", "object") if item[side] is not None]
         truth_box_base += 1 + max([*indices, *(box for row in matches for box in row)], default=-1)
-    prediction = np.array(columns["prediction"], dtype=np.float64).reshape(-1, 7).T
-    images, subject, object_, interaction_, _, code_, truth = prediction.astype(np.int64)
+    prediction = np.array(columns["prediction"], dtype=np.float64).reshape(-1, 8).T
+    images, subject, object_, interaction_, _, code_, truth, person = prediction.astype(np.int64)
     gt_columns: Ints = np.array(columns["gt"], dtype=np.int64).reshape(-1, 4).T
     match_columns: Ints = np.array(columns["match"], dtype=np.int64).reshape(-1, 2).T
     return Located(
@@ -254,13 +291,27 @@ def _located_records(records: list[Record], vocabulary: Vocabulary) -> Located:
         truth_interaction=gt_columns[3],
         box_match=match_columns[0],
         truth_box_match=match_columns[1],
+        person=person if protocol.person_first else None,
     )
+
+
+def _shifted(index: int | None, base: int) -> int:
+    """An index of an image as one of the batch; -1 for none."""
+    return -1 if index is None else index + base
+
+
+def _class(item: Record, vocabulary: Vocabulary) -> int:
+    """The class of a prediction or ground truth of a match record, -1 for none."""
+    name = (item.get("role") or "") if vocabulary.roles else item["label"]
+    return vocabulary.interaction_ids.get((item["verb"], name), -1)
 
 
 def diagnosis_records(batch: Batch, found: Located, types: ErrorTypes) -> Iterator[Record]:
     """One record an image: every counted prediction with its type and what it repairs, every ground truth with its
-    true positive and its repair. Indices of predictions are those of the prediction record's `hois`."""
+    true positive and its repair. Indices of predictions are those of the prediction record's `hois`; beyond them come
+    the statements that a record leaves to its `unstated`."""
     vocabulary = batch.truth.vocabulary
+    protocol = protocol_of(vocabulary)
     first = batch.predictions.hoi_start
     truth_first = np.searchsorted(found.truth_image, np.arange(len(found.image_ids) + 1))
 
@@ -274,12 +325,10 @@ def diagnosis_records(batch: Batch, found: Located, types: ErrorTypes) -> Iterat
         for row in range(start, end):
             if types.error[row] == NOT_COUNTED:
                 continue
-            verb, label = vocabulary.interactions[int(found.interaction[row])]
             predictions.append(
                 {
                     "index": row - start,
-                    "verb": verb,
-                    "label": label,
+                    **named(vocabulary, int(found.interaction[row])),
                     "score": float(found.score[row]),
                     "error": ERRORS[types.error[row]],
                     "gt": local(int(found.truth[row]), truth_start),
@@ -288,8 +337,8 @@ def diagnosis_records(batch: Batch, found: Located, types: ErrorTypes) -> Iterat
             )
         gt = []
         for row in range(truth_start, truth_end):
-            verb, label = vocabulary.interactions[int(found.truth_interaction[row])]
+            class_ = named(vocabulary, int(found.truth_interaction[row]))
             found_by, repair = local(int(types.found[row]), start), local(int(types.repair[row]), start)
             missed = bool(types.missed[row])
-            gt.append({"verb": verb, "label": label, "prediction": found_by, "repair": repair, "missed": missed})
-        yield {"image_id": image_id, "protocol": PROTOCOL.name, "predictions": predictions, "gt": gt}
+            gt.append({**class_, "prediction": found_by, "repair": repair, "missed": missed})
+        yield {"image_id": image_id, "protocol": protocol.name, "predictions": predictions, "gt": gt}

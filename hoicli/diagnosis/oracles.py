@@ -13,7 +13,7 @@ images without predictions is never missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,7 @@ def explanation() -> str:
 @dataclass(frozen=True)
 class OracleResult:
     """Under one oracle ("none" for without): ap, max_recall [C] in [0, 1]; which classes the mean over all classes
-    takes, and which a mean over a frequency group takes."""
+    takes, and which a mean over another subset takes."""
 
     oracle: str
     ap: Floats
@@ -82,13 +82,10 @@ class OracleResult:
     in_full: Bools
     in_groups: Bools
 
-    def means(self, vocabulary: Vocabulary) -> Iterator[tuple[str, float | None, float | None, int]]:
-        """(subset, mAP, mean max recall, classes) for full and each frequency group; None for an empty subset."""
-        members = {"full": np.flatnonzero(self.in_full)}
-        for name, group in vocabulary.groups.items():
-            chosen = np.array(sorted(group), dtype=np.int64)
-            members[name] = chosen[self.in_groups[chosen]]
-        for subset, rows in members.items():
+    def means(self, subsets: Mapping[str, Ints]) -> Iterator[tuple[str, float | None, float | None, int]]:
+        """(subset, mAP, mean max recall, classes) for each of `Diagnosis.subsets`; None for an empty subset."""
+        for subset, members in subsets.items():
+            rows = members[(self.in_full if subset == "full" else self.in_groups)[members]]
             if len(rows):
                 yield subset, float(self.ap[rows].mean()), float(self.max_recall[rows].mean()), len(rows)
             else:
@@ -155,6 +152,19 @@ class Diagnosis:
         self._silent_images = [(scenes.image_ids[row], int(unfound[row]), 0) for row in np.flatnonzero(unfound)]
         self.positives += np.bincount(interaction, minlength=self._classes)
         self._add_missed(interaction, np.ones(len(interaction), dtype=bool))
+
+    def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
+        """The classes of each subset that is averaged: the protocol's own, or full and the frequency groups."""
+        everything = range(len(vocabulary.interactions))
+        members: Mapping[str, Iterable[int]] = {"full": everything, **vocabulary.groups}
+        if self._protocol.subsets:
+            members = {name: vocabulary.subsets[name] for name in self._protocol.subsets}
+        return {name: np.array(sorted(chosen), dtype=np.int64) for name, chosen in members.items()}
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol of its idea of a correct box."""
+        return self._protocol
 
     @property
     def images(self) -> set[str]:

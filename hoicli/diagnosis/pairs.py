@@ -1,7 +1,10 @@
 """Pair statistics: how well humans and objects are paired before, and told apart after, interaction classification.
 
-Protocol `diag` throughout: equal labels and IoU >= 0.5 on both boxes, no_interaction dropped from both sides, only
-images that annotate other interactions. Measures as in Diag-HOI (IJCV), sections 4.1 and 4.2, with the choices of its
+HICO-DET by protocol `diag`: equal labels and IoU >= 0.5 on both boxes, no_interaction dropped from both sides, only
+images that annotate other interactions. V-COCO by protocol `vcoco-s1`: a pair belongs to the annotated person its
+subject overlaps most, whatever the labels, and needs IoU >= 0.5 on both boxes; pairs of people whom nobody annotated
+count neither way; statements without an object are no pairs, nor are those that a record leaves to its `unstated`.
+Measures as in Diag-HOI (IJCV), sections 4.1 and 4.2, with the choices of its
 released code: neu-vi/Diag-HOI pair_localization.py, action_analysis/binary_classification_hicodet.py and
 action_analysis/action_map_hicodet.py.
 
@@ -9,7 +12,7 @@ Subsets. A ground-truth pair belongs to `rare` (`non_rare`) if some interaction 
 subset's figures are those of a dataset that annotates only its interactions: images without any are left out, and a
 detected pair that finds only pairs of other subsets found nothing. Negative AP exists for `full` alone, because a pair
 that does something else does interact. Interaction mAP of a subset takes a verb's ground truth and predictions of the
-subset's interactions.
+subset's interactions. V-COCO has `full` alone, and its interaction mAP is over action-roles.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.average_precision import interpolated_ap, max_recall
+from hoicli.average_precision import enveloped_ap, interpolated_ap, max_recall
+from hoicli.diagnosis.gather import protocol_of
 from hoicli.errors import DataError, UsageError
 from hoicli.geometry import iou, pair_nms
 from hoicli.matching import TRUE_POSITIVE, Batch, Filters, GroundTruth
-from hoicli.protocols import PROTOCOLS
+from hoicli.protocols import Protocol
 from hoicli.scenes import (
     BATCH,
     Bools,
@@ -44,9 +48,10 @@ from hoicli.scenes import (
 from hoicli.streams import Line
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
-DIAG = PROTOCOLS["diag"]
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
+NOT_RELEASED = "--as-released: for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
+"""neu-vi/Diag-HOI pair_localization.py hands `get_overlap` single boxes as if they were lists of boxes."""
 RELEASED_STEPS = 110
 """The released code's go on to 1.09, where no precision is, so that a perfect ranking scores 101/110 (voc_ap)."""
 
@@ -120,7 +125,7 @@ def read_pair_batches(
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets. A pair
     without interactiveness has the best verb score of its triplets, or 0. Pairs whose subject is no person, and
-    triplets of no interaction or of no_interaction, make no pair (protocol `diag`).
+    triplets of no interaction or of no_interaction, make no pair (protocol `diag`); V-COCO: those without object.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
@@ -156,10 +161,12 @@ def _with_box_scores(lines: Iterable[Line], policy: ErrorPolicy) -> Iterator[Lin
 class _Extras:
     """What `Scenes` leaves out of N records: pairs with box indices of their own image, and scores.
 
-    count [N] pairs, -1 for a record without the key; subject, object, interactiveness [P] (NaN where missing).
+    verb_score [H] of the H triplets that the records state, stated [N] of each; count [N] pairs, -1 for a record
+    without the key; subject, object, interactiveness [P] (NaN where missing).
     """
 
     verb_score: Floats
+    stated: Ints
     box_scores: Floats | None
     count: Ints
     subject: Ints
@@ -173,6 +180,7 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
     The records are sound otherwise: `scenes.columns_of` has passed them.
     """
     verb_score: list[Any] = []
+    stated: list[int] = []
     box_scores: list[Any] = []
     has_scores = True
     count: list[int] = []
@@ -184,6 +192,7 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
         for line in lines:
             record = orjson.loads(line.data)
             verb_score += [hoi.get("verb_score", hoi["score"]) for hoi in record["hois"]]
+            stated.append(len(record["hois"]))
             boxes, scores, pairs = len(record["boxes"]), record.get("scores"), record.get("pairs")
             if scores is None:
                 has_scores = False
@@ -218,6 +227,7 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
         return None
     return _Extras(
         verb_score=values[0],
+        stated=np.array(stated, dtype=np.int64),
         box_scores=values[1] if has_scores else None,
         count=np.array(count, dtype=np.int64),
         subject=rows[0],
@@ -231,7 +241,13 @@ _MISSING = float("nan")
 
 
 def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary) -> PairBatch:
-    person, boxes = vocabulary.object_ids[SUBJECT], len(scenes.boxes)
+    if vocabulary.roles:
+        # What a record leaves unsaid comes after what it says, image by image: no pair was handed on for it.
+        own = np.arange(len(scenes.score)) - scenes.hoi_start[scenes.image_of_hoi] < extras.stated[scenes.image_of_hoi]
+        paired = actual_triplets(scenes, vocabulary)
+        extras = replace(extras, verb_score=extras.verb_score[paired[own]])
+        scenes = _with_triplets(scenes, np.flatnonzero(own & paired))
+    boxes = len(scenes.boxes)
     listed = extras.count >= 0
     image = np.repeat(np.arange(len(listed)), np.maximum(extras.count, 0))
     first_box = scenes.box_start[image]
@@ -251,7 +267,7 @@ def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary) -> Pair
     score = np.where(silent, 0.0, score)
     borrowed = silent & met
     score[borrowed] = best[place[borrowed]]
-    sound = scenes.labels[subject] == person
+    sound = _can_be_pairs(scenes, vocabulary, subject, object_)
 
     image_of_key = scenes.image_of_box[keys // boxes] if boxes else keys
     derived = np.flatnonzero(~listed[image_of_key])
@@ -279,11 +295,27 @@ def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary) -> Pair
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:
-    """[T] the triplets that protocol `diag` looks at: of a person, of one of the interactions, not no_interaction."""
-    nothing = vocabulary.verb_ids[vocabulary.no_interaction or ""]
-    person = scenes.labels[scenes.subject] == vocabulary.object_ids[SUBJECT]
-    actual: Bools = person & (scenes.interaction >= 0) & (scenes.verb != nothing)
+    """[T] the triplets that the protocol looks at and that have an object: of `diag`, those of a person, of one of the
+    interactions, not no_interaction; of `vcoco-s1`, those of an action-role."""
+    protocol = protocol_of(vocabulary)
+    actual = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
+    if protocol.classes:
+        actual &= np.isin(scenes.interaction, sorted(vocabulary.subsets[protocol.classes]))
+    if vocabulary.no_interaction is not None:
+        actual &= scenes.verb != vocabulary.verb_ids[vocabulary.no_interaction]
     return actual
+
+
+def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_: Ints) -> Bools:
+    """Whether each (subject, object) can be a pair: the subject a person; or, in V-COCO, whose protocol looks at no
+    labels, whether there is an object (a box of zeros is none, as official dumps write it)."""
+    if not len(scenes.boxes):
+        return np.zeros(len(subject), dtype=bool)
+    if vocabulary.roles:
+        present: Bools = (object_ >= 0) & scenes.boxes[object_].any(axis=1)
+        return present
+    person: Bools = scenes.labels[subject] == vocabulary.object_ids[SUBJECT]
+    return person
 
 
 def _find(ascending: Ints, wanted: Ints) -> tuple[Ints, Bools]:
@@ -295,7 +327,7 @@ def _find(ascending: Ints, wanted: Ints) -> tuple[Ints, Bools]:
 
 
 class TruthPairs:
-    """The Q distinct (human box, object box) of the ground truth that protocol `diag` counts.
+    """The Q distinct (human box, object box) of the ground truth that the dataset's protocol counts.
 
     subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
     triplet [C] the rows of the counted triplets and pair [C] which pair each of them belongs to. members: by subset
@@ -306,7 +338,8 @@ class TruthPairs:
     def __init__(self, truth: GroundTruth) -> None:
         scenes, boxes = truth.scenes, max(len(truth.scenes.boxes), 1)
         self.truth = truth
-        self.triplet = np.flatnonzero(truth.counted(DIAG))
+        self.protocol = protocol_of(truth.vocabulary)
+        self.triplet = np.flatnonzero(truth.counted(self.protocol) & (scenes.object >= 0))
         keys, self.pair = np.unique(
             scenes.subject[self.triplet] * boxes + scenes.object[self.triplet], return_inverse=True
         )
@@ -323,7 +356,9 @@ class TruthPairs:
         }
 
     def images(self, subset: str) -> Bools:
-        """[N] the images that annotate an interaction of the subset."""
+        """[N] the images that annotate an interaction of the subset; all, where the protocol counts in all."""
+        if self.protocol.images == "all":
+            return np.ones(len(self.truth.scenes.image_ids), dtype=bool)
         counts = np.bincount(self.image[self.members[subset]], minlength=len(self.truth.scenes.image_ids))
         return counts > 0
 
@@ -332,24 +367,31 @@ class TruthPairs:
         """[N] each image's place among all images sorted by id, for ties that no order of lines can sway."""
         return rank_by_id(self.truth.scenes.image_ids)
 
-    def join(self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints) -> tuple[Ints, Ints, Floats]:
+    def join(
+        self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
+    ) -> tuple[Ints, Ints, Floats]:
         """Which detected pairs match which true ones: rows of the arguments, ascending, of self, and the smaller IoU.
 
-        image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`.
+        image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
+        ground-truth person each belongs to, where the protocol looks at that first and at no label.
         """
         row, mate = expanded(self.start[image], np.diff(self.start)[image])
-        truth = self.truth.scenes
+        truth, protocol = self.truth.scenes, self.protocol
+        if person is not None:
+            of_person = person[row] == self.subject[mate]
+            row, mate = row[of_person], mate[of_person]
         overlap = np.full(len(row), np.inf)
         for mine, theirs in ((subject, self.subject), (object_, self.object)):
-            same = scenes.labels[mine[row]] == truth.labels[theirs[mate]]
-            row, mate, overlap = row[same], mate[same], overlap[same]
+            if person is None:
+                same = scenes.labels[mine[row]] == truth.labels[theirs[mate]]
+                row, mate, overlap = row[same], mate[same], overlap[same]
             side = iou(
-                np.ascontiguousarray(scenes.boxes[mine[row]].T) + np.array(DIAG.prediction_shift)[:, np.newaxis],
-                np.ascontiguousarray(truth.boxes[theirs[mate]].T) + np.array(DIAG.truth_shift)[:, np.newaxis],
-                inclusive=DIAG.inclusive,
-                touching_overlap=DIAG.touching_overlap,
+                np.ascontiguousarray(scenes.boxes[mine[row]].T) + np.array(protocol.prediction_shift)[:, np.newaxis],
+                np.ascontiguousarray(truth.boxes[theirs[mate]].T) + np.array(protocol.truth_shift)[:, np.newaxis],
+                inclusive=protocol.inclusive,
+                touching_overlap=protocol.touching_overlap,
             )
-            enough = side >= DIAG.threshold
+            enough = side >= protocol.threshold
             row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
         return row, mate, overlap
 
@@ -397,13 +439,16 @@ class PairStatistics:
     """Gathers batches of images in any order; results() when all is in.
 
     one_to_one: a detected pair finds one true pair at most. as_released: the released code's numbers to the digit, see
-    `results`. images, pairs: how many were added; scored: pairs among them whose interactiveness is known.
+    `results`. images, pairs: how many were added; scored: pairs among them whose interactiveness is known. Raises
+    `UsageError` for a dataset without a protocol for it, and for `as_released` beyond HICO-DET.
     """
 
     def __init__(
         self, truth: GroundTruth, settings: Sequence[Sweep], *, one_to_one: bool = False, as_released: bool = False
     ) -> None:
         self._truth = TruthPairs(truth)
+        if as_released and self._truth.protocol.person_first:
+            raise UsageError(NOT_RELEASED)
         self._settings = list(settings)
         self._one_to_one, self._as_released = one_to_one, as_released
         self._image: list[Ints] = []
@@ -428,7 +473,8 @@ class PairStatistics:
         image = np.array([position[image_id] for image_id in pairs.image_ids], dtype=np.int64)
         self._seen[image] = True
         image_of_pair = image[pairs.image_of_hoi]
-        row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object)
+        person, ignored = self._people(pairs)
+        row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         self._row.append(row + self.pairs)
         self._mate.append(mate)
         self._overlap.append(overlap)
@@ -438,7 +484,7 @@ class PairStatistics:
         everything: _Classified | None = None
         for setting, kept, localised in zip(self._settings, self._kept, self._localised, strict=True):
             keep = surviving_pairs(batch, setting)
-            kept.append(keep)
+            kept.append(keep & ~ignored)
             triplets = _surviving_triplets(batch, keep, setting)
             if triplets.all():
                 everything = everything or self._classify(batch, triplets)
@@ -449,19 +495,34 @@ class PairStatistics:
         self.scored += batch.scored
         self.images += len(image)
 
+    def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
+        """([P] the annotated person each pair belongs to, None for a protocol that does not look at the person first;
+        [P] whether nobody looked at what that person does)."""
+        protocol, truth = self._truth.protocol, self._truth.truth
+        if not protocol.person_first or not len(pairs.score):
+            return None, np.zeros(len(pairs.score), dtype=bool)
+        person, _ = Batch(pairs, truth).best_people(protocol)
+        ignored = np.zeros(len(person), dtype=bool)
+        ignored[person >= 0] = ~truth.scenes.annotated[person[person >= 0]]
+        return person, ignored
+
     def _classify(self, batch: PairBatch, triplets: Bools) -> _Classified:
         """The triplets on pairs that match a true pair, and the rest that interaction mAP needs of a batch."""
         chosen = np.flatnonzero(triplets)
         scenes = _with_triplets(batch.scenes, chosen)
         matched = Batch(scenes, self._truth.truth)
-        code = matched.match(DIAG, Filters()).code
+        protocol = self._truth.protocol
+        code = matched.match(protocol, Filters()).code
         counted = np.flatnonzero(code <= TRUE_POSITIVE)
-        keys, inverse = np.unique(
-            scenes.subject[counted] * len(scenes.boxes) + scenes.object[counted], return_inverse=True
+        keys, first, inverse = np.unique(
+            scenes.subject[counted] * len(scenes.boxes) + scenes.object[counted],
+            return_index=True,
+            return_inverse=True,
         )
         subject, object_ = keys // max(len(scenes.boxes), 1), keys % max(len(scenes.boxes), 1)
         image = matched.image[scenes.image_of_box[subject]]
-        row, mate, _ = self._truth.join(scenes, image, subject, object_)
+        person = matched.best_people(protocol)[0][counted[first]] if protocol.person_first else None
+        row, mate, _ = self._truth.join(scenes, image, subject, object_, person)
         correct = np.zeros(len(keys), dtype=bool)
         correct[row] = True
         # All others on a correct pair are duplicates or have the wrong verb.
@@ -569,13 +630,16 @@ class PairStatistics:
     def _interaction_map(self, localised: _Localised, subset: str) -> tuple[float | None, float | None, int]:
         """(mAP over verbs by verb score, mean maximal recall, verbs) on correctly localised pairs."""
         vocabulary, truth = self._truth.truth.vocabulary, self._truth
+        # What is told apart on a pair: its verb, or, where an action has roles, the action-role.
         verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
+        if vocabulary.roles:
+            verb_of = np.arange(len(verb_of))
         wanted = localised.found[truth.pair]
         if self._as_released:
             wanted = wanted | ~localised.answered[truth.image[truth.pair]]
         annotated = truth.truth.scenes.interaction[truth.triplet]
         verbs = verb_of[annotated[wanted & truth.classes[subset][annotated]]]
-        positives = np.bincount(verbs, minlength=len(vocabulary.verbs))
+        positives = np.bincount(verbs, minlength=int(verb_of.max()) + 1)
 
         interaction = _joined(localised.interaction)
         chosen = np.flatnonzero(truth.classes[subset][interaction])
@@ -588,7 +652,8 @@ class PairStatistics:
         hit_bounds = np.searchsorted(hits, bounds)
         rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
         # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-        ap = interpolated_ap(rank, hit_bounds, positives, DIAG.grid)
+        grid = truth.protocol.grid
+        ap = interpolated_ap(rank, hit_bounds, positives, grid) if grid else enveloped_ap(rank, hit_bounds, positives)
         in_mean = positives > 0
         if self._as_released:
             in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
@@ -671,13 +736,14 @@ def pair_rows(
     setting: Sweep,
     results: Sequence[PairResults],
     *,
+    protocol: Protocol,
     signature: str,
     tags: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
     """Result rows of one setting, metric by metric; percent but for pairs_per_image. A value may be null.
 
     `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of pair_precision, the pairs
-    without interaction of neg_ap, the verbs of inter_map.
+    without interaction of neg_ap, the verbs (V-COCO: action-roles) of inter_map.
     """
     for metric in ("pairs_per_image", "pair_recall", "pair_precision", "neg_ap", "inter_map"):
         for result in results:
@@ -698,7 +764,7 @@ def pair_rows(
                 "unit": unit,
                 "nms": setting.nms,
                 "det_threshold": setting.det_threshold,
-                "protocol": DIAG.name,
+                "protocol": protocol.name,
                 "tags": dict(tags),
                 "signature": signature,
             }

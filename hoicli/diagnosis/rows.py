@@ -24,30 +24,41 @@ def diagnosis_rows(
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """Rows of metric count (of predictions, for missed_gt of ground truth), mAP, delta_mAP and mean_max_recall by
-    oracle, each for full and the frequency groups; per class count, AP and delta_AP; the `top` classes by what the
-    best single oracle would give them.
+    oracle, each for full and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP; the
+    `top` classes by what the best single oracle would give them.
 
     A count's subset is that of the predicted class, for missed_gt that of the annotated one. Percent but for counts.
     """
-    settings = {**settings, "protocol": "diag"}
+    name = diagnosis.protocol.name
+    settings = {**settings, "protocol": name}
     if as_released:
         settings["released"] = "yes"
-    common: Row = {"protocol": "diag", "tags": dict(tags), "signature": signature(settings)}
+    common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
     counts = diagnosis.counts(as_released=as_released)
     results = list(diagnosis.results(vocabulary, as_released=as_released))
-    yield from _counts(counts, vocabulary, common)
-    yield from _means(results, vocabulary, common)
+    subsets = diagnosis.subsets(vocabulary)
+    yield from _counts(counts, subsets, common)
+    yield from _means(results, subsets, common)
+    classes = _ClassNames(vocabulary, subsets)
     if per_class:
-        yield from _classes(counts, results, diagnosis.positives, vocabulary, common)
-    yield from _top_classes(results, diagnosis.positives, vocabulary, top, common)
-    yield from _top_images(diagnosis, top, common)
+        yield from _classes(counts, results, diagnosis.positives, classes, common)
+    yield from _top_classes(results, diagnosis.positives, classes, top, common)
+    largest = max(subsets, key=lambda subset: len(subsets[subset]))
+    yield from _top_images(diagnosis, largest, top, common)
 
 
-def _subsets(vocabulary: Vocabulary) -> dict[str, Ints]:
-    everything = np.arange(len(vocabulary.interactions))
-    return {"full": everything} | {
-        name: np.array(sorted(members), dtype=np.int64) for name, members in vocabulary.groups.items()
-    }
+class _ClassNames:
+    """What the rows of one class say of it: the smallest subset that has it, its verb, and its object or role."""
+
+    def __init__(self, vocabulary: Vocabulary, subsets: Mapping[str, Ints]) -> None:
+        self._vocabulary = vocabulary
+        self._subset: dict[int, str] = {}
+        for name, members in sorted(subsets.items(), key=lambda item: -len(item[1])):
+            self._subset |= dict.fromkeys(members.tolist(), name)
+
+    def __call__(self, number: int) -> dict[str, str]:
+        verb, name = self._vocabulary.interactions[number]
+        return {"subset": self._subset[number], "verb": verb, self._vocabulary.qualifier: name}
 
 
 def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, unit: str, common: Row) -> Row:
@@ -58,18 +69,18 @@ def _unit(error: str) -> str:
     return "triplets" if error == MISSED else "predictions"
 
 
-def _counts(counts: Mapping[str, Ints], vocabulary: Vocabulary, common: Row) -> Iterator[Row]:
+def _counts(counts: Mapping[str, Ints], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     for error in (*ERRORS, MISSED):
-        for subset, classes in _subsets(vocabulary).items():
+        for subset, classes in subsets.items():
             total = sum(int(counts[name][classes].sum()) for name in ERRORS)
             value = int(counts[error][classes].sum())
             yield _row("count", {"subset": subset, "error": error}, value, total, _unit(error), common)
 
 
-def _means(results: list[OracleResult], vocabulary: Vocabulary, common: Row) -> Iterator[Row]:
-    base = {subset: ap for subset, ap, _, _ in results[0].means(vocabulary)}
+def _means(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+    base = {subset: ap for subset, ap, _, _ in results[0].means(subsets)}
     for result in results:
-        for subset, ap, recall, classes in result.means(vocabulary):
+        for subset, ap, recall, classes in result.means(subsets):
             before = base[subset]
             delta = None if ap is None or before is None else ap - before
             further = ("mean_max_recall", recall) if result.oracle == "none" else ("delta_mAP", delta)
@@ -79,12 +90,10 @@ def _means(results: list[OracleResult], vocabulary: Vocabulary, common: Row) -> 
 
 
 def _classes(
-    counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, vocabulary: Vocabulary, common: Row
+    counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, classes: _ClassNames, common: Row
 ) -> Iterator[Row]:
-    group = vocabulary.group_of
     for number in np.flatnonzero(positives).tolist():
-        verb, label = vocabulary.interactions[number]
-        named = {"subset": group[number], "verb": verb, "object": label}
+        named = classes(number)
         n = int(positives[number])
         for error in (*ERRORS, MISSED):
             yield _row("count", {**named, "error": error}, int(counts[error][number]), n, _unit(error), common)
@@ -96,25 +105,24 @@ def _classes(
 
 
 def _top_classes(
-    results: list[OracleResult], positives: Ints, vocabulary: Vocabulary, top: int, common: Row
+    results: list[OracleResult], positives: Ints, classes: _ClassNames, top: int, common: Row
 ) -> Iterator[Row]:
     """The classes that one oracle would lift most, best first (false_positive and false_negative are no one cause)."""
     causes = [result for result in results[1:] if not result.oracle.startswith("false_")]
     gains = np.stack([result.ap - results[0].ap for result in causes])
     gains[:, positives == 0] = 0.0
-    best, group = gains.max(axis=0), vocabulary.group_of
+    best = gains.max(axis=0)
     for number in np.argsort(-best, kind="stable")[:top].tolist():
         if best[number] <= 0:
             return
-        verb, label = vocabulary.interactions[number]
         oracle = causes[int(gains[:, number].argmax())].oracle
-        named = {"subset": group[number], "verb": verb, "object": label, "oracle": oracle}
+        named = {**classes(number), "oracle": oracle}
         yield _row("top_delta_AP", named, percent(best[number]), int(positives[number]), "%", common)
 
 
-def _top_images(diagnosis: Diagnosis, top: int, common: Row) -> Iterator[Row]:
+def _top_images(diagnosis: Diagnosis, subset: str, top: int, common: Row) -> Iterator[Row]:
     """The images with most ground truth that nothing found, and how much of it a repair could find."""
     for image_id, unfound, repairable in diagnosis.worst_images(top):
-        named = {"subset": "full", "image_id": image_id}
+        named = {"subset": subset, "image_id": image_id}
         yield _row("unfound_gt", named, unfound, unfound, "triplets", common)
         yield _row("repairable_gt", named, repairable, unfound, "triplets", common)

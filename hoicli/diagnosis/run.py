@@ -7,18 +7,24 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from hoicli.diagnosis.gather import diagnose_matches, diagnose_predictions, diagnosis_records, typed_batches
+from hoicli.diagnosis.gather import (
+    diagnose_matches,
+    diagnose_predictions,
+    diagnosis_records,
+    protocol_of,
+    typed_batches,
+)
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import UsageError
-from hoicli.matches import is_match_record
+from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
 from hoicli.pairing import check_streams, prediction_lines, read_truth
 from hoicli.records import Record, dump, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
 from hoicli.streams import display_name, read_lines
-from hoicli.vocabulary import Vocabulary
+from hoicli.vocabulary import Vocabulary, load
 
 
 @dataclass(frozen=True)
@@ -47,19 +53,19 @@ class DiagnosedModel:
 
     name: str
     tagged: bool
+    vocabulary: Vocabulary
     diagnosis: Diagnosis
     settings: Mapping[str, str]
     examples: list[Record] = field(default_factory=list)
     plotted: list[Row] = field(default_factory=list)
 
-    def rows(
-        self, vocabulary: Vocabulary, *, as_released: bool, per_class: bool, top: int, tags: Mapping[str, str]
-    ) -> list[Row]:
-        """Its result rows, which are kept for a plot as well."""
+    def rows(self, *, as_released: bool, per_class: bool, top: int, tags: Mapping[str, str]) -> list[Row]:
+        """Its result rows, which are kept for a plot as well. Raises `UsageError` for `as_released` beyond HICO-DET."""
+        check_released(self.vocabulary.name, as_released=as_released)
         self.plotted = list(
             diagnosis_rows(
                 self.diagnosis,
-                vocabulary,
+                self.vocabulary,
                 as_released=as_released,
                 per_class=per_class,
                 top=top,
@@ -75,10 +81,22 @@ class DiagnosedModel:
         return {"edges": edges, "counts": counts}
 
 
+def check_released(dataset: str, *, as_released: bool) -> None:
+    """Raises `UsageError` where the released code's numbers cannot be had.
+
+    map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so statements with one score (in
+    a V-COCO dump all that nobody made) come in an order that depends on NumPy's build, and repairs depend on it.
+    """
+    if as_released and dataset != "hico":
+        raise UsageError(
+            f"--as-released: for HICO-DET only; the released code for {dataset} ranks equal scores in no certain order"
+        )
+
+
 def diagnose_models(
     models: Sequence[Model],
     gt: str | None,
-    vocabulary: Vocabulary,
+    dataset: str | None,
     filters: Filters,
     policy: ErrorPolicy,
     *,
@@ -86,28 +104,32 @@ def diagnose_models(
 ) -> list[DiagnosedModel]:
     """Each model's diagnosis: predictions with `gt`, match records with or without.
 
-    Raises `UsageError` for what a match stream cannot give any more, `DataError` for what is wrong with a stream.
+    Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
+    what a match stream cannot give any more, `DataError` for what is wrong with a stream.
     """
-    truth = None
     if gt is not None:
         check_streams(gt, [model.path for model in models])
-        truth = read_truth(gt, vocabulary, policy)
+    streams = [prediction_lines([model.path]) for model in models[:1]]
+    vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
+    protocol_of(vocabulary)  # a dataset without one is said before the work
+    truth = None if gt is None else read_truth(gt, vocabulary, policy)
     diagnosed = []
     for model in models:
-        first, lines = prediction_lines([model.path])
+        first, lines = streams.pop() if streams else prediction_lines([model.path])
         settings = {"data": vocabulary.name}
         if truth is not None and not is_match_record(first):
             diagnosis, chosen = diagnose_predictions(lines, [model.path], truth, filters, policy, examples=examples)
             settings |= filters.signature()
             items = _with_images(list(chosen.items()), str(gt)) if examples else []
-            diagnosed.append(DiagnosedModel(model.name, model.tagged, diagnosis, settings, items))
+            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
             continue
         if filters.signature() or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
         diagnosis, stream = diagnose_matches(lines, display_name(model.path), vocabulary, policy)
         if truth is not None:
             diagnosis.add_unseen(truth)
-        diagnosed.append(DiagnosedModel(model.name, model.tagged, diagnosis, settings | (stream.settings or {})))
+        settings |= stream.settings or {}
+        diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
 

@@ -37,16 +37,17 @@ NOT_AT_HAND = "image not at hand"
 
 Size = tuple[float, float]
 Pair = Sequence[Sequence[float]]
-"""A subject's box and an object's box."""
+"""A subject's box and, where there is an object, its box."""
 
 
 def write_gallery(folder: str, items: Iterable[Mapping[str, Any]], images: str | None, limit: int) -> int:
     """Write folder/index.html with a card for each of the first `limit` items; returns how many there are.
 
     An item holds `image_id`, `file_name` (optional), `width` and `height` (or None), `error` (a key of STYLES), `verb`,
-    `label`, `score` and `rank` (None for a missed ground truth), `predicted` and `truth` ([subject box, object box] or
-    None) and `truth_name`. `images` is the folder that file names are looked up in. The page appears whole or not at
-    all; items are read one at a time. Raises `UsageError` for folders that cannot be used.
+    `label`, `score` and `rank` (None for a missed ground truth), `predicted` and `truth` (None, or [subject box, object
+    box], the subject's alone where there is no object) and `truth_name`. `images` is the folder that file names are
+    looked up in. The page appears whole or not at all; items are read one at a time. Raises `UsageError` for folders
+    that cannot be used.
     """
     target = Path(folder)
     if limit < 1:
@@ -216,17 +217,18 @@ def _drawing(item: Mapping[str, Any], name: str, picture: tuple[str, Size] | Non
         sheet = f'<use href="#{picture[0]}" transform="scale({width:g} {height:g})"/>'
     shapes = []
     for kind, pair, words in pairs:
-        (x1, y1), (x2, y2) = map(_centre, pair)
+        (x1, y1), (x2, y2) = _centre(pair[0]), _centre(pair[-1])
         words = words if len(words) <= 40 else words[:39] + "\N{HORIZONTAL ELLIPSIS}"
         # The prediction's label over its boxes, the truth's under them: apart, off the scene, and inside the image.
         line = TEXT * unit
-        x = max(min(pair[0][0], pair[1][0], width - 0.58 * line * len(words)), 0.3 * line)
+        x = max(min(*(box[0] for box in pair), width - 0.58 * line * len(words)), 0.3 * line)
         if kind == "pr":
-            y = min(max(min(pair[0][1], pair[1][1]) - 0.4 * line, line), height - 1.6 * line)
+            y = min(max(min(box[1] for box in pair) - 0.4 * line, line), height - 1.6 * line)
         else:
-            y = max(min(max(pair[0][3], pair[1][3]) + 1.1 * line, height - 0.4 * line), 2.2 * line)
+            y = max(min(max(box[3] for box in pair) + 1.1 * line, height - 0.4 * line), 2.2 * line)
+        rectangles = "".join(_rectangle(box, name) for box, name in zip(pair, "so", strict=False))
         shapes.append(
-            f'<g class="{kind}">{_rectangle(pair[0], "s")}{_rectangle(pair[1], "o")}'
+            f'<g class="{kind}">{rectangles}'
             f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
             f'<circle cx="{x1:g}" cy="{y1:g}" r="{3 * unit:.4g}"/><circle cx="{x2:g}" cy="{y2:g}" r="{3 * unit:.4g}"/>'
             f'<text x="{x:.5g}" y="{y:.5g}" font-size="{TEXT * unit:.4g}">{_text(words)}</text></g>'

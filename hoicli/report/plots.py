@@ -31,6 +31,9 @@ ENDINGS = (".png", ".svg", ".pdf")
 """The file formats of a figure."""
 NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
+ALL_CLASSES = ("full", "25")
+"""What the subset of all classes is called: V-COCO's is named after its 25 action-roles."""
+
 COMPOSITIONS_SHOWN = 4
 """Compositions a figure has room for; the bars beside them have no such limit."""
 
@@ -112,7 +115,7 @@ def check_figure(path: str) -> None:
 def plot_diagnosis(rows: Iterable[Row], compositions: Mapping[str, Composition], path: str) -> None:
     """Delta mAP by oracle, and beside it the share of each error type along the ranked list of each model.
 
-    Drawn are the rows of metric `delta_mAP` and subset `full`; a value of None is a dash. `compositions` is keyed by
+    Drawn are the rows of metric `delta_mAP` over ALL_CLASSES; a value of None is a dash. `compositions` is keyed by
     model (`model_name` of the rows). Raises `UsageError` where there is nothing to draw, two rows claim one bar, the
     file's ending is unknown or matplotlib is missing.
     """
@@ -223,7 +226,7 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
     """model -> oracle -> delta mAP, models in order of first appearance."""
     deltas: dict[str, dict[str, float | None]] = {}
     for row in rows:
-        if row.get("metric") != "delta_mAP" or row.get("subset") != "full":
+        if row.get("metric") != "delta_mAP" or row.get("subset") not in ALL_CLASSES:
             continue
         model, oracle = model_name(row), row["oracle"]
         if oracle in deltas.setdefault(model, {}):
@@ -233,7 +236,7 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
             )
         deltas[model][oracle] = _value(row)
     if not deltas:
-        raise UsageError("--plot: there is no delta_mAP over all classes (subset full) to draw")
+        raise UsageError("--plot: there is no delta_mAP over all classes (subset full, or 25) to draw")
     return deltas
 
 

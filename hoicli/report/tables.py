@@ -60,7 +60,8 @@ def _layout(row: Row) -> tuple[tuple[str, ...], str]:
     if "image_id" in row:
         return ("image_id",), "subset"
     if "verb" in row:
-        return ("verb", "object", "n"), next(key for key in ("oracle", "error", "protocol") if key in row)
+        qualifier = "role" if "role" in row else "object"
+        return ("verb", qualifier, "n"), next(key for key in ("oracle", "error", "protocol") if key in row)
     return tuple(key for key in INDEX_KEYS if key in row), "subset"
 
 

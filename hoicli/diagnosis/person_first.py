@@ -1,0 +1,122 @@
+"""The error types of V-COCO, whose official matching looks at the person first (scenario 1).
+
+A statement belongs to the annotated person its subject overlaps most; its human box is right with IoU >= 0.5 there. An
+object box is right for a ground truth with IoU >= 0.5; labels are not looked at. One type a statement, the first of:
+
+1. true positive; duplicate (right, but a higher score has that ground truth);
+2. the human right: interaction, where the person is annotated with that very object in another action or role; else
+   association, where the object box lies on some other ground-truth box; else object box;
+3. the human wrong, the object box that of some annotated role of the image: association, where the human box lies on a
+   ground-truth box (which is no person); else human box;
+4. both boxes.
+
+A statement may say that its role has no object, and so may the annotation. Such a statement has no second box that
+could be right or wrong, so the annotation decides what is to be mended:
+
+- no object predicted, one annotated: object box, since the action is right and its object was not found;
+- no object predicted, and the person, who is right, does not do the action: interaction, since the action is all that
+  the statement claims;
+- no object predicted, the human wrong: human box (association, as in 3) where somebody in the image does the action
+  with no object, since the right human would make it true; else both boxes;
+- an object predicted, none annotated: as any wrong object (interaction, association or object box).
+
+Repairs are those of `hoicli.diagnosis.errors` with these ideas of a right box: the statement belongs to the person of
+the ground truth, or has no person and the object of it. Only the 100 best statements of an image that count can be
+repairs (neu-vi/Diag-HOI): a detector that scores every action of every person would otherwise miss nothing.
+
+neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box with that of the best person for this one action and
+role. So it sees interaction errors only where no object is predicted, and calls a right object with a wrong action an
+association error; its paper defines both as above.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hoicli.diagnosis.errors import (
+    ASSOCIATION,
+    BOTH_BOXES,
+    DUPLICATE,
+    HIT,
+    HUMAN_BOX,
+    INTERACTION,
+    NOT_COUNTED,
+    OBJECT_BOX,
+    BoxMatches,
+    ErrorTypes,
+    Located,
+    beside,
+    chosen_repairs,
+)
+from hoicli.scenes import Bools, Ints
+
+REPAIR_CANDIDATES = 100
+"""Statements of an image that can be repairs, the best-scored ones."""
+
+
+def person_first_types(found: Located) -> ErrorTypes:
+    """The error types and repairs of a batch with `person`. Images do not see one another."""
+    if found.person is None:
+        raise ValueError("found.person is None: matched by a protocol that does not look at the person first")
+    lies_on_truth = np.zeros(int(max(found.subject.max(initial=-1), found.object.max(initial=-1))) + 2, dtype=bool)
+    used = found.box_match[found.box_match < len(lies_on_truth) - 1]
+    lies_on_truth[used] = True  # the last, for no object, stays false
+
+    # Everything but the action is decided once for each pair of boxes; a statement without object has its action only.
+    empty = found.object < 0
+    action = np.where(empty, found.interaction, -1) + 1
+    key = (found.subject * len(lies_on_truth) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
+    _, first, pair = np.unique(key, return_index=True, return_inverse=True)
+    pair_of, truth_of = beside(found.image[first], found.truth_image)
+    row = first[pair_of]
+    of_person = found.person[row] == found.truth_subject[truth_of]  # -1 is nobody's
+    same_action = found.interaction[row] == found.truth_interaction[truth_of]
+    truth_empty = found.truth_object[truth_of] < 0
+    both = ~empty[row] & ~truth_empty
+    of_object = np.zeros(len(row), dtype=bool)
+    of_object[both] = BoxMatches(found)(found.object[row[both]], found.truth_object[truth_of[both]])
+    of_object |= empty[row] & truth_empty & same_action
+
+    def some(which: Bools) -> Bools:
+        """[T] whether `which` holds between a statement and some ground truth of its image."""
+        marked = np.zeros(len(first), dtype=bool)
+        marked[pair_of[which]] = True
+        return marked[pair]
+
+    human = found.person >= 0
+    joined = some(of_person & of_object)
+    does_it = some(of_person & same_action)
+    object_found = some(of_object)
+    error = np.select(
+        [
+            found.hit,
+            found.truth >= 0,
+            human & ~empty & joined,
+            human & empty & ~does_it,
+            human & lies_on_truth[found.object],
+            human,
+            object_found & lies_on_truth[found.subject],
+            object_found,
+        ],
+        [HIT, DUPLICATE, INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
+        BOTH_BOXES,
+    ).astype(np.uint8)
+    error[~found.counted] = NOT_COUNTED
+    taken = np.full(len(found.truth_image), -1, dtype=np.int64)
+    taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
+    fits = of_person | (~human[row] & of_object)
+    free = _best(found) & ~found.hit
+    repairs, repair = chosen_repairs(found, free, taken, pair, pair_of[fits], truth_of[fits])
+    return ErrorTypes(error, repairs, taken, repair)
+
+
+def _best(found: Located) -> Bools:
+    """[T] the REPAIR_CANDIDATES best-scored statements of each image among those that count; ties in input order."""
+    counted: Ints = np.flatnonzero(found.counted)
+    image = found.image[counted]
+    order = np.lexsort((-found.score[counted], image))
+    start = np.searchsorted(image, np.arange(len(found.image_ids)))
+    rank = np.arange(len(order)) - start[image]
+    best = np.zeros(len(found.score), dtype=bool)
+    best[counted[order[rank < REPAIR_CANDIDATES]]] = True
+    return best
