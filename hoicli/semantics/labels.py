@@ -75,8 +75,10 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     # By name, so that rows are numbered alike whatever order the lines came in.
     for at in sorted(range(len(called)), key=lambda at: [text or "" for name in called[at] for text in name]):
         verb, thing = called[at]
-        # As spelled: SWIG-HOI's names have capitals.
-        verb_sense, object_sense = table((verb[0] or "").strip(), thing[0] and thing[0].strip())
+        # As spelled, since SWIG-HOI's names have capitals; otherwise as everything else is compared.
+        spelled = table((verb[0] or "").strip(), thing[0] and thing[0].strip())
+        alike = table(normalised(verb[0] or ""), thing[0] and normalised(thing[0]))
+        verb_sense, object_sense = spelled[0] or alike[0], spelled[1] or alike[1]
         row[at] = verbs[named(verb, verb_sense, "v")], objects[named(thing, object_sense, "n")]
         pairs[at] = (normalised(verb[0] or ""), normalised(thing[0] or ""))
     classes = sorted(set(pairs))
