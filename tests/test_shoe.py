@@ -64,6 +64,7 @@ def candidates(label: str, pos: str) -> list[str]:
 
 
 def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
+    verb, name = normalised(verb), name and normalised(name)
     return (None if verb == "no_interaction" else f"{verb}.v.01", f"{name}.n.01" if name else None)
 
 
