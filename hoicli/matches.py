@@ -99,81 +99,74 @@ class _BatchColumns:
         self._batch = batch
         self._counted = batch.truth.counted(protocol)
         scenes, vocabulary = batch.predictions, batch.truth.vocabulary
-        image = scenes.image_of_hoi
-        first_box = scenes.box_start[image]
-        truth: list[int | None] = [None] * len(scenes.score)
-        iou_subject, iou_object = truth.copy(), truth.copy()
+        first_box = scenes.box_start[scenes.image_of_hoi]
+        gt: list[int | None] = [None] * len(scenes.score)
+        iou_subject, iou_object = gt.copy(), gt.copy()
         no_object, people = _person_first(batch, protocol)
-        of_class = (outcomes.row, outcomes.truth, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
-        for row, truth_row, subject, object_, enough in zip(*(column.tolist() for column in of_class), strict=True):
+        objects: list[int | None] = (scenes.object - first_box).tolist()
+        for row in np.flatnonzero(no_object).tolist():
+            objects[row] = None
+        # A ground-truth triplet's place among those of its image that count.
+        counted_before = np.concatenate([[0], np.cumsum(self._counted)])
+        image_start = batch.truth.scenes.hoi_start[batch.image_of_hoi[outcomes.row]]
+        place = counted_before[outcomes.truth] - counted_before[image_start]
+        of_class = (outcomes.row, place, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
+        for row, index, subject, object_, enough in zip(*(column.tolist() for column in of_class), strict=True):
             iou_subject[row], iou_object[row] = subject, object_
-            truth[row] = truth_row if enough else None
-        self._rows = list(
-            zip(
-                (scenes.subject - first_box).tolist(),
-                [
-                    None if absent else box - first
-                    for box, first, absent in zip(
-                        scenes.object.tolist(), first_box.tolist(), no_object.tolist(), strict=True
-                    )
-                ],
-                [vocabulary.verbs[verb] for verb in scenes.verb.tolist()],
-                [_label(vocabulary, label) for label in scenes.object_label.tolist()],
-                [_role(vocabulary, interaction) for interaction in scenes.interaction.tolist()],
-                scenes.score.tolist(),
-                [OUTCOMES[code] for code in outcomes.code.tolist()],
-                truth,
-                iou_subject,
-                iou_object,
-                people,
-                strict=True,
-            )
+            gt[row] = index if enough else None
+        roles = (
+            [vocabulary.interactions[number][1] or None for number in scenes.interaction] if vocabulary.roles else []
         )
-        self._hoi_start = scenes.hoi_start.tolist()
+        columns: dict[str, list[Any]] = {
+            "subject": (scenes.subject - first_box).tolist(),
+            "object": objects,
+            "verb": [vocabulary.verbs[verb] for verb in scenes.verb.tolist()],
+            **({"role": roles} if vocabulary.roles else {}),
+            "label": [_label(vocabulary, label) for label in scenes.object_label.tolist()],
+            "score": scenes.score.tolist(),
+            "outcome": [OUTCOMES[code] for code in outcomes.code.tolist()],
+            "gt": gt,
+            "iou_subject": iou_subject,
+            "iou_object": iou_object,
+            **({} if people is None else {"person": people}),
+        }
+        self._keys = tuple(columns)
+        self._rows = list(zip(*columns.values(), strict=True))
+        self._hits: dict[int, list[tuple[int, int | None]]] = {}
+        image, start = scenes.image_of_hoi, scenes.hoi_start
+        for row in np.flatnonzero(outcomes.code == TRUE_POSITIVE).tolist():
+            self._hits.setdefault(int(image[row]), []).append((row - int(start[image[row]]), gt[row]))
+        self._hoi_start = start.tolist()
         self._box_start = scenes.box_start.tolist()
         self._matches = batch.box_matches(protocol)
 
     def image(self, row: int) -> Record:
         """predictions, gt and box_matches of one image."""
-        gt, gt_rows = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
-        place = {gt_row: index for index, gt_row in enumerate(gt_rows)}
-        predictions = []
-        cut = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
-        for index, row_of in enumerate(cut):
-            subject, object_, verb, label, role, score, outcome, gt_row, iou_subject, iou_object, person = row_of
-            predictions.append(
-                {
-                    "subject": subject,
-                    "object": object_,
-                    "verb": verb,
-                    **role,
-                    "label": label,
-                    "score": score,
-                    "outcome": outcome,
-                    "gt": None if gt_row is None else place[gt_row],
-                    "iou_subject": iou_subject,
-                    "iou_object": iou_object,
-                    **person,
-                }
-            )
-            if outcome == OUTCOMES[TRUE_POSITIVE]:
-                gt[place[gt_row]]["prediction"] = index
+        gt, _ = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
+        keys = self._keys
+        predictions = [
+            dict(zip(keys, values, strict=True))
+            for values in self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
+        ]
+        for index, place in self._hits.get(row, ()):
+            if place is not None:
+                gt[place]["prediction"] = index
         boxes = self._matches[self._box_start[row] : self._box_start[row + 1]]
         return {"predictions": predictions, "gt": gt, "box_matches": boxes}
 
 
-def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[dict[str, int | None]]]:
-    """([T] statements without an object, `person` of each): the annotated person's box it belongs to, null for none.
+def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[int | None] | None]:
+    """([T] statements without an object, [T] the annotated person's box each belongs to, None for none).
 
-    Only a protocol that looks at the person first says `person`, and takes a box of zeros for no object.
+    Only a protocol that looks at the person first says so (None otherwise), and takes a box of zeros for no object.
     """
     scenes = batch.predictions
     if not protocol.person_first:
-        return scenes.object < 0, [{}] * len(scenes.score)
+        return scenes.object < 0, None
     people = batch.found_people(protocol)
     first_box = batch.truth.scenes.box_start[batch.image_of_hoi]
     local = np.where(people < 0, -1, people - first_box).tolist()
-    return batch.empty_object, [{"person": None if person < 0 else person} for person in local]
+    return batch.empty_object, [None if person < 0 else person for person in local]
 
 
 @dataclass
