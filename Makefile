@@ -3,7 +3,7 @@
 #   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot
 #   make test    set up, then all tests
 #   make lint    ruff and mypy
-#   make bench   the README's table of times; PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump
+#   make bench   the README's tables of times, six minutes; PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -32,6 +32,9 @@ lint: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m tests.bench $(BENCH)
+	$(BIN)/python -m tests.bench_vcoco
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
+	$(BIN)/python -m tests.bench_corrupt
 
 clean:
 	rm -rf $(VENV) demo-output bench-output build dist *.egg-info

@@ -91,6 +91,9 @@ def _role(vocabulary: Vocabulary, interaction: int) -> dict[str, str | None]:
     return {"role": vocabulary.interactions[interaction][1] or None} if vocabulary.roles else {}
 
 
+_PLAIN_KEYS = ("subject", "object", "verb", "label", "score", "outcome", "gt", "iou_subject", "iou_object")
+
+
 class _BatchColumns:
     """A batch under one protocol as plain lists, from which images are cut."""
 
@@ -143,11 +146,24 @@ class _BatchColumns:
     def image(self, row: int) -> Record:
         """predictions, gt and box_matches of one image."""
         gt, _ = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
-        keys = self._keys
-        predictions = [
-            dict(zip(keys, values, strict=True))
-            for values in self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
-        ]
+        cut = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
+        if self._keys == _PLAIN_KEYS:  # a literal takes half the time, and this is done for every prediction
+            predictions = [
+                {
+                    "subject": subject,
+                    "object": object_,
+                    "verb": verb,
+                    "label": label,
+                    "score": score,
+                    "outcome": outcome,
+                    "gt": place,
+                    "iou_subject": iou_subject,
+                    "iou_object": iou_object,
+                }
+                for subject, object_, verb, label, score, outcome, place, iou_subject, iou_object in cut
+            ]
+        else:
+            predictions = [dict(zip(self._keys, values, strict=True)) for values in cut]
         for index, place in self._hits.get(row, ()):
             if place is not None:
                 gt[place]["prediction"] = index

@@ -84,6 +84,8 @@ class Protocol:
         touch = "" if self.touching_overlap else ", 0 where boxes only touch"
         shifts = f"predictions {_shift(self.prediction_shift)}, ground truth {_shift(self.truth_shift)}"
         labels = "; the subject must be labelled person" if self.person_subject else ""
+        if self.dataset == "vcoco" and not self.person_first:
+            labels = "; boxes of different labels do not overlap"
         sign = ">" if self.strict else ">="
         caps = [
             f"the interactions called {self.classes!r}" if self.classes else "",
@@ -259,7 +261,6 @@ PROTOCOLS: dict[str, Protocol] = {
             inclusive=True,
             touching_overlap=False,
             truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
-            person_subject=True,
             triplets_per_image=100,
             only_annotated_classes=True,
         ),

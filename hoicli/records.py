@@ -252,7 +252,8 @@ def _hoi_problems(
         elif key == "object" and value is None and _has_roles(vocabulary):
             continue
         elif type(value) is not int:
-            hint = "; the dataset has no action without an object" if value is None and vocabulary else ""
+            no_null = key == "object" and value is None and vocabulary is not None
+            hint = "; the dataset has no action without an object" if no_null else ""
             yield Problem(place, f"{_short(value)} is no index; it must be the integer index of a box{hint}")
         elif box_count is not None and not 0 <= value < box_count:
             yield Problem(place, f"index {value}, but the line has {box_count} boxes; indices are 0-based")

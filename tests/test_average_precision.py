@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.average_precision import interpolated_ap, max_recall
-from hoicli.protocols import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, PROTOCOLS
+from hoicli.average_precision import enveloped_ap, interpolated_ap, max_recall
+from hoicli.protocols import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, PROTOCOLS
 
 
 def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:
@@ -52,6 +52,11 @@ def test_which_protocol_has_which_grid() -> None:
         "upt": GRID_LINSPACE,
         "diag": GRID_ARANGE,
         "inp-cc": GRID_TENTHS,
+        "swig": GRID_TENTHS,
+        "vcoco-agent": EVERY_RECALL,
+        "vcoco-s1": EVERY_RECALL,
+        "vcoco-s2": EVERY_RECALL,
+        "vcoco-qpic": GRID_ARANGE,
     }
 
 
@@ -69,6 +74,34 @@ def test_which_protocol_has_which_grid() -> None:
 )
 def test_closed_forms(ranks: list[int], positives: int, ap: float) -> None:
     assert one(ranks, positives) == pytest.approx(ap)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "positives", "ap"),
+    [
+        ([1], 1, 1.0),
+        ([2], 1, 0.5),
+        ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
+        ([1, 4], 2, (1 + 0.5) / 2),
+        ([1, 4], 4, (1 + 0.5) / 4),  # what is never found adds nothing
+        ([3, 4, 5], 3, 3 / 5),
+        ([], 5, 0.0),
+        ([], 0, 0.0),
+    ],
+)
+def test_closed_forms_of_the_envelope(ranks: list[int], positives: int, ap: float) -> None:
+    first, second = np.array([*ranks, 1], dtype=np.int64), np.array([0, len(ranks), len(ranks) + 1])
+    assert enveloped_ap(first, second, np.array([positives, 1])).tolist() == pytest.approx([ap, 1.0])
+
+
+@given(st.sets(st.integers(1, 60), min_size=1, max_size=12), st.integers(0, 9))
+def test_the_envelope_is_the_area_under_the_best_precision(found: set[int], missed: int) -> None:
+    """Read off at every recall there is, from the highest precision of that recall or more."""
+    ranks, positives = sorted(found), len(found) + missed
+    precision = [count / rank for count, rank in enumerate(ranks, start=1)]
+    area = sum(max(precision[place:]) for place in range(len(ranks))) / positives
+    given = enveloped_ap(np.array(ranks), np.array([0, len(ranks)]), np.array([positives]))
+    assert given[0] == pytest.approx(area, abs=1e-12)
 
 
 @given(st.lists(st.tuples(st.sets(st.integers(1, 40), max_size=8), st.integers(0, 5)), max_size=6))

@@ -220,9 +220,9 @@ def test_hoia_refuses_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
         content[6]["hoi_annotation"][2]["category_id"] = 0
 
     path = hoia_file(tmp_path, rename)
-    assert refusal(hoicli("convert", path)) == (
-        f"{path}: is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0), which hoicli does not read yet; "
-        "give test_hico.json or trainval_hico.json"
+    assert refusal(hoicli("convert", "--from", "hoia", path)) == (
+        f"{path}: is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0): "
+        "use --from qpic-vcoco or ppdm-vcoco-gt"
     )
 
     def keep_verbs(content: list[Record]) -> None:

@@ -191,6 +191,100 @@ def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bo
         assert all(math.isnan(score) for score in columns.score) or scored
 
 
+VCOCO = load("vcoco")
+GOOD_ROLES: dict[str, Any] = {
+    "image_id": 7,
+    "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39], [1, 1, 2, 2]],
+    "labels": ["person", "kite", None],
+    "annotated": [True, False, True],
+    "unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]},
+    "hois": [
+        {"subject": 0, "object": 1, "verb": "hit", "role": "obj", "score": 0.5},
+        {"subject": 0, "object": None, "verb": "hit", "role": "instr", "score": 0.5},
+        {"subject": 1, "object": None, "verb": "walk", "score": 0.5},
+    ],
+}
+
+
+def without_(*path: Any) -> dict[str, Any]:
+    """GOOD_ROLES with the last of `path` put in place of what the rest of it leads to."""
+    record = copy.deepcopy(GOOD_ROLES)
+    node: Any = record
+    *keys, last, value = path
+    for key in keys:
+        node = node[key]
+    node[last] = value
+    return record
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (without_("hois", 0, "role", "instrument"), 'hois[0].role: "instrument" is no role of it; hit has instr, obj'),
+        (without_("hois", 2, "role", "obj"), 'hois[2].role: "obj" is no role of it; walk has none'),
+        (without_("hois", 0, "role", ["obj"]), 'hois[0].role: ["obj"] is no role of it; hit has instr, obj'),
+        (
+            without_("hois", 0, "role", None),
+            "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
+            "alone",
+        ),
+        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one a box"),
+        (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
+        (
+            without_("unstated", "score", "0"),
+            "unstated: must be an object with a score and an object box, as convert writes it",
+        ),
+        (without_("labels", 0, 3), "labels[0]: 3 is no name; labels are strings"),
+        (without_("hois", 1, "object", 3), "hois[1].object: index 3, but the line has 3 boxes; indices are 0-based"),
+        (
+            without_("hois", 1, "subject", None),
+            "hois[1].subject: null is no index; it must be the integer index of a box",
+        ),
+    ],
+)  # fmt: skip
+def test_messages_about_roles(record: Any, message: str) -> None:
+    with pytest.raises(DataError) as raised:
+        list(read_scenes([line(record)], VCOCO, scored=True, policy=ErrorPolicy()))
+    assert str(raised.value) == f"p.jsonl:1: {message}"
+
+
+@st.composite
+def broken_roles(draw: st.DrawFn) -> dict[str, Any]:
+    """As `broken_records`, of GOOD_ROLES."""
+    record = copy.deepcopy(GOOD_ROLES)
+    for _ in range(draw(st.integers(0, 3))):
+        node: Any = record
+        path = draw(
+            st.sampled_from(
+                [
+                    ("boxes",), ("boxes", 2), ("labels",), ("labels", 0), ("labels", 2), ("annotated",),
+                    ("annotated", 1), ("unstated",), ("unstated", "score"), ("unstated", "object"),
+                    ("unstated", "object", 2), ("hois", 0), ("hois", 0, "subject"), ("hois", 0, "object"),
+                    ("hois", 0, "verb"), ("hois", 0, "role"), ("hois", 1, "role"), ("hois", 1, "score"),
+                    ("hois", 2, "role"), ("hois", 2, "object"), ("hois", 2, "verb"), ("image_hois",),
+                ]
+            )
+        )  # fmt: skip
+        try:
+            for key in path[:-1]:
+                node = node[key]
+            if draw(st.booleans()):
+                node[path[-1]] = draw(st.one_of(junk, st.sampled_from(["obj", "instr", "hit", "walk", "hold"])))
+            else:
+                del node[path[-1]]
+        except (KeyError, IndexError, TypeError):
+            continue
+    return record
+
+
+@settings(max_examples=1500)
+@given(broken_roles(), st.booleans())
+def test_the_fast_and_the_careful_check_agree_about_roles(record: dict[str, Any], scored: bool) -> None:
+    columns = columns_of([line(record)], VCOCO, scored=scored)
+    found = list(problems(record, VCOCO, scored=scored))
+    assert (columns is None) == bool(found), found
+
+
 def test_what_eval_does_not_read_does_not_cost_a_line_its_place() -> None:
     """A wrong `scores` or width is validate's affair: whether a neighbour is bad must not decide about the line."""
     odd = with_(scores=["x"], width=-1, hois=[{**GOOD["hois"][0], "verb_score": None}])

@@ -67,13 +67,24 @@ class Conversion:
                 yield source.name, record
 
     def _settle_dataset(self, name: str, source: Source) -> None:
-        """Take the dataset from a format that only one has. Raises `DataError` where another was asked for."""
-        dataset = FORMATS[name].dataset
-        if dataset and dataset != self._context.vocabulary.name:
+        """Take the dataset from a format that only one has, read or written.
+
+        Raises `DataError` where another was asked for, and where what is read does not go into what is written.
+        """
+        context, target = self._context, FORMATS.get(self._context.target)
+        written = target.dataset if target else ""
+        dataset = FORMATS[name].dataset or ("" if self._dataset else written)
+        if dataset and dataset != context.vocabulary.name:
             if self._dataset is not None:
                 problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
                 raise DataError(problem, place=source.name)
-            self._context.vocabulary = load(dataset)
+            context.vocabulary = load(dataset)
+        if target and written != context.vocabulary.name and (written or context.vocabulary.roles):
+            own = {context.vocabulary.name} if context.vocabulary.roles else {context.vocabulary.name, ""}
+            fitting = [row.name for row in FORMATS.values() if row.writes and row.dataset in own]
+            hint = f"choose {', '.join(fitting)}"
+            problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
+            raise DataError(problem, place=source.name)
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):

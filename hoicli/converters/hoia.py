@@ -8,7 +8,7 @@ Boxes are [x1, y1, x2, y2], 1-based inclusive: 1 is subtracted from all four num
 object_id are 0-based indices of `annotations`, so every box stays its own, equal ones too. Interactions that point at
 no box (QPIC leaves them out as well) are dropped and counted. height and width are kept, other keys are not. There are
 no image-level labels and no invisible instances: Known Object labels are derived from the pairs, and the conversion
-says so. V-COCO has the same layout with verbs from 0; `read` refuses it.
+says so. V-COCO has the same layout with verbs from 0 (hoia_vcoco.py); `read` refuses it.
 
 Read by YueLiao/CDN and hitachi-rd-cv/qpic (datasets/hico.py), YueLiao/PPDM (src/lib/eval/hico_eval.py) and
 ltttpku/INP-CC (datasets/hico.py). `read` raises `DataError` naming the item, from [0].
@@ -42,8 +42,8 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image, those without interactions included."""
     if _is_vcoco(source):
-        problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0), which hoicli does not read yet"
-        raise DataError(f"{problem}; give test_hico.json or trainval_hico.json", place=source.name)
+        problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
+        raise DataError(f"{problem}: use --from qpic-vcoco or ppdm-vcoco-gt", place=source.name)
     context.announce(
         "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
     )

@@ -4,8 +4,8 @@
      "category_id"}]}
 
 category_id of a box is a COCO id (1-90 with gaps), of an interaction an action-role counted from 0, in QPIC's order or,
-with `--from ppdm-vcoco`, in PPDM's: a file does not tell. object_id is -1 for a role without object. Boxes are COCO's
-with x2 = x + w, y2 = y + h (0-based far edges): 1 is taken off x2 and y2, and protocol vcoco-qpic puts it back.
+with `--from ppdm-vcoco-gt`, in PPDM's: a file does not tell. object_id is -1 for a role without object. Boxes are
+COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is taken off x2 and y2, and protocol vcoco-qpic puts it back.
 
 Nothing here says which people nobody annotated: all count as annotated, and the conversion says so. Written by
 hitachi-rd-cv/qpic convert_vcoco_annotations.py. `read` raises `DataError` naming the item, from [0].

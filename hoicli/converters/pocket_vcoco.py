@@ -31,8 +31,14 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image, those without pairs included."""
     content = source.mapping
-    names = [action_role(name, context) for name in content["classes"]]
-    objects = [normalise(name) for name in content["objects"]]
+    for key in ("classes", "objects", "annotations"):
+        if not isinstance(content.get(key), list):
+            raise DataError("must be a list", place=source.name, field=key)
+    try:
+        names = [action_role(str(name), context) for name in content["classes"]]
+    except DataError as error:
+        raise DataError(error.problem, place=source.name, field="classes") from None
+    objects = [normalise(str(name)) for name in content["objects"]]
     strangers = [name for name in objects[1:] if name not in context.vocabulary.object_ids]
     if strangers:
         raise DataError(f"{strangers[0]!r} is no COCO name", place=source.name, field="objects")

@@ -26,6 +26,7 @@ from itertools import groupby
 from typing import Any
 
 from hoicli.converters import BoxTable, Context
+from hoicli.converters.cdn import require_scores
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -48,7 +49,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     images: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
-    items = ((people[0][0], (image_id, people)) for image_id, people in images.items())
+    items = (("", image) for image in images.items())  # the builder's errors name the dictionary
     builder = _Builder(keys, source.name, context)
     yield from context.each(items, builder.record, source)
     if builder.incomplete:
@@ -100,7 +101,7 @@ class _Builder:
         hois: list[dict[str, Any]] = []
         complete = True
         for where, person in people:
-            boxes.append(_numbers(person["person_box"], 4, f"{where}.person_box"))
+            boxes.append(_numbers(person.get("person_box"), 4, f"{where}.person_box"))
             labels.append(SUBJECT)
             complete &= self._add(hois, objects, len(boxes) - 1, where, person)
         for hoi in hois:  # role boxes come after the people
@@ -160,8 +161,14 @@ def _numbers(values: Any, count: int, field: str) -> list[float]:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The official list of all records, a pickle, or JSON (where a missing object is NaN, as Python writes it)."""
-    people = [person for record in records for person in _dictionaries(record, context.vocabulary)]
+    """The official list of all records, a pickle, or JSON (where a missing object is NaN, as Python writes it).
+
+    Raises `DataError` for a statement without a score.
+    """
+    people: list[dict[str, Any]] = []
+    for record in records:
+        require_scores(record, context.target)
+        people += _dictionaries(record, context.vocabulary)
     with open_output(path) as put:
         put(json.dumps(people).encode() + b"\n" if context.target == "vcoco-json" else pickle.dumps(people, protocol=2))
 

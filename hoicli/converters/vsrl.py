@@ -15,11 +15,12 @@ Read by the code of s-gupta/v-coco (vsrl_eval.py). Image ids are COCO's numbers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hoicli.converters import Context
-from hoicli.converters.source import Source
+from hoicli.converters.source import HEAD, Source
 from hoicli.errors import DataError
 from hoicli.records import Record
 from hoicli.vocabulary import SUBJECT, normalise
@@ -27,13 +28,15 @@ from hoicli.vocabulary import SUBJECT, normalise
 Deed = tuple[str, tuple[int, ...]]
 """An action of a person and the annotation ids that fill its roles, 0 for none."""
 
+_NUMBERS = re.compile(rb"[\d.e+\s]+")
+
 LOST_OBJECT = "roles whose object has no valid box (the role is taken as empty)"
 LOST_PERSON = "actions of people without a valid box"
 
 
 def sniff(source: Source) -> bool:
-    """The list of actions, or COCO's instances (which come with it)."""
-    return _is_vsrl(source) or _is_instances(source)
+    """The list of actions, or COCO's instances or a list of image ids (which come with it)."""
+    return _is_vsrl(source) or _is_instances(source) or _is_split(source)
 
 
 def _is_vsrl(source: Source) -> bool:
@@ -43,6 +46,10 @@ def _is_vsrl(source: Source) -> bool:
 
 def _is_instances(source: Source) -> bool:
     return source.kind == "json-object" and {"images", "annotations", "categories"} <= source.mapping.keys()
+
+
+def _is_split(source: Source) -> bool:
+    return source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:HEAD]) is not None
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -61,8 +68,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     deeds, images = _deeds(vsrl, context)
     if split:
         images = _ids(split[0])
-    of_image, annotations = _coco(instances, images)
-    names = {row["id"]: normalise(row["name"]) for row in instances.mapping["categories"]}
+    of_image, annotations, names = _coco(instances, images)
 
     def build(image: Mapping[str, Any]) -> Record:
         return _record(image, annotations.get(image["id"], ()), names, deeds, context, vsrl.name)
@@ -129,8 +135,8 @@ def _ids(split: Source) -> list[int]:
 
 def _coco(
     instances: Source, images: Sequence[int]
-) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]]]:
-    """(the rows of the images wanted, by id; their annotations in the file's order)."""
+) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]], dict[int, str]]:
+    """(the rows of the images wanted, by id; their annotations in the file's order; the categories' names)."""
     wanted = set(images)
     try:
         of_image = {row["id"]: row for row in instances.mapping["images"] if row["id"] in wanted}
@@ -138,9 +144,10 @@ def _coco(
         for row in instances.mapping["annotations"]:
             if row["image_id"] in wanted:
                 annotations.setdefault(row["image_id"], []).append(row)
-    except (KeyError, TypeError) as error:
+        names = {row["id"]: normalise(row["name"]) for row in instances.mapping["categories"]}
+    except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"is not shaped as COCO's instances are ({error!r})", place=instances.name) from None
-    return of_image, annotations
+    return of_image, annotations, names
 
 
 def _record(
@@ -161,7 +168,7 @@ def _record(
         if box is None:
             continue
         if row["category_id"] not in names:
-            raise DataError(f"annotation {row['id']}: no category {row['category_id']}", field="annotations")
+            raise DataError(f"no category {row['category_id']}", field=f", annotation {row['id']}")
         place_of[row["id"]] = len(boxes)
         boxes.append(box)
         labels.append(names[row["category_id"]])

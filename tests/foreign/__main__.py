@@ -14,7 +14,10 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def main() -> None:
-    """Every module of this package makes its own file, from the records of fixtures/, or of its FOLDER there."""
+    """Every module of this package makes its own file, from the records of fixtures/, or of its FOLDER there.
+
+    A module says otherwise with GROUND_TRUTH (the name of those records) and PLACE (a folder beside them).
+    """
     for module in iter_modules(tests.foreign.__path__):
         if module.name.startswith("_"):
             continue
@@ -22,9 +25,9 @@ def main() -> None:
         folder = FIXTURES / getattr(maker, "FOLDER", "")
         truth, predictions = (
             [orjson.loads(line) for line in (folder / name).read_bytes().splitlines()]
-            for name in ("gt.jsonl", "predictions.jsonl")
+            for name in (getattr(maker, "GROUND_TRUTH", "gt.jsonl"), "predictions.jsonl")
         )
-        path = folder / "foreign" / maker.FILE
+        path = folder / getattr(maker, "PLACE", "foreign") / maker.FILE
         maker.make(truth, predictions, path)
         print(path.relative_to(FIXTURES.parent))
 
