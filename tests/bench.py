@@ -172,10 +172,10 @@ def main() -> None:
     row("diagnose", [*hoicli, "diagnose", "--gt", truth, found], floor)
     row("pairstats", [*hoicli, "pairstats", "--gt", truth, found], floor)
     row("validate", [*hoicli, "validate", "--gt", truth, found], floor)
-    row("shoe-sim --dataset hico (600 classes, cold)", [*hoicli, "shoe-sim", "--backend", "wordnet:wup", "--dataset", "hico"])
+    wup = [*hoicli, "shoe-sim", "--backend", "wordnet:wup"]
+    row("shoe-sim --dataset hico (600 classes, cold)", [*wup, "--dataset", "hico"])
     similarities = options.folder / "similarities.jsonl"
-    wup = [*hoicli, "shoe-sim", "--backend", "wordnet:wup", "--gt", truth, found, "-o", similarities]
-    row("shoe-sim --gt (wordnet:wup)", wup, floor)
+    row("shoe-sim --gt (wordnet:wup)", [*wup, "--gt", truth, found, "-o", similarities], floor)
     row("shoe-eval", [*hoicli, "shoe-eval", "--gt", truth, "--sim", similarities, found], floor)
     row("plain-Python loops (hico only)", [python, "-c", REFERENCE, truth, found], floor, repeat=1)
     row("plain-Python error types (one pass)", [python, "-c", REFERENCE_TYPES, truth, found], floor, repeat=1)

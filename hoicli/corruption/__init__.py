@@ -21,6 +21,7 @@ from hoicli.corruption import environment, geometry, optical, sensor
 from hoicli.corruption.constants import CONSTANTS
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.warps import Warp
+from hoicli.robustness.families import family_of
 
 
 def _draw_nothing(_rng: np.random.Generator, _shape: Shape) -> None:
@@ -37,12 +38,16 @@ class Corruption:
     """
 
     name: str
-    family: str
     description: str
     apply: Callable[..., Image]
     draw: Callable[[np.random.Generator, Shape], Any] = _draw_nothing
     hidden: Callable[..., NDArray[np.bool_]] | None = None
     motion: Callable[..., Warp] | None = None
+
+    @property
+    def family(self) -> str:
+        """The key of FAMILIES it belongs to."""
+        return family_of(self.name)
 
 
 FAMILIES = {
@@ -53,39 +58,39 @@ FAMILIES = {
 }
 
 _ROWS = (
-    Corruption("motion_blur", "optical", "the camera moved: a fading trail in one direction", optical.motion_blur,
+    Corruption("motion_blur", "the camera moved: a fading trail in one direction", optical.motion_blur,
                optical.draw_angle),
-    Corruption("defocus_blur", "optical", "out of focus: every point a disk", optical.defocus_blur),
-    Corruption("gaussian_blur", "optical", "scattered light: Gaussian blur", optical.soft_blur),
-    Corruption("glass_blur", "optical", "through rough glass: pixels change places with near ones", optical.glass_blur,
+    Corruption("defocus_blur", "out of focus: every point a disk", optical.defocus_blur),
+    Corruption("gaussian_blur", "scattered light: Gaussian blur", optical.soft_blur),
+    Corruption("glass_blur", "through rough glass: pixels change places with near ones", optical.glass_blur,
                optical.draw_shifts),
-    Corruption("gaussian_noise", "sensor", "thermal noise, the same everywhere", sensor.gaussian_noise,
+    Corruption("gaussian_noise", "thermal noise, the same everywhere", sensor.gaussian_noise,
                sensor.draw_normal),
-    Corruption("shot_noise", "sensor", "few photons: Poisson noise", sensor.shot_noise, sensor.draw_bits),
-    Corruption("salt_pepper_noise", "sensor", "pixels that are black or white", sensor.salt_pepper_noise,
+    Corruption("shot_noise", "few photons: Poisson noise", sensor.shot_noise, sensor.draw_bits),
+    Corruption("salt_pepper_noise", "pixels that are black or white", sensor.salt_pepper_noise,
                sensor.draw_pixel_bits),
-    Corruption("jpeg", "sensor", "JPEG compression", sensor.jpeg),
-    Corruption("speckle_noise", "sensor", "noise in proportion to brightness", sensor.speckle_noise,
+    Corruption("jpeg", "JPEG compression", sensor.jpeg),
+    Corruption("speckle_noise", "noise in proportion to brightness", sensor.speckle_noise,
                sensor.draw_normal),
-    Corruption("packet_loss", "sensor", "slices of the picture lost: black, or filled from elsewhere",
+    Corruption("packet_loss", "slices of the picture lost: black, or filled from elsewhere",
                sensor.packet_loss, sensor.draw_slices, hidden=sensor.lost_pixels),
-    Corruption("exposure", "environment", "over- or underexposed (by chance)", environment.exposure,
+    Corruption("exposure", "over- or underexposed (by chance)", environment.exposure,
                environment.draw_direction),
-    Corruption("rainbow", "environment", "a projector's colour bands, red and blue shifted apart", environment.rainbow,
+    Corruption("rainbow", "a projector's colour bands, red and blue shifted apart", environment.rainbow,
                environment.draw_rainbow),
-    Corruption("occlusion", "environment", "black rectangles before the scene", environment.occlusion,
+    Corruption("occlusion", "black rectangles before the scene", environment.occlusion,
                environment.draw_rectangles, hidden=environment.occluded),
-    Corruption("vignette", "environment", "darker towards the corners", environment.vignette),
-    Corruption("moire", "geometry", "a screen's lines against the camera's: lines and broad fringes", geometry.moire,
+    Corruption("vignette", "darker towards the corners", environment.vignette),
+    Corruption("moire", "a screen's lines against the camera's: lines and broad fringes", geometry.moire,
                geometry.draw_grids),
-    Corruption("screen_crack", "geometry", "a broken screen: cracks and white reflections", geometry.screen_crack,
+    Corruption("screen_crack", "a broken screen: cracks and white reflections", geometry.screen_crack,
                geometry.draw_cracks, hidden=geometry.cracked),
-    Corruption("elastic", "geometry", "warped at random over short distances", geometry.elastic, geometry.draw_field,
+    Corruption("elastic", "warped at random over short distances", geometry.elastic, geometry.draw_field,
                motion=geometry.elastic_motion),
-    Corruption("perspective", "geometry", "a lens with barrel or pincushion distortion (by chance)",
+    Corruption("perspective", "a lens with barrel or pincushion distortion (by chance)",
                geometry.perspective, geometry.draw_lens, motion=geometry.lens_motion),
-    Corruption("pixelate", "geometry", "coarse blocks", geometry.pixelate),
-    Corruption("zoom_blur", "geometry", "the lens zoomed in during the exposure", geometry.zoom_blur,
+    Corruption("pixelate", "coarse blocks", geometry.pixelate),
+    Corruption("zoom_blur", "the lens zoomed in during the exposure", geometry.zoom_blur,
                motion=geometry.zoom_motion),
 )  # fmt: skip
 
