@@ -676,8 +676,7 @@ def test_the_makefile(tmp_path: Path) -> None:
         ["make", "-f", str(ROBUST / "benchmark.mk"), *arguments],
         cwd=tmp_path,
         env={
-            **os.environ,
-            "MAKEFLAGS": "",
+            **{key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")},
             "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
         },

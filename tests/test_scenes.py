@@ -268,6 +268,8 @@ def broken_roles(draw: st.DrawFn) -> dict[str, Any]:
         try:
             for key in path[:-1]:
                 node = node[key]
+            if isinstance(node, dict) != isinstance(path[-1], str):
+                continue  # junk from an earlier turn: no key that JSON could hold
             if draw(st.booleans()):
                 node[path[-1]] = draw(st.one_of(junk, st.sampled_from(["obj", "instr", "hit", "walk", "hold"])))
             else:
