@@ -118,7 +118,7 @@ def shoe_sim(
     from hoicli.scenes import ErrorPolicy
     from hoicli.semantics import rating
     from hoicli.semantics.merge import check_rule
-    from hoicli.semantics.similarity import Lexical, offline_backend
+    from hoicli.semantics.similarity import offline_backend
     from hoicli.streams import read_lines
 
     policy = ErrorPolicy(skip=skips(on_error))
@@ -155,8 +155,7 @@ def shoe_sim(
     else:
         raters, offline = None, offline_backend(backend, policy)
     if pairs is not None:
-        lexical = offline if isinstance(offline, Lexical) else None
-        work: rating.Work = rating.PairLines(read_lines([pairs], label="pairs"), policy, lexical)
+        work: rating.Work = rating.PairLines(read_lines([pairs], label="pairs"), policy, offline)
     elif gt is not None:
         from hoicli.pairing import check_streams  # it brings the evaluators along, which take a while to import
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record, dump, parse
 from hoicli.scenes import ErrorPolicy
-from hoicli.semantics.similarity import NAMES, Backend, Lexical, Pair, Rated, pair_of, row, synsets_of
+from hoicli.semantics.similarity import NAMES, Backend, Lexical, Measure, Pair, Rated, pair_of, row, synsets_of
 from hoicli.semantics.synsets import candidates, ground_truth_sense
 from hoicli.semantics.wordnet import open_wordnet
 from hoicli.streams import Line, note, open_output, read_lines
@@ -50,14 +50,16 @@ class PairLines:
 
     Two words are as alike as their most alike senses (`lexical` has a measure of words of its own); equal ones, and
     those that share a sense, are 1. A line with a word that has no sense has similarity null, which is said with the
-    first such word and line.
+    first such word and line. A measure of WordNet is asked in the order of the line, as nltk is, and where its own
+    numbers go beyond 1 they come along as `raw`.
     """
 
     strict = False
 
-    def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, lexical: Lexical | None = None) -> None:
-        """`lexical`: rate words with it."""
-        self._lexical = lexical
+    def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: Backend | None = None) -> None:
+        """`backend`: who will rate them, None for language models."""
+        self._lexical = backend if isinstance(backend, Lexical) else None
+        self._ordered = isinstance(backend, Measure)
         self._senseless: dict[str, str] = {}
         self._lines: list[tuple[Record, float | Words | list[Pair]]] = []
         for line in lines:
@@ -72,13 +74,14 @@ class PairLines:
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
-        known = {pair: found.similarity for pair, found in zip(self.pairs, rated, strict=True)}
+        known = dict(zip(self.pairs, rated, strict=True))
         words = list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple)))
         by_words = dict(zip(words, self._lexical.rate_words(words) if self._lexical and words else [], strict=True))
         for record, want in self._lines:
             if isinstance(want, list):
-                values = [known[pair] for pair in want]
-                yield {**record, "similarity": max((value for value in values if value is not None), default=None)}
+                answers = [known[pair] for pair in want if known[pair].similarity is not None]
+                best = max(answers, key=lambda found: found.similarity or 0.0, default=Rated(None))
+                yield {**record, "similarity": best.similarity, **({} if best.raw is None else {"raw": best.raw})}
             else:
                 yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
         if self._senseless:
@@ -107,6 +110,8 @@ class PairLines:
                 self._senseless.setdefault(word, place)
         if set(pools[0]) & set(pools[1]):
             return 1.0
+        if self._ordered:
+            return [(pos, first, second) for first in pools[0] for second in pools[1]]
         return sorted({pair_of(pos, first, second) for first in pools[0] for second in pools[1]})
 
 

@@ -13,7 +13,7 @@ A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from hoicli.errors import DataError, UsageError
@@ -40,11 +40,12 @@ SCALE = 4
 
 @dataclass(frozen=True)
 class Rated:
-    """How alike a pair is, in [0, 1], None where the backend has no answer; and each model's rating, where models gave
-    them."""
+    """How alike a pair is, in [0, 1], None where the backend has no answer; each model's rating, where models gave
+    them; and the measure's own number, where that is on another scale."""
 
     similarity: float | None
     scores: Mapping[str, int] | None = None
+    raw: float | None = None
 
 
 class Backend(Protocol):
@@ -76,7 +77,7 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     """A backend that needs no network, by its name. Raises `UsageError` for another name."""
     kind, _, what = name.partition(":")
     if kind == "wordnet" and what in MEASURES:
-        return _WordNet(what)
+        return Measure(what)
     if name == "lexical":
         return Lexical()
     if kind == "table" and what:
@@ -97,8 +98,12 @@ def synsets_of(wordnet: WordNet, pairs: Iterable[Pair]) -> dict[str, int]:
     return found
 
 
-class _WordNet:
-    """One of `measures`. The first by name of two senses is the one asked: wup is not quite symmetric."""
+class Measure:
+    """One of `measures`. The first of two senses is the one asked (wup is not quite symmetric): a table's pairs come
+    by name."""
+
+    RESCALED = ("lch", "res", "jcn")
+    """Those whose own numbers go beyond 1."""
 
     def __init__(self, measure: str) -> None:
         self._measure = measure
@@ -106,13 +111,17 @@ class _WordNet:
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         import numpy as np
 
-        from hoicli.semantics.measures import similarities
+        from hoicli.semantics.measures import raw_similarities, similarities
         from hoicli.semantics.wordnet import open_wordnet
 
         wordnet = open_wordnet()
         synset = synsets_of(wordnet, pairs)
         numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
-        return list(map(Rated, similarities(wordnet, self._measure, numbers).tolist()))
+        rated = [Rated(value) for value in similarities(wordnet, self._measure, numbers).tolist()]
+        if self._measure not in self.RESCALED:
+            return rated
+        raw = raw_similarities(wordnet, self._measure, numbers).tolist()
+        return [replace(found, raw=value) for found, value in zip(rated, raw, strict=True)]
 
 
 class Lexical:
