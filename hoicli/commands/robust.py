@@ -20,8 +20,12 @@ def robust(
         list[str] | None,
         typer.Argument(metavar="ROWS...", help="Streams of result rows, taken together; - or nothing is stdin."),
     ] = None,
-    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="The rows' metric.")] = "mAP",
-    subset: Annotated[str, typer.Option("--subset", metavar="NAME", help="The rows' subset.")] = "full",
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="The rows' metric: mAP, or the only one there is.")
+    ] = None,
+    subset: Annotated[
+        str | None, typer.Option("--subset", metavar="NAME", help="The rows' subset: full, or the only one there is.")
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option("--protocol", metavar="NAME", help="The rows' protocol, where there are several.")
     ] = None,
@@ -37,12 +41,19 @@ def robust(
     corruptions: Annotated[
         str,
         typer.Option(
-            "--corruptions", metavar="NAME,...", help="Those a complete grid has: names, rohoi (all 20), or seen."
+            "--corruptions",
+            metavar="NAME,...",
+            help="Those a complete grid has: names, rohoi (all 20), seen, or auto: rohoi where more than half occur.",
         ),
-    ] = "rohoi",
+    ] = "auto",
     severities: Annotated[
-        str, typer.Option("--severities", metavar="N,...", help="Those a complete grid has: numbers, or seen.")
-    ] = "1,2,3,4,5",
+        str,
+        typer.Option(
+            "--severities",
+            metavar="N,...",
+            help="Those a complete grid has: numbers, seen, or auto: 1 to 5 where more than half of a whole benchmark occur.",
+        ),
+    ] = "auto",
     unit: Annotated[
         str | None,
         typer.Option("--unit", metavar="percent|fraction", help="What the values are, whatever the rows say."),
@@ -101,4 +112,4 @@ def robust(
         write(b"\n".join(render(part, output_format) for part in parts))
     if plot is not None:
         drawn = [{**row, "model": grid.model} for grid in grids for row in robustness_rows([grid])]
-        plot_robustness(drawn, plot, metric=metric)
+        plot_robustness(drawn, plot, metric=grids[0].metric)

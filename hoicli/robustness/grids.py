@@ -21,6 +21,8 @@ from hoicli.streams import Line
 if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
     from hoicli.scenes import ErrorPolicy
 
+METRIC, SUBSET = "mAP", "full"
+"""What a benchmark is about, where nobody says otherwise."""
 CLEAN = "clean"
 """The `corruption` of the original images' row."""
 SHOWN = 6
@@ -34,38 +36,49 @@ Cell = tuple[str, int]
 class Choice:
     """Which rows of a stream are the benchmark's: a stream may hold several metrics, subsets and protocols.
 
-    `protocol` None takes the one there is. `unit` ("percent" or "fraction") overrules what rows say of themselves.
+    None is mAP and full, or the only kind there is; of protocols the one there is. `unit` ("percent" or "fraction")
+    overrules what rows say of themselves.
     """
 
-    metric: str = "mAP"
-    subset: str = "full"
+    metric: str | None = None
+    subset: str | None = None
     protocol: str | None = None
     unit: str | None = None
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The cells a complete grid has, every corruption at every severity; None stands for those that occur."""
+    """The cells a complete grid has, every corruption at every severity.
 
-    corruptions: tuple[str, ...] | None = CORRUPTIONS
-    severities: tuple[int, ...] | None = SEVERITIES
+    SEEN stands for those that occur; AUTO for all of RoHOI's where more than half of them occur (of the severities,
+    too, in a whole benchmark), else for SEEN: what is mostly there is meant to be whole, and a few are a choice.
+    """
+
+    corruptions: tuple[str, ...] | str = "auto"
+    severities: tuple[int, ...] | str = "auto"
+
+
+AUTO, SEEN = "auto", "seen"
 
 
 def benchmark(corruptions: str, severities: str) -> Benchmark:
-    """The grid that two options ask for: names or `rohoi` or `seen`, numbers or `seen`; raises `UsageError`."""
-    names: tuple[str, ...] | None = CORRUPTIONS
-    if corruptions == "seen":
-        names = None
+    """The grid that two options ask for: names, `rohoi`, `seen` or `auto`; numbers, `seen` or `auto`.
+
+    Raises `UsageError` for anything else.
+    """
+    names: tuple[str, ...] | str = CORRUPTIONS
+    if corruptions in (AUTO, SEEN):
+        names = corruptions
     elif corruptions != "rohoi":
         names = tuple(dict.fromkeys(part.strip() for part in corruptions.split(",")))
         if "" in names or CLEAN in names:
-            raise UsageError(f"--corruptions {corruptions}: give names with commas between, rohoi, or seen")
-    levels: tuple[int, ...] | None = None
-    if severities != "seen":
+            raise UsageError(f"--corruptions {corruptions}: give names with commas between, rohoi, seen, or auto")
+    levels: tuple[int, ...] | str = severities
+    if severities not in (AUTO, SEEN):
         parts = [part.strip() for part in severities.split(",")]
         if not all(_is_severity(part) for part in parts):
             raise UsageError(
-                f"--severities {severities}: give whole numbers of at least 1 with commas between, or seen"
+                f"--severities {severities}: give whole numbers of at least 1 with commas between, seen, or auto"
             )
         levels = tuple(sorted(set(map(int, parts))))
     return Benchmark(names, levels)
@@ -151,10 +164,10 @@ class Gathering:
     def __init__(self, choice: Choice, *, model_tag: str = "model", names: Mapping[str, str] | None = None) -> None:
         self.remarks: list[str] = []
         self._choice = choice
+        self._rows: dict[tuple[str, str], dict[str, dict[str, _Raw]]] = {}
         self._model_tag = model_tag
         self._names = names or {}
         self._raw: dict[str, dict[str, _Raw]] = {}
-        self._kinds: set[tuple[str, str]] = set()
         self._files: dict[str, None] = {}
         self._strangers: list[str] = []
 
@@ -168,12 +181,18 @@ class Gathering:
                 policy.handle(error)
 
     def _add(self, row: Record, line: Line) -> None:
+        tags = row.get("tags")
+        if type(tags) is dict and type(tags.get("severity")) is int:
+            row = {**row, "tags": {**tags, "severity": str(tags["severity"])}}
         for problem in result_problems(row):
             raise DataError(problem.text, place=line.place, field=problem.field)
         if "verb" in row or row.get("oracle", "none") != "none":
             return  # a class of its own, or a model with its errors repaired
-        self._kinds.add((row["metric"], row["subset"]))
-        if (row["metric"], row["subset"]) != (self._choice.metric, self._choice.subset):
+        kind = (row["metric"], row["subset"])
+        choice = self._choice
+        wanted = (choice.metric in (None, kind[0])) and (choice.subset in (None, kind[1]))
+        of_kind = self._rows.setdefault(kind, {})
+        if not wanted:
             return
         texts = {}
         for key in ("protocol", "unit", "signature"):
@@ -181,6 +200,8 @@ class Gathering:
             if type(texts[key]) is not str:
                 raise DataError("must be a string; hoicli eval writes it", place=line.place, field=key)
         if texts["unit"] not in ("%", "fraction", ""):
+            if choice.metric is None and kind[0] != METRIC:
+                return
             text = f"{texts['unit']!r} is no share of a whole; choose a metric in % or fraction with --metric"
             raise DataError(text, place=line.place, field="unit")
         tags = row.get("tags", {})
@@ -188,12 +209,13 @@ class Gathering:
         if line.file in self._names:
             tags = {**tags, "model": model}
         settings = "|".join(part for part in texts["signature"].split("|") if not part.startswith("version:"))
-        raw = self._raw.setdefault(texts["protocol"], {}).setdefault(model, _Raw())
+        raw = of_kind.setdefault(texts["protocol"], {}).setdefault(model, _Raw())
         raw.add(_cell(tags, line), _Value(row["value"], texts["unit"], line.place), tags, settings)
 
     def grids(self, benchmark: Benchmark, *, allow_missing: bool = False) -> list[Grid]:
         """A grid a model, by name. Raises `UsageError` where the choice finds no rows or several protocols,
         `DataError` for everything that would make an average quietly wrong."""
+        metric, subset = self._kind()
         protocol = self._protocol()
         models = dict(sorted(self._raw[protocol].items()))
         for model, raw in models.items():
@@ -208,8 +230,8 @@ class Gathering:
                 Grid(
                     model=model,
                     protocol=protocol,
-                    metric=self._choice.metric,
-                    subset=self._choice.subset,
+                    metric=metric,
+                    subset=subset,
                     tags=dict(sorted((raw.tags or {}).items())),
                     settings=next(iter(raw.settings), ""),
                     clean=values.get((CLEAN, 0)),
@@ -230,20 +252,30 @@ class Gathering:
         several = any(len(models) > 1 for models in self._raw.values())
         return f"the model of the rows without tag {self._model_tag}" if several else "the model"
 
+    def _kind(self) -> tuple[str, str]:
+        """The (metric, subset) that is meant: what was asked for, mAP of full, or the only one there is."""
+        choice = self._choice
+        if not self._rows:
+            raise DataError(
+                "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them",
+                place=self._place() if self._files else "",
+            )
+        usual = (choice.metric or METRIC, choice.subset or SUBSET)
+        found = [kind for kind, protocols in self._rows.items() if protocols]
+        kind = usual if usual in found or len(found) != 1 else found[0]
+        if kind not in found:
+            kinds = _listed([f"{metric} {subset}" for metric, subset in sorted(self._rows)])
+            raise UsageError(
+                f"no row of metric {usual[0]}, subset {usual[1]}; there are {kinds}: choose with --metric and --subset"
+            )
+        if kind != usual:
+            self.remarks.append(f"taking {kind[0]} of {kind[1]}, the only rows there are")
+        self._raw = self._rows[kind]
+        return kind
+
     def _protocol(self) -> str:
         """The one protocol that is meant."""
         choice = self._choice
-        if not self._raw:
-            if not self._kinds:
-                raise DataError(
-                    "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them",
-                    place=self._place() if self._files else "",
-                )
-            kinds = _listed([f"{metric} {subset}" for metric, subset in sorted(self._kinds)])
-            raise UsageError(
-                f"no row of metric {choice.metric}, subset {choice.subset}; there are {kinds}: "
-                "choose with --metric and --subset"
-            )
         there = sorted(self._raw)
         if choice.protocol is not None:
             if choice.protocol not in self._raw:
@@ -281,11 +313,21 @@ class Gathering:
         """(corruptions, severities) of a complete grid; what there is beyond them is remarked on."""
         there = {cell for raw in models.values() for cell in raw.cells if cell[0] != CLEAN}
         names = {name for name, _ in there}
-        corruptions = benchmark.corruptions
-        if corruptions is None:
-            known = [name for name in CORRUPTIONS if name in names]
-            corruptions = (*known, *sorted(names - set(known)))
-        severities = benchmark.severities or tuple(sorted({severity for _, severity in there}))
+        known = tuple(name for name in CORRUPTIONS if name in names)
+        corruptions, severities = benchmark.corruptions, benchmark.severities
+        whole = 2 * len(known) > len(CORRUPTIONS)
+        if isinstance(corruptions, str):
+            whole &= corruptions == AUTO
+            corruptions = CORRUPTIONS if whole else (*known, *sorted(names - set(known)))
+        if isinstance(severities, str):
+            levels = {severity for name, severity in there if name in corruptions}
+            whole &= severities == AUTO and 2 * len(levels & set(SEVERITIES)) > len(SEVERITIES)
+            severities = SEVERITIES if whole else tuple(sorted(levels))
+        if benchmark == Benchmark() and (corruptions, severities) != (CORRUPTIONS, SEVERITIES):
+            self.remarks.append(
+                f"averaging over {len(corruptions)} corruptions and severities {_listed(list(map(str, severities)))}: "
+                "RoHOI has 20, at 1 to 5"
+            )
         strangers = sorted(names - set(corruptions))
         self._strangers = strangers
         if strangers:
