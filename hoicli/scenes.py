@@ -6,9 +6,9 @@ HICO-DET dump has three quarters of a million triplets; only a batch that fails 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from hoicli.errors import DataError
-from hoicli.records import parse, problems
+from hoicli.records import Problem, Record, parse, problems
 from hoicli.roles import RoleColumns
 from hoicli.streams import Line, note
 from hoicli.vocabulary import Vocabulary
@@ -154,11 +154,12 @@ def read_scenes(
     record whose image is not in `known` is bad too.
     """
     register = ImageRegister(known)
+    check = partial(problems, vocabulary=vocabulary, scored=scored, besides=())
     lines = iter(lines)
     while chunk := list(islice(lines, batch)):
         columns = columns_of(chunk, vocabulary, scored=scored)
         if columns is None or not register.add_all(columns.image_ids, chunk):
-            good = list(sound_lines(chunk, register, vocabulary, scored=scored, policy=policy))
+            good = list(sound_lines(chunk, register, check, policy))
             columns = columns_of(good, vocabulary, scored=scored)
             if columns is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
@@ -167,22 +168,13 @@ def read_scenes(
 
 
 def sound_lines(
-    lines: list[Line],
-    register: ImageRegister,
-    vocabulary: Vocabulary,
-    *,
-    scored: bool,
-    policy: ErrorPolicy,
-    besides: Container[str] = (),
+    lines: list[Line], register: ImageRegister, check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy
 ) -> Iterator[Line]:
-    """The good lines, registered; what is wrong with each of the others goes to the policy.
-
-    `besides`: what `records.problems` is to check beyond what `columns_of` reads.
-    """
+    """The good lines, registered; the first thing that `check` says of each of the others goes to the policy."""
     for line in lines:
         try:
             record = parse(line)
-            for problem in problems(record, vocabulary, scored=scored, besides=besides):
+            for problem in check(record):
                 raise DataError(problem.text, place=line.place, field=problem.field)
             register.add(str(record["image_id"]), line)
         except DataError as error:

@@ -565,11 +565,11 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
     with serving(holds) as stub:
         command = [sys.executable, "-m", "hoicli", *map(str, ask(stub, path, "--cache", cache, "--jobs", "6"))]
         # A shell's background job ignores Ctrl-C, and so would its children.
-        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, handler)
         until(lambda: cache.exists() and cache.read_bytes().count(b"\n") >= sum(stub.answered.values()) > 20)
         until(lambda: stub.at_once == 6)
         process.send_signal(way)

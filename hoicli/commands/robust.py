@@ -51,7 +51,7 @@ def robust(
         typer.Option(
             "--severities",
             metavar="N,...",
-            help="Those a complete grid has: numbers, seen, or auto: 1 to 5 in a whole benchmark where more than half occur.",
+            help="Those a complete grid has: numbers, seen, or auto: 1 to 5 beside rohoi if more than half occur.",
         ),
     ] = "auto",
     unit: Annotated[

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Any
 
@@ -32,6 +32,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.geometry import iou, pair_nms
 from hoicli.matching import TRUE_POSITIVE, Batch, Filters, GroundTruth
 from hoicli.protocols import Protocol
+from hoicli.records import problems
 from hoicli.scenes import (
     BATCH,
     Bools,
@@ -131,11 +132,12 @@ def read_pair_batches(
     """
     register = ImageRegister(known)
     lines = iter(lines)
+    check = partial(problems, vocabulary=vocabulary, scored=True, besides=("scores",))
     while chunk := list(islice(lines, batch)):
         scenes = columns_of(chunk, vocabulary, scored=True)
         extras = None if scenes is None else _extras(chunk, need_scores=box_scores)
         if scenes is None or extras is None or not register.add_all(scenes.image_ids, chunk):
-            sound = sound_lines(chunk, register, vocabulary, scored=True, policy=policy, besides=("scores",))
+            sound = sound_lines(chunk, register, check, policy)
             chunk = list(_with_box_scores(sound, policy) if box_scores else sound)
             scenes, extras = columns_of(chunk, vocabulary, scored=True), _extras(chunk, need_scores=box_scores)
             if scenes is None or extras is None:

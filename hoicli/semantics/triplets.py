@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from hoicli.errors import DataError
-from hoicli.records import Problem, is_number, parse, problems
-from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister
+from hoicli.records import Problem, is_number, problems
+from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, sound_lines
 from hoicli.streams import Line
 
 if TYPE_CHECKING:
@@ -101,26 +100,12 @@ def read_triplets(
     while chunk := list(islice(lines, batch)):
         part = _part_of(chunk)
         if part is None or not register.add_all(part.image_ids, chunk):
-            good = list(_sound_lines(chunk, register, policy))
+            good = list(sound_lines(chunk, register, open_problems, policy))
             part = _part_of(good)
             if part is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
         columns.add(part)
     return columns.joined()
-
-
-def _sound_lines(lines: list[Line], register: ImageRegister, policy: ErrorPolicy) -> Iterator[Line]:
-    """The good lines, registered; what is wrong with each of the others goes to the policy."""
-    for line in lines:
-        try:
-            record = parse(line)
-            for problem in open_problems(record):
-                raise DataError(problem.text, place=line.place, field=problem.field)
-            register.add(str(record["image_id"]), line)
-        except DataError as error:
-            policy.handle(error)
-        else:
-            yield line
 
 
 def open_problems(record: dict[str, Any]) -> Iterator[Problem]:
