@@ -26,12 +26,19 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
         names = set(archive.namelist())
         for kind in kinds():
             assert archive.read(f"hoicli/formats/{kind}.schema.json").decode() == schema_text(kind)
-    assert {"hoicli/py.typed", "hoicli/vocabulary/hico.json", "hoicli/vocabulary/coco.json"} <= names
+    vocabularies = {f"hoicli/vocabulary/{name}.json" for name in ("hico", "coco", "vcoco", "swig")}
+    wordnet = {f"hoicli/semantics/data/{name}" for name in ("wordnet.bin", "glosses.bin", "senses.json")}
+    assert {"hoicli/py.typed", "hoicli/semantics/data/WORDNET-LICENSE", *vocabularies, *wordnet} <= names
     assert not any(name.startswith(("tests", "fixtures")) for name in names)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [(["schema", "match"], "match record"), (["vocab", "--list", "splits"], "rare_first")]
+    ("arguments", "words"),
+    [
+        (["schema", "match"], "match record"),
+        (["vocab", "--list", "splits"], "rare_first"),
+        (["synsets", "ride horse"], "horse.n.01"),
+    ],
 )
 def test_the_wheel_runs_by_itself(wheel: Path, tmp_path: Path, arguments: list[str], words: str) -> None:
     """Unpacked away from the checkout, the package finds its schemas and vocabularies."""
