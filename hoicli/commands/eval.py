@@ -80,10 +80,11 @@ def evaluate(
     from hoicli.streams import open_output
     from hoicli.vocabulary import load
 
-    chosen = protocols(protocol or ["all"], dataset)
     if explain:
-        print("\n".join(row.explain() for row in chosen))
+        names = ",".join(protocol or ["all"]).split(",")
+        print("\n".join(row.explain() for name in names for row in protocols([name], dataset)))
         return
+    chosen = protocols(protocol or ["all"], dataset)
     output_format = chosen_format(format_, output)
     if split:
         load(chosen[0].dataset).split(split)  # a split there is not is said before the work
