@@ -449,7 +449,10 @@ def test_order_of_images_changes_no_bit(data: tuple[list[Record], list[Record]],
 
 def test_datasets_and_protocols_do_not_mix(hoicli: Hoicli) -> None:
     result = hoicli("eval", "--protocol", "vcoco-s1,hico", "--gt", TRUTH, PREDICTIONS)
-    assert (result.code, result.err) == (2, "hoicli: --protocol hico: of hico, not vcoco\n")
+    assert (result.code, result.err) == (
+        2,
+        "hoicli: --protocol hico: of hico, not vcoco; name protocols of one dataset\n",
+    )
     result = hoicli("eval", "--dataset", "hico", "--protocol", "vcoco-s1", "--gt", TRUTH, PREDICTIONS)
     assert (result.code, result.err) == (2, "hoicli: --protocol vcoco-s1: of vcoco, not hico\n")
 
