@@ -284,9 +284,8 @@ def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
     dataset = dataset or next(iter(datasets), "hico")
     others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]
     if others:
-        raise UsageError(
-            f"--protocol {', '.join(others)}: of {PROTOCOLS[others[0]].dataset}, not {dataset}; name protocols of one dataset"
-        )
+        theirs = PROTOCOLS[others[0]].dataset
+        raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {dataset}; name protocols of one dataset")
     every = [row.name for row in PROTOCOLS.values() if row.dataset == dataset]
     if not every:
         known = ", ".join(dict.fromkeys(row.dataset for row in PROTOCOLS.values()))
