@@ -7,6 +7,7 @@ A new protocol is a new row, a parity test (tests/test_parity.py) and a line in 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from hoicli.errors import UsageError
 
@@ -138,6 +139,16 @@ def _grid_name(grid: tuple[float, ...]) -> str:
 
 
 _VSRL = "s-gupta/v-coco vsrl_eval.py"
+_official_vcoco = partial(
+    Protocol,
+    dataset="vcoco",
+    grid=EVERY_RECALL,
+    person_first=True,
+    inclusive=True,
+    only_annotated_classes=True,
+)
+"""What the three official V-COCO rows share."""
+
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -214,41 +225,23 @@ PROTOCOLS: dict[str, Protocol] = {
             grid=GRID_TENTHS,
             predictions_per_class=19_999,
         ),
-        Protocol(
-            name="vcoco-agent",
-            title="V-COCO official, agents",
-            source=f"{_VSRL} _do_agent_eval",
-            dataset="vcoco",
-            classes="agent",
-            grid=EVERY_RECALL,
-            person_first=True,
-            inclusive=True,
-            only_annotated_classes=True,
+        _official_vcoco(
+            name="vcoco-agent", title="V-COCO official, agents", source=f"{_VSRL} _do_agent_eval", classes="agent"
         ),
-        Protocol(
+        _official_vcoco(
             name="vcoco-s1",
             title="V-COCO official, scenario 1",
             source=f"{_VSRL} _do_role_eval",
-            dataset="vcoco",
             classes="25",
             subsets=("24", "25"),
-            grid=EVERY_RECALL,
-            person_first=True,
-            inclusive=True,
-            only_annotated_classes=True,
         ),
-        Protocol(
+        _official_vcoco(
             name="vcoco-s2",
             title="V-COCO official, scenario 2",
             source=f"{_VSRL} _do_role_eval",
-            dataset="vcoco",
             classes="25",
             subsets=("24", "25"),
-            grid=EVERY_RECALL,
-            person_first=True,
             any_object_when_none=True,
-            inclusive=True,
-            only_annotated_classes=True,
         ),
         Protocol(
             name="vcoco-qpic",
