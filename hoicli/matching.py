@@ -268,12 +268,7 @@ class Batch:
         if key not in self._overlaps:
             first, second = self._wanted_coordinates
             overlap = np.zeros(self._pair_start[-1])
-            overlap[self._wanted] = iou(
-                first + np.array(protocol.prediction_shift)[:, np.newaxis],
-                second + np.array(protocol.truth_shift)[:, np.newaxis],
-                inclusive=protocol.inclusive,
-                touching_overlap=protocol.touching_overlap,
-            )
+            overlap[self._wanted] = _iou_of(protocol, first, second)
             self._overlaps[key] = overlap
         return self._overlaps[key]
 
@@ -426,13 +421,17 @@ class Batch:
 
     def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
-        first, second = self.predictions.boxes[box].T, self.truth.scenes.boxes[truth_box].T
-        return iou(
-            first + np.array(protocol.prediction_shift)[:, np.newaxis],
-            second + np.array(protocol.truth_shift)[:, np.newaxis],
-            inclusive=protocol.inclusive,
-            touching_overlap=protocol.touching_overlap,
-        )
+        return _iou_of(protocol, self.predictions.boxes[box].T, self.truth.scenes.boxes[truth_box].T)
+
+
+def _iou_of(protocol: Protocol, first: Floats, second: Floats) -> Floats:
+    """[M] IoU of predicted and ground-truth boxes, [4, M] each, as the protocol shifts and measures them."""
+    return iou(
+        first + np.array(protocol.prediction_shift)[:, np.newaxis],
+        second + np.array(protocol.truth_shift)[:, np.newaxis],
+        inclusive=protocol.inclusive,
+        touching_overlap=protocol.touching_overlap,
+    )
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:

@@ -75,7 +75,7 @@ class Coverage:
                 f"{self.not_interactions:,} of {self.triplets:,} predictions are no {truth.vocabulary.name} "
                 "interaction (verb and object): ignored"
             )
-        by_label = [row.name for row in protocols if row.dataset == "vcoco" and not row.person_first]
+        by_label = [row.name for row in protocols if not row.person_first]
         if self.unlabelled and by_label:
             note(
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "

@@ -275,6 +275,17 @@ def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> 
     return items[number]
 
 
+def coco_object(names: Mapping[int, str], number: Any, field_name: str, *, hint: str = "") -> str:
+    """The object of a COCO id. The ids have gaps, so a position in the list of names would be another object.
+
+    Raises `DataError` naming the field, with the `hint`, for a number that is none.
+    """
+    name = names.get(int(number))  # int() also reads "27\n"
+    if name is None:
+        raise DataError(f"id {str(number).strip()} is none of COCO's 80 (1-90 with gaps){hint}", field=field_name)
+    return name
+
+
 class BoxTable:
     """Collects an image's boxes, the same box of the same label once, in the order of first appearance."""
 

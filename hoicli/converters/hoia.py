@@ -16,15 +16,16 @@ ltttpku/INP-CC (datasets/hico.py). `read` raises `DataError` naming the item, fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context, entry, image_id_of
+from hoicli.converters import Context, coco_object, entry, image_id_of
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
 
 BEYOND = "interactions that point beyond the boxes of their image"
+HINT = "; is this file HICO-DET's?"
 WITHOUT = "interactions without a subject or an object (index -1)"
 
 
@@ -47,7 +48,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     context.announce(
         "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
     )
-    objects = {number: name for name, number in context.vocabulary.coco_ids.items()}
+    objects = context.vocabulary.coco_names
     odd_boxes: list[str] = []
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
@@ -57,7 +58,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             field = f".annotations[{index}]"
             box = _zero_based(annotation["bbox"], f"{field}.bbox")
             boxes.append(box)
-            labels.append(_object(objects, annotation["category_id"], f"{field}.category_id"))
+            labels.append(coco_object(objects, annotation["category_id"], f"{field}.category_id", hint=HINT))
             if box[2] < box[0] or box[3] < box[1]:
                 odd_boxes.append(f"{source.name}: {where}{field}.bbox")
         return {
@@ -108,12 +109,3 @@ def _zero_based(box: list[float], field: str) -> list[float]:
     if len(box) != 4:
         raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=field)
     return [side - 1 for side in box]
-
-
-def _object(names: Mapping[int, str], number: Any, field: str) -> str:
-    """The object of a COCO id. The ids have gaps, so a position in the list of names would be another object."""
-    name = names.get(int(number))  # int() also reads "27\n"
-    if name is None:
-        problem = f"id {str(number).strip()} is none of COCO's 80 (1-90 with gaps); is this file HICO-DET's?"
-        raise DataError(problem, field=field)
-    return name

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context
+from hoicli.converters import Context, coco_object
 from hoicli.converters.source import Source
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
-from hoicli.errors import DataError
 from hoicli.records import Record
 
 BEYOND = "interactions that point at no box of their image"
@@ -44,7 +43,7 @@ def _hois(item: Any) -> list[dict[str, Any]]:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
     names = action_roles(context)
-    objects = {number: name for name, number in context.vocabulary.coco_ids.items()}
+    objects = context.vocabulary.coco_names
     context.announce("this file does not say which people nobody annotated: predictions on them will count as false")
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
@@ -73,11 +72,3 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         }
 
     yield from context.each(((where, (where, item)) for where, item in source.items()), build, source)
-
-
-def coco_object(names: dict[int, str], number: Any, field: str) -> str:
-    """The object of a COCO id; raises `DataError` for a number that is none (they have gaps)."""
-    name = names.get(int(number))
-    if name is None:
-        raise DataError(f"id {str(number).strip()} is none of COCO's 80 (1-90 with gaps)", field=field)
-    return name

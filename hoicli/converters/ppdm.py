@@ -50,7 +50,7 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
     verbs = context.vocabulary.verbs
-    objects = {number: name for name, number in context.vocabulary.coco_ids.items()}
+    objects = context.vocabulary.coco_names
     boxes_seen, smallest = 0, float("inf")
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:

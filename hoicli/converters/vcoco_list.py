@@ -54,7 +54,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     names = action_roles(context)
     objects: dict[int, str | None] = dict(enumerate([*context.vocabulary.objects, None]))
     if _has_coco_ids(source):
-        objects = {number: name for name, number in context.vocabulary.coco_ids.items()}
+        objects = {**context.vocabulary.coco_names}
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
         where, item = placed

@@ -230,7 +230,7 @@ def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str]
     objects = vocabulary.objects
     if vocabulary.coco_ids:
         alphabetical = vocabulary.alphabetical_objects
-        by_id = {number: name for name, number in vocabulary.coco_ids.items()}
+        by_id = vocabulary.coco_names
         in_coco = dict(enumerate(objects))
         yield "objects, in alphabetical order, were read in COCO order", dict(zip(objects, alphabetical, strict=True))
         yield "objects, in COCO order, were read in alphabetical order", dict(zip(alphabetical, objects, strict=True))

@@ -75,6 +75,11 @@ class Vocabulary:
         }
 
     @property
+    def coco_names(self) -> dict[int, str]:
+        """The object of each COCO category id."""
+        return {number: name for name, number in self.coco_ids.items()}
+
+    @property
     def alphabetical_objects(self) -> tuple[str, ...]:
         """HICO-DET's own object order, as in `instances_test2015.json` and its relatives."""
         return tuple(sorted(self.objects))
