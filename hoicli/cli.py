@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from hoicli import __version__
 from hoicli.errors import DataError, UsageError
-from hoicli.streams import close_stdout_quietly
+from hoicli.streams import close_stdout_quietly, hold_standard_streams, say
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
@@ -55,6 +55,10 @@ class LazyGroup(TyperGroup):
         """The list in `hoicli --help`, without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def summary(self, name: str) -> str:
+        """The line of a command in the list, without importing it."""
+        return COMMANDS[name]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
@@ -98,12 +102,18 @@ def run(arguments: list[str] | None = None) -> int:
     """
     # hoicli does no linear algebra: without this, NumPy's import starts threads that only cost time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    return _written_out(_outcome(arguments))
+
+
+def _outcome(arguments: list[str] | None) -> int:
+    """The exit code of a command line, with what it has to say said."""
     try:
         command = typer.main.get_command(app)
         words = sys.argv[1:] if arguments is None else list(arguments)
+        if words[:1] == ["help"]:  # hoicli help eval
+            words = [*words[1:2], "--help"]
         with command.make_context("hoicli", words or ["--help"]) as context:
             command.invoke(context)
-        sys.stdout.flush()
         return 0
     except typer.Exit as done:
         return done.exit_code
@@ -111,7 +121,7 @@ def run(arguments: list[str] | None = None) -> int:
         close_stdout_quietly()
         return 0
     except DataError as error:
-        return _fail(str(error), EXIT_DATA)
+        return _fail(str(error) if error.place else f"hoicli: {error}", EXIT_DATA)
     except UsageError as error:
         return _fail(f"hoicli: {error}", EXIT_USAGE)
     except _CallError as error:
@@ -137,10 +147,24 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    say(message)
+    return code
+
+
+def _written_out(code: int) -> int:
+    """The exit code once stdout is written out: a full disk or a closed pipe may show only now."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        close_stdout_quietly()
+    except OSError as error:
+        close_stdout_quietly()
+        if code == 0:
+            return _fail(f"<stdout>: cannot be written ({error.strerror}); make room, or write elsewhere", EXIT_DATA)
     return code
 
 
 def main() -> None:
     """The `hoicli` command."""
+    hold_standard_streams()
     sys.exit(run())

@@ -5,9 +5,27 @@ Library code raises them; only `hoicli.cli` knows exit codes (1 for `DataError`,
 
 from __future__ import annotations
 
+LONGEST = 1000
+"""Characters of a message: several lines of a terminal, and not the megabyte of a label that is none."""
+
+
+def one_line(text: str) -> str:
+    """A message as it may be shown, whatever a file put into it: on one line, of a readable length, and without the
+    characters that move a terminal's cursor or colour it (escaped, as Python writes them)."""
+    if len(text) > LONGEST:  # the beginning has the place, the end what to do
+        text = f"{text[: LONGEST - 310]} ... {text[-300:]}"
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
 
 class HoicliError(Exception):
     """Base of everything hoicli raises on purpose; `str()` is the one line a user sees."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class DataError(HoicliError):

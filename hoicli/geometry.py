@@ -22,11 +22,13 @@ def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: boo
     Coordinates come first because a million pairs are then a dozen passes over contiguous memory.
     """
     edge = 1.0 if inclusive else 0.0
-    width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
-    height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
-    meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
-    intersection = (width + edge) * (height + edge)
-    union = _area(first, edge) + _area(second, edge) - intersection
+    with np.errstate(over="ignore", invalid="ignore"):
+        width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
+        height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
+        meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
+        intersection = (width + edge) * (height + edge)
+        union = _area(first, edge) + _area(second, edge) - intersection
+    meet &= np.isfinite(union)  # a box whose area no double holds overlaps nothing
     overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
     return overlap
 

@@ -94,7 +94,10 @@ def _json_type(value: object) -> str:
 
 def is_number(value: object) -> bool:
     """A finite JSON number (true and false are not)."""
-    return type(value) in (int, float) and math.isfinite(cast("float", value))
+    try:
+        return type(value) in (int, float) and math.isfinite(cast("float", value))
+    except OverflowError:  # an integer of hundreds of digits, as pickles and Python's literals may have it
+        return False
 
 
 EVERYTHING = ("size", "scores")
@@ -299,7 +302,10 @@ def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _short(value: Any) -> str:
     """A value as it appears in a message: JSON, cut to one readable length."""
-    text = json.dumps(value, default=str)
+    try:
+        text = json.dumps(value, default=str)
+    except (ValueError, RecursionError):  # it holds itself, or an integer of thousands of digits
+        text = type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, cast
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError, UsageError, one_line
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -25,10 +26,23 @@ WRITE_CHUNK = 1 << 18
 """Bytes gathered before a write: large enough that a system call costs nothing, small enough to stream."""
 
 
+LONGEST_LINE = 1 << 26
+"""Bytes of a line: thousands of times an image's. A bomb of a few kilobytes unpacks to one line without an end."""
+DENSE, DENSEST = 1 << 26, 200
+"""Compressed data may unpack to this many bytes, and beyond them to so many times its size (dumps: 5 to 20 times)."""
+
+
 def note(message: str) -> None:
     """Say something to the person, on stderr: a summary, an assumption, a count. Never part of the data."""
-    with suppress(BrokenPipeError):
-        print(f"hoicli: {message}", file=sys.stderr, flush=True)
+    say(f"hoicli: {message}")
+
+
+def say(message: str) -> None:
+    """A line on stderr, where there is one and somebody reads it."""
+    if sys.stderr is None:  # `2>&-`; print would turn to stdout, into the data
+        return
+    with suppress(OSError, ValueError):
+        print(one_line(message), file=sys.stderr, flush=True)
 
 
 def display_name(path: str) -> str:
@@ -52,6 +66,8 @@ def readable(path: str) -> Iterator[None]:
         raise DataError("not readable; check its permissions", place=name) from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(f"damaged gzip data ({error}); fetch or compress it again", place=name) from None
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}); check the path", place=name) from None
 
 
 def _zstd_reader(raw: IO[bytes], name: str) -> IO[bytes]:
@@ -75,21 +91,69 @@ def open_input(path: str) -> Iterator[IO[bytes]]:
     Raises `DataError` when there is no such file, it is a directory, its compressed data is damaged, or it needs zstd
     and none is installed.
     """
+    name = display_name(path)
     with readable(path), ExitStack() as closing:
         if path == "-":
+            if sys.stdin is None:  # `<&-`
+                raise DataError("is closed; pipe something in, or name a file", place=name)
             raw = cast("io.BufferedReader", sys.stdin.buffer)
         elif Path(path).is_dir():
             raise IsADirectoryError
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
         magic = raw.peek(4)[:4]
-        if magic.startswith(GZIP_MAGIC):
-            unzipped = closing.enter_context(gzip.GzipFile(fileobj=raw, mode="rb"))
-            yield cast("IO[bytes]", closing.enter_context(io.BufferedReader(cast("Any", unzipped), 1 << 20)))
-        elif magic == ZSTD_MAGIC:
-            yield closing.enter_context(_zstd_reader(raw, display_name(path)))
+        if magic.startswith(GZIP_MAGIC) or magic == ZSTD_MAGIC:
+            packed = _Packed(raw)
+            if magic == ZSTD_MAGIC:
+                unpacked = closing.enter_context(_zstd_reader(cast("IO[bytes]", packed), name))
+            else:
+                unzipped = closing.enter_context(gzip.GzipFile(fileobj=cast("Any", packed), mode="rb"))
+                unpacked = cast("IO[bytes]", unzipped)
+            yield closing.enter_context(io.BufferedReader(_Unpacked(unpacked, packed, name), 1 << 20))
         else:
             yield raw
+
+
+class _Packed:
+    """Compressed bytes, and how many of them have been taken."""
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        self._raw = raw
+        self._taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """As a file has it."""
+        data = self._raw.read(size)
+        self._taken += len(data)
+        return data
+
+    def tell(self) -> int:
+        """Bytes taken so far; a pipe does not know it."""
+        return self._taken
+
+
+class _Unpacked(io.RawIOBase):
+    """What compressed bytes hold, unless it is so much more than they are that only a bomb has it."""
+
+    def __init__(self, unpacked: IO[bytes], packed: _Packed, name: str) -> None:
+        self._unpacked = unpacked
+        self.fileobj = packed
+        self._name = name
+        self._given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises `DataError` beyond DENSE bytes that are DENSEST times what they come from."""
+        count: int = self._unpacked.readinto(buffer)  # type: ignore[attr-defined]
+        self._given += count
+        if self._given > max(DENSE, DENSEST * self.fileobj.tell()):
+            raise DataError(
+                f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first",
+                place=self._name,
+            )
+        return count
 
 
 @dataclass(frozen=True)
@@ -127,12 +191,21 @@ def read_lines(paths: Iterable[str], *, label: str) -> Iterator[Line]:
             name = display_name(path)
             with open_input(path) as stream:
                 position = _position_reader(stream)
-                for number, data in enumerate(stream, start=1):
+                for number, data in numbered_lines(stream, name):
                     if not data.isspace():
                         yield Line(name, number, data)
                     if progress.shown:
                         progress.to(position())
             progress.file_done()
+
+
+def numbered_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, line with its end) of a stream. Raises `DataError` for a line beyond all measure."""
+    for number, data in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
+        if len(data) > LONGEST_LINE:
+            problem = f"a line of more than {LONGEST_LINE >> 20} MiB; write one image a line (hoicli convert does)"
+            raise DataError(problem, place=f"{name}:{number}")
+        yield number, data
 
 
 def _position_reader(stream: IO[bytes]) -> Callable[[], int]:
@@ -195,7 +268,8 @@ def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
     """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
 
     A file is written beside its destination and renamed at the end; an exception removes it. A name ending in .gz or
-    .zst is compressed, the same bytes in giving the same bytes out. Raises `UsageError` for a folder that is not there.
+    .zst is compressed, the same bytes in giving the same bytes out. Raises `UsageError` for a folder that is not there,
+    `DataError` where the bytes do not fit.
     """
     if path == "-":
         chunks: list[bytes] = []
@@ -207,15 +281,17 @@ def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
             chunks.append(data)
             size += len(data)
             if size >= WRITE_CHUNK:
-                stdout.write(b"".join(chunks))
+                with writable("<stdout>"):
+                    stdout.write(b"".join(chunks))
                 chunks.clear()
                 size = 0
 
         try:
             yield write
         finally:  # complete lines computed before an error are not lost
-            stdout.write(b"".join(chunks))
-            stdout.flush()
+            with writable("<stdout>"):
+                stdout.write(b"".join(chunks))
+                stdout.flush()
         return
     with (
         atomic_path(path) as temporary,
@@ -223,6 +299,21 @@ def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
         _compressor(path, raw) as stream,
     ):
         yield lambda data: cast("None", stream.write(data))
+
+
+@contextmanager
+def writable(name: str) -> Iterator[None]:
+    """Turn what a full disk says, at whichever write or at the end, into a `DataError` that names the file.
+
+    Everything that is read turns its own errors into `DataError`s, so what comes here is of writing.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror or error}); make room, or write elsewhere"
+        raise DataError(problem, place=name) from None
 
 
 @contextmanager
@@ -247,22 +338,31 @@ def _compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
 def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
 
-    Raises `UsageError`, in the name of `option`, where there can be no such file.
+    A link is followed to the file it means. A device or a pipe (/dev/null, `>(gzip)`) is no file to be replaced: it is
+    written to as it is. Raises `UsageError`, in the name of `option`, where there can be no such file, and `DataError`
+    where the bytes do not fit.
     """
-    target = Path(path)
-    if target.is_dir():
+    if Path(path).is_dir():
         raise UsageError(f"{option} {path}: is a directory; give a file name")
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    if Path(path).exists() and not Path(path).is_file():  # before links are followed: that of a pipe leads nowhere
+        with writable(path):
+            yield path
+        return
+    target = Path(os.path.realpath(path))
+    try:  # a name may have 255 bytes, and the temporary one has some more
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:50]}.", suffix=".part", dir=target.parent)
     except FileNotFoundError:
-        raise UsageError(f"{option} {path}: there is no folder {target.parent}; make it first") from None
+        raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}; make it first") from None
     except PermissionError:
-        raise UsageError(f"{option} {path}: the folder {target.parent} is not writable") from None
+        raise UsageError(f"{option} {path}: the folder {Path(path).parent} is not writable") from None
+    except OSError as error:
+        raise UsageError(f"{option} {path}: cannot be made ({error.strerror})") from None
     os.close(handle)
     try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        with writable(path):
+            yield temporary
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
     finally:
         Path(temporary).unlink(missing_ok=True)
 
@@ -273,7 +373,21 @@ def _umask() -> int:
     return mask
 
 
+def hold_standard_streams() -> None:
+    """Put /dev/null where a standard stream was closed (`2>&-`): the next file to be opened would get its number, and
+    whatever a library writes to "stderr" would go into it. Python has noticed by then, and its own stream is None; in
+    the place of stdout comes one that cannot be written to, and says so when it is."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (for as long as the process lives)
+
+
 def close_stdout_quietly() -> None:
-    """After a broken pipe: keep the interpreter from complaining again when it flushes stdout at exit."""
-    with suppress(OSError, ValueError):
+    """After a broken pipe, or a full disk: keep the interpreter from complaining again when it flushes at exit."""
+    with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,8 @@
-"""How work is run: a file's lines shared out among processes, and no time spent on looking for garbage.
+"""How work is run: a file's lines, or anything else that comes in pieces, shared out among processes, and no time spent
+on looking for garbage.
 
-Only plain files on Linux are shared out, by byte ranges that end at line ends; streams, compressed files and other
-systems are read by one process. Workers are forks that send one pickled result back through a pipe.
+Of streams only plain files on Linux are shared out, by byte ranges that end at line ends; pipes, compressed files and
+other systems are read by one process. Workers are forks that send one pickled result back through a pipe.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from hoicli.streams import GZIP_MAGIC, ZSTD_MAGIC, Line, Progress
+from hoicli.errors import DataError
+from hoicli.streams import GZIP_MAGIC, ZSTD_MAGIC, Line, Progress, numbered_lines
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 SHARE = 8 << 20
@@ -54,13 +57,14 @@ class ByteRange:
         ):
             stream.seek(self.start)
             left = self.end - self.start
-            for number, data in enumerate(stream, start=1):
+            for number, data in numbered_lines(stream, self.path):
                 if not data.isspace():
                     yield Line(self.path, number, data)
                 left -= len(data)
                 bar.to(self.end - self.start - left)
                 if left <= 0:
                     return
+        raise DataError("changed while it was read: it has become shorter; run again", place=self.path)
 
 
 def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
@@ -83,7 +87,15 @@ def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
     return [ByteRange(path, start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
 
-def fork_map(work: Callable[[ByteRange], T], ranges: Sequence[ByteRange]) -> list[T] | None:
+def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:
+    """`work` on runs of the items, in order, one a processor where processes can be forked."""
+    count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" else 1
+    runs = [items[len(items) * part // count : len(items) * (part + 1) // count] for part in range(count)]
+    done = fork_map(work, runs) if count > 1 else None
+    return done if done is not None else [work(items)]
+
+
+def fork_map(work: Callable[[S], T], ranges: Sequence[S]) -> list[T] | None:
     """`work` on every range, the first in this process and the others in forks of it; None if any of them fails.
 
     A failure is not told from here: the caller does the work again in one piece, and that tells it with its place.
@@ -105,7 +117,7 @@ def fork_map(work: Callable[[ByteRange], T], ranges: Sequence[ByteRange]) -> lis
     return results
 
 
-def _start(work: Callable[[ByteRange], T], share: ByteRange) -> tuple[int, int]:
+def _start(work: Callable[[S], T], share: S) -> tuple[int, int]:
     """(process id, pipe to read) of a fork that does one share."""
     reading, writing = os.pipe()
     process = os.fork()

@@ -566,7 +566,7 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, .
 
 def test_streams_without_rows(hoicli: Hoicli, tmp_path: Path) -> None:
     empty = write(tmp_path / "empty.jsonl", [])
-    assert hoicli("robust", empty).err.startswith("no result rows in it; hoicli eval --tag corruption=NAME")
+    assert hoicli("robust", empty).err.startswith("hoicli: no result rows in it; hoicli eval --tag corruption=NAME")
     result = hoicli("robust", FIXTURES / "gt.jsonl")
     assert (result.code, result.err.count("\n")) == (1, 1)
     assert result.err.startswith(f"{FIXTURES / 'gt.jsonl'}:1: metric: missing")

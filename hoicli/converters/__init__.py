@@ -237,6 +237,22 @@ class Context:
             self.policy.handle(error)
 
 
+def guarded(step: Callable[[], T], source: Source) -> T:
+    """A step of a format's module, with what it stumbles over outside of any item told as the file's fault.
+
+    Of its items `Context.each` tells the place. A format is read by what its project writes; of anything else it is
+    enough to say that it is something else.
+    """
+    try:
+        return step()
+    except KeyError as error:
+        problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
+        raise DataError(problem, place=source.name) from None
+    except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        problem = f"is not shaped as expected ({error}); --from NAME chooses another format"
+        raise DataError(problem, place=source.name) from None
+
+
 def converter(name: str) -> Converter:
     """The module of a format."""
     return cast("Converter", import_module(f"hoicli.converters.{FORMATS[name].module}"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from math import isfinite
 
-from hoicli.converters import FORMATS, Context, converter, detect
+from hoicli.converters import FORMATS, Context, converter, detect, guarded
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record, problems
@@ -57,13 +59,14 @@ class Conversion:
         sources = [Source(path) for path in paths]
         while sources:
             source = sources.pop(0)
-            name = self._format or detect(source)
+            name = self._format or guarded(partial(detect, source), source)
             self._context.format = name
             self._settle_dataset(name, source)
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
             self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
-            for record in converter(name).read(source, self._context):
+            records = converter(name).read(source, self._context)
+            while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
     def _settle_dataset(self, name: str, source: Source) -> None:
@@ -102,6 +105,8 @@ def _plainly_sound(record: Record) -> bool:
         numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
         indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois if hoi["object"] is not None]
         in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
-        return isfinite(numbers) and in_range and {4}.issuperset(map(len, boxes))
-    except TypeError:
+        sized = record.get("width", 1) > 0 and record.get("height", 1) > 0
+        kinds = {*map(type, chain.from_iterable(boxes)), *map(type, (record.get("width"), record.get("height")))}
+        return isfinite(numbers) and in_range and sized and {4}.issuperset(map(len, boxes)) and bool not in kinds
+    except (TypeError, OverflowError):
         return False

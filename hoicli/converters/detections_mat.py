@@ -41,7 +41,7 @@ from hoicli.converters.matfile import Numbers, describe, load, variables
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record
-from hoicli.streams import Progress
+from hoicli.streams import Progress, writable
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
 VARIABLE = "all_boxes"
@@ -286,7 +286,8 @@ def _new_folder(path: str) -> Iterator[Path]:
         raise UsageError(f"-o {path}: is there already; give a folder that does not exist, or an empty one")
     if not target.parent.is_dir():
         raise UsageError(f"-o {path}: there is no folder {target.parent}; make it first")
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", suffix=".part", dir=target.parent) as holder:
+    holding = tempfile.TemporaryDirectory(prefix=f".{target.name[:50]}.", suffix=".part", dir=target.parent)
+    with writable(path), holding as holder:
         folder = Path(holder) / target.name
         folder.mkdir()
         yield folder

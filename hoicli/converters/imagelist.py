@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
-from hoicli.converters import Context, converter, detect, image_id_of
+from hoicli.converters import Context, converter, detect, guarded, image_id_of
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import is_number
+
+LONGEST_NUMBER = 18
+"""Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
 
 
 class ImageList(NamedTuple):
@@ -35,9 +39,10 @@ def read_image_list(path: str, context: Context) -> ImageList:
             image_id_of(line.strip()) for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()
         ]
     else:
-        records = converter(detect(source)).read(source, replace(context, announce=lambda _: None, dropped={}))
+        form = guarded(partial(detect, source), source)
+        records = converter(form).read(source, replace(context, announce=lambda _: None, dropped={}))
         names = []
-        for record in records:
+        while (record := guarded(partial(next, records, None), source)) is not None:
             names.append(str(record["image_id"]))
             number = record.get("img_id")
             if type(number) is int and numbers.setdefault(number, names[-1]) != names[-1]:
@@ -55,7 +60,7 @@ def read_image_list(path: str, context: Context) -> ImageList:
 def number_of(image_id: str) -> int | None:
     """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
     digits = image_id.rsplit("_", 1)[-1]
-    return int(digits) if digits.isdecimal() else None
+    return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 
 
 def numbered_images(context: Context, source: Source) -> dict[int, str]:

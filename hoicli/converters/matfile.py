@@ -40,6 +40,9 @@ ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
 LARGEST = 1 << 30
 """Bytes a variable may decompress to: several times bbox_train, the largest of HICO-DET."""
 
+DENSE, DENSEST = 1 << 26, 200
+"""Bytes to which it may in any case, and beyond which it is a bomb if they are so many times what they come from."""
+
 DEEPEST = 32
 """Structs within structs; bbox_test goes four deep."""
 
@@ -114,9 +117,10 @@ def load(source: Source, name: str) -> Any:
     start, end = variables(source)[name]
     order = _byte_order(source)
     try:
-        element = _element(source.data, start, end, order, limit=LARGEST + 1)
-        if len(element) > LARGEST:
-            raise ValueError(f"{name} is larger than {LARGEST >> 30} GiB")
+        largest = min(LARGEST, max(DENSE, DENSEST * (end - start)))
+        element = _element(source.data, start, end, order, limit=largest + 1)
+        if len(element) > largest:
+            raise ValueError(f"{name} unpacks to more than {largest >> 20} MiB")
         value, end = _Reader(element, order).matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")

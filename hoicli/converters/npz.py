@@ -29,9 +29,14 @@ MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: "<H", 2: "<I", 3: "<I"}
 """How the header's length is written, by version."""
 LONGEST_HEADER = 10_000
+DENSE, DENSEST = 1 << 28, 200
+"""Bytes that may be read at once, and beyond which they are a bomb if they are so many times what they come from."""
 _NUMBERS = re.compile(r"[<>=|]?([fiuUS])(\d{1,9})")
 """The element types that are read: floats, integers, text."""
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError, TypeError, OSError)
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, TypeError, IndexError, KeyError,
+    AttributeError, OverflowError, RuntimeError, NotImplementedError,
+)  # fmt: skip
 """What zipfile and NumPy raise for bytes that are not what they say, or that they do not read."""
 
 
@@ -120,6 +125,8 @@ class Archive:
             yield stream, shape, fortran, dtype
 
     def _read(self, stream: IO[bytes], size: int, name: str) -> bytes:
+        if size > max(DENSE, DENSEST * self._members[name].compress_size):
+            raise DataError("would take more memory than its size can justify; save it again", **self._at(name))
         data = stream.read(size)
         if len(data) != size:
             raise DataError("breaks off; write it again", **self._at(name))

@@ -18,13 +18,14 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """The records as they are, each checked."""
-    for number, data in enumerate(source.data.splitlines(), start=1):
+    for number, data in enumerate(source.data.split(b"\n"), start=1):  # a \r is a blank of JSON, not a line end
         if not data or data.isspace():
             continue
         line = Line(source.name, number, data)
         try:
             record = parse(line)
-            scored = any("score" in hoi for hoi in record.get("hois", ()) if isinstance(hoi, dict))
+            hois = record.get("hois")
+            scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
             problem = next(problems(record, context.vocabulary, scored=scored), None)
             if problem is not None:
                 raise DataError(problem.text, place=line.place, field=problem.field)

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import orjson
 
@@ -275,7 +276,9 @@ def literal(span: bytes) -> Any:
     try:
         if not _flat(text):
             raise SyntaxError("more than containers, strings, numbers and NumPy's scalars")
-        return _value(ast.parse(text.strip(), mode="eval").body)
+        with catch_warnings():
+            simplefilter("ignore")  # what the compiler thinks of "1if" is no matter here
+            return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError(f"no Python literal: {str(error) or 'nested too deeply'}") from None
 
@@ -284,7 +287,7 @@ _STRINGS = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""",
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*|(?<=np\.)\w+|(?<=numpy\.)\w+")
 _KNOWN_WORD = re.compile(r"np|numpy|nan|inf|None|True|False|(?:float|u?int)(?:16|32|64|8)|bool_?|str_|[bBuUrR]")
 # An operator between two values, one minus after another, a call of a call, an index, an attribute of an attribute.
-_CHAIN = re.compile(r"[^\w\s.,:()\[\]{}-]|[\w)\]}]\s*-|-\s*-|[)\]}]\s*[(\[{]|\w\s*\[|[^\W\d]\w*\s*\.\s*\w+\s*\.")
+_CHAIN = re.compile(r"[^\w\s.,:()\[\]{}-]|[\w)\]}]\s*-|-\s*-|[)\]}]\s*[(\[{]|\w\s*\[|(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.")
 
 
 def _flat(text: str) -> bool:

@@ -113,7 +113,7 @@ def _deeds(vsrl: Source, context: Context) -> tuple[dict[int, list[Deed] | None]
                 done = deeds.setdefault(int(person), [])
                 if label == 1:
                     done.append((verb, tuple(map(int, objects))))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             problem = f"is not shaped as VSRL is ({error!r}); fetch the file again"
             raise DataError(problem, place=vsrl.name, field=where) from None
     return {**deeds}, sorted(images)
