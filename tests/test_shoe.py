@@ -22,10 +22,8 @@ from hoicli.records import parse
 from hoicli.scenes import ErrorPolicy
 from hoicli.semantics.explanation import explain
 from hoicli.semantics.labels import Likeness, classes_of, normalised
+from hoicli.semantics.names import AGAINST, AREAS, COMBINE
 from hoicli.semantics.shoe import (
-    AGAINST,
-    AREAS,
-    COMBINE,
     UNIT,
     Matching,
     Scores,

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from hoicli.scenes import ErrorPolicy
 from hoicli.semantics.labels import normalised
-from hoicli.semantics.merge import RULES, Tables, combined
+from hoicli.semantics.merge import Tables, combined
+from hoicli.semantics.names import RULES
 from hoicli.semantics.run import run
 from hoicli.semantics.shoe import Settings
 from hoicli.semantics.similarity import MEASURES
@@ -152,7 +153,7 @@ def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -
     paths[1].write_text(json.dumps(other).replace("pull.v.01", "pull.v.99") + "\n")
     result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", *paths)
     assert (result.code, result.out) == (1, "")
-    assert result.err == "'pull.v.99' is no sense of WordNet 3.0; name one like pet.v.01\n"
+    assert result.err == "hoicli: 'pull.v.99' is no sense of WordNet 3.0; name one like pet.v.01\n"
 
 
 # Given lines

@@ -7,13 +7,28 @@ from typing import Annotated
 import typer
 
 from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli agree --models 'gpt*,qwen*' --subsets ratings.jsonl; "
-    "hoicli agree --levels 7 --distribution --format md ratings.jsonl"
+    cls=page(
+        reads="ratings: item, rater and rating a line, or an item with all its ratings",
+        writes="result rows",
+        examples=[
+            ("hoicli agree ratings.jsonl", "kappa, alpha and agreement of everybody in the file"),
+            (
+                "hoicli agree --models 'gem*,qwen' --subsets --format md ratings.jsonl",
+                "those raters as models, with every subset, as Markdown",
+            ),
+            (
+                "hoicli agree --levels 7 --distribution ratings.jsonl",
+                "ratings from 0 to 6, and how often each was given",
+            ),
+        ],
+        see=["shoe-sim", "shoe-eval"],
+    )
 )
 def agree(
     ratings: Annotated[

@@ -6,6 +6,11 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
+
+ON_ERROR = ("stop", "skip")
+"""What `--on-error` takes."""
+
 Output = Annotated[
     str,
     typer.Option(
@@ -15,16 +20,28 @@ Output = Annotated[
 OnError = Annotated[
     str,
     typer.Option(
-        "--on-error", metavar="stop|skip", help="A bad line stops the run, or is dropped, counted and reported."
+        "--on-error",
+        metavar="|".join(ON_ERROR),
+        help="A bad line stops the run, or is dropped, counted and reported.",
+        autocompletion=choices.one_of(*ON_ERROR),
     ),
 ]
 Dataset = Annotated[
-    str, typer.Option("--dataset", metavar="NAME", help="The benchmark whose labels are meant: hico, vcoco, swig.")
+    str,
+    typer.Option(
+        "--dataset",
+        metavar="NAME",
+        help="The benchmark whose labels are meant: hico, vcoco, swig.",
+        autocompletion=choices.datasets,
+    ),
 ]
 DatasetOfProtocols = Annotated[
     str | None,
     typer.Option(
-        "--dataset", metavar="NAME", help="All protocols of hico (default), vcoco or swig, where none is named."
+        "--dataset",
+        metavar="NAME",
+        help="All protocols of hico (default), vcoco or swig, where none is named.",
+        autocompletion=choices.datasets,
     ),
 ]
 
@@ -40,8 +57,24 @@ Protocols = Annotated[
         metavar="NAME",
         help="hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; several "
         "with commas, or all (default).",
+        autocompletion=choices.several(choices.protocols),
     ),
 ]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        metavar="NAME",
+        help="Adds unseen and seen: rare_first (rf-uc), non_rare_first (nf-uc), unseen_object (uo), "
+        "unseen_verb (uv), uc0 to uc4.",
+        autocompletion=choices.splits,
+    ),
+]
+IgnoreNoInteraction = Annotated[
+    bool,
+    typer.Option("--ignore-no-interaction", help="Leave the no_interaction classes out of every mean (520 of 600)."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Which resamples: same seed, same intervals.")]
 TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Keep the best K triplets of an image.")]
 NMS = Annotated[
     float | None,
@@ -62,6 +95,7 @@ Format = Annotated[
         "--format",
         metavar="NAME",
         help="auto, table, jsonl, csv, md or latex; auto is a table on a terminal, else jsonl.",
+        autocompletion=choices.formats,
     ),
 ]
 
@@ -81,6 +115,6 @@ def skips(on_error: str) -> bool:
     """Whether bad lines are to be skipped; refuses anything but stop and skip."""
     from hoicli.errors import UsageError
 
-    if on_error not in ("stop", "skip"):
-        raise UsageError(f"--on-error {on_error}: choose stop or skip")
+    if on_error not in ON_ERROR:
+        raise UsageError(f"--on-error {on_error}: choose {' or '.join(ON_ERROR)}")
     return on_error == "skip"

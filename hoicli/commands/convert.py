@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import OnError, Output, skips
-
-if TYPE_CHECKING:
-    pass
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+SPLITS = ("test", "train")
+
 
 @app.command(
-    epilog="Example: hoicli convert instances_test2015.json > gt.jsonl; "
-    "hoicli convert results.json | hoicli eval --gt gt.jsonl"
+    cls=page(
+        reads="any format of --list: MATLAB, JSON, pickles, NumPy files, text",
+        writes="ground truth or prediction records; with --to a foreign format",
+        examples=[
+            ("hoicli convert instances_test2015.json -o gt.jsonl", "ground truth, its format detected"),
+            ("hoicli convert results.json | hoicli eval --gt gt.jsonl", "a dump straight into its numbers"),
+            (
+                "hoicli convert detections_mat --images gt.jsonl -o preds.jsonl",
+                "a file whose images have only positions",
+            ),
+            ("hoicli convert preds.jsonl --to inpcc-json -o preds_inpcc.json", "back, for somebody else's evaluator"),
+            (
+                "hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl",
+                "what a vision-language model answered",
+            ),
+            ("hoicli convert --list", "the formats"),
+        ],
+        see=["validate", "match", "eval", "prompts"],
+    )
 )
 def convert(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATH...", help="Files or folders to convert; - is stdin.")
     ] = None,
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="The format, where it is not to be detected.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="The format, where it is not to be detected (--list names them).",
+            autocompletion=choices.readable_formats,
+        ),
     ] = None,
     target_format: Annotated[
-        str | None, typer.Option("--to", metavar="NAME", help="Write a foreign format instead of JSONL.")
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="NAME",
+            help="Write a foreign format instead of JSONL (--list names them).",
+            autocompletion=choices.writable_formats,
+        ),
     ] = None,
     images: Annotated[
         str | None,
@@ -37,11 +67,22 @@ def convert(
             "the sizes of images.",
         ),
     ] = None,
-    split: Annotated[str, typer.Option("--split", metavar="test|train", help="Of a file that holds both.")] = "test",
+    split: Annotated[
+        str,
+        typer.Option(
+            "--split",
+            metavar="|".join(SPLITS),
+            help="Of a file that holds both.",
+            autocompletion=choices.one_of(*SPLITS),
+        ),
+    ] = "test",
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", metavar="NAME", help="hico (default), vcoco or swig; V-COCO's own formats need no saying."
+            "--dataset",
+            metavar="NAME",
+            help="hico (default), vcoco or swig; V-COCO's own formats need no saying.",
+            autocompletion=choices.datasets,
         ),
     ] = None,
     coords: Annotated[
@@ -49,38 +90,65 @@ def convert(
         typer.Option(
             "--coords",
             metavar="NAME",
-            help="Models' answers: what a box's numbers mean. 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), "
+            help="What a box's numbers mean: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), "
             "qwen2.5[:MIN-MAX], resized:WxH, relative or pixels.",
+            autocompletion=choices.coords,
+            rich_help_panel="Options of --from vlm (answers of models)",
         ),
     ] = None,
     boxes: Annotated[
         str | None,
         typer.Option(
-            "--boxes", metavar="FILE", help="Models' answers: records with the boxes that they name by index or label."
+            "--boxes",
+            metavar="FILE",
+            help="Records with the boxes that the answers name by index or label.",
+            rich_help_panel="Options of --from vlm (answers of models)",
         ),
     ] = None,
     to_vocabulary: Annotated[
         bool,
         typer.Option(
             "--to-vocabulary",
-            help="Models' answers: map names to the dataset's spelling (riding to ride), leave out what it has not.",
+            help="Map names to the dataset's spelling (riding to ride), leave out what it has not.",
+            rich_help_panel="Options of --from vlm (answers of models)",
         ),
     ] = False,
     activation: Annotated[
         str | None,
-        typer.Option("--activation", metavar="NAME", help="Logits: sigmoid (default) or softmax makes them scores."),
+        typer.Option(
+            "--activation",
+            metavar="NAME",
+            help="What makes scores of them: sigmoid (default) or softmax.",
+            autocompletion=choices.activations,
+            rich_help_panel="Options of --from logits (raw outputs)",
+        ),
     ] = None,
     power: Annotated[
         float | None,
-        typer.Option("--lambda", metavar="L", help="Logits: the exponent of the box score in the product (1)."),
+        typer.Option(
+            "--lambda",
+            metavar="L",
+            help="The exponent of the box score in the product (default 1).",
+            rich_help_panel="Options of --from logits (raw outputs)",
+        ),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="T", help="Logits: keep scores above this (0.1).")
+        float | None,
+        typer.Option(
+            "--threshold",
+            metavar="T",
+            help="Keep scores above this (default 0.1).",
+            rich_help_panel="Options of --from logits (raw outputs)",
+        ),
     ] = None,
     box_scores: Annotated[
         str | None,
         typer.Option(
-            "--box-scores", metavar="NAME", help="Logits: box_scores are logits or probabilities; their range tells."
+            "--box-scores",
+            metavar="NAME",
+            help="What box_scores are: logits or probabilities (default: their range tells).",
+            autocompletion=choices.box_scores,
+            rich_help_panel="Options of --from logits (raw outputs)",
         ),
     ] = None,
     box_nms: Annotated[
@@ -88,8 +156,9 @@ def convert(
         typer.Option(
             "--box-nms",
             metavar="T",
-            help="Logits: drop a pair both of whose boxes overlap those of better pairs of its class by more than T "
+            help="Drop a pair both of whose boxes overlap those of better pairs of its class by more than T "
             "(INP-CC: 0.5).",
+            rich_help_panel="Options of --from logits (raw outputs)",
         ),
     ] = None,
     on_error: OnError = "stop",
@@ -128,8 +197,8 @@ def convert(
     settings = (activation, power, threshold, box_scores, box_nms)
     if source_format != "logits" and settings != (None,) * len(settings):
         raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
-    if split not in ("test", "train"):
-        raise UsageError(f"--split {split}: choose test or train")
+    if split not in SPLITS:
+        raise UsageError(f"--split {split}: choose {' or '.join(SPLITS)}")
     policy = ErrorPolicy(skip=skips(on_error), unit="item")
     notes: list[str] = []  # said when all went well: a failure is one line
     context = Context(

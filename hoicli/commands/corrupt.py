@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Format, OnError, Output, inputs, skips
+from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +21,27 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli corrupt --images hico/test2015 --out corrupted gt.jsonl > corrupted.jsonl; "
-    "jq -c 'select(.corruption == \"elastic\" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl"
+    cls=page(
+        reads="image records and their images, or image files",
+        writes="images under --out, and a record for each of them",
+        examples=[
+            (
+                "hoicli corrupt --images images --out corrupted gt.jsonl > corrupted.jsonl",
+                "all corruptions and severities of every image",
+            ),
+            (
+                "hoicli corrupt --images images --out two --corruption jpeg,elastic --severity 4,5 gt.jsonl > 2.jsonl",
+                "two of them, the two strongest severities",
+            ),
+            (
+                """jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl""",
+                "the ground truth of one corruption and severity",
+            ),
+            ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph, to look at"),
+            ("hoicli corrupt --list", "what each is, with its constants"),
+        ],
+        see=["robust", "eval", "mask"],
+    )
 )
 def corrupt(
     sources: Annotated[
@@ -39,10 +60,21 @@ def corrupt(
     ] = None,
     corruption: Annotated[
         list[str] | None,
-        typer.Option("--corruption", metavar="NAME", help="One or several with commas (--list), or all (default)."),
+        typer.Option(
+            "--corruption",
+            metavar="NAME",
+            help="One or several with commas (--list), or all (default).",
+            autocompletion=choices.several(choices.corruptions),
+        ),
     ] = None,
     severity: Annotated[
-        str, typer.Option("--severity", metavar="1-5", help="One, several with commas, a range, or all (default).")
+        str,
+        typer.Option(
+            "--severity",
+            metavar="1-5",
+            help="One, several with commas, a range as 2-4, or all.",
+            autocompletion=choices.several(choices.severities),
+        ),
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed draws everything anew.")] = 0,
     jobs: Annotated[

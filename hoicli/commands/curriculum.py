@@ -7,13 +7,25 @@ from typing import Annotated
 import typer
 
 from hoicli.commands.common import Output, inputs
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli curriculum --every epochs.jsonl; "
-    "hoicli mask --ratio $(hoicli curriculum epochs.jsonl | jq -r .severity) --seed 4 --rectangles gt.jsonl"
+    cls=page(
+        reads="lines of epoch, severity and score",
+        writes="a line with the next epoch's severity, cover ratio and reasons",
+        examples=[
+            ("hoicli curriculum epochs.jsonl", "the level of the next epoch"),
+            ("hoicli curriculum --every epochs.jsonl", "the decisions of all epochs so far"),
+            (
+                "L=$(hoicli curriculum epochs.jsonl | jq -r .severity); hoicli mask --ratio $L --seed 6 gt.jsonl",
+                "the masks of that level",
+            ),
+        ],
+        see=["mask", "eval"],
+    )
 )
 def curriculum(
     epochs: Annotated[

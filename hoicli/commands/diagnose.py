@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import (
     NMS,
     Alpha,
@@ -19,6 +20,7 @@ from hoicli.commands.common import (
     inputs,
     skips,
 )
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -27,8 +29,31 @@ EXAMPLES = 40
 
 
 @app.command(
-    epilog="Example: hoicli diagnose --gt gt.jsonl --plot errors.png preds.jsonl; "
-    "hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose"
+    cls=page(
+        reads="predictions with --gt, or match records",
+        writes="result rows; with --emit predictions each prediction with its type",
+        examples=[
+            ("hoicli diagnose --gt gt.jsonl preds.jsonl", "counts of each type, and what fixing it would give"),
+            (
+                "hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl",
+                "two models side by side, drawn",
+            ),
+            (
+                "hoicli diagnose --gt gt.jsonl --top 5 --gallery page --images images preds.jsonl",
+                "the worst classes and images, and the errors as a web page",
+            ),
+            (
+                "hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose",
+                "from the lines of match",
+            ),
+            (
+                "hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl "
+                "| jq -r '.predictions[].error' | sort | uniq -c",
+                "every prediction's type, counted by other tools",
+            ),
+        ],
+        see=["match", "eval", "pairstats"],
+    )
 )
 def diagnose(
     predictions: Annotated[
@@ -38,7 +63,12 @@ def diagnose(
     gt: GroundTruthOption = None,
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", metavar="NAME", help="hico (default) or vcoco; a match stream says it itself."),
+        typer.Option(
+            "--dataset",
+            metavar="NAME",
+            help="hico (default) or vcoco; a match stream says it itself.",
+            autocompletion=choices.one_of("hico", "vcoco"),
+        ),
     ] = None,
     name: Annotated[
         list[str] | None,
@@ -53,7 +83,12 @@ def diagnose(
     ] = 0,
     emit: Annotated[
         str | None,
-        typer.Option("--emit", metavar="predictions", help="Instead of rows: each prediction, its type and repair."),
+        typer.Option(
+            "--emit",
+            metavar="predictions",
+            help="Instead of rows: each prediction, its type and repair.",
+            autocompletion=choices.one_of("predictions"),
+        ),
     ] = None,
     tag: Tag = None,
     top_k: TopK = None,

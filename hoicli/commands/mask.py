@@ -6,14 +6,26 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import OnError, Output, inputs, skips
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli mask --ratio middle --seed 7 --images train2015 --out masked gt.jsonl > masked.jsonl; "
-    "hoicli mask --ratio low --rectangles gt.jsonl"
+    cls=page(
+        reads="image records, and with --images their images",
+        writes="the records with masks and visibility; with --out masked images",
+        examples=[
+            ("hoicli mask --ratio low --rectangles gt.jsonl > masks.jsonl", "rectangles for a data loader to paint"),
+            (
+                "mkdir -p masked; hoicli mask --seed 7 --images images --out masked gt.jsonl > masked.jsonl",
+                "masked copies of the images, seed 7 for epoch 7",
+            ),
+        ],
+        see=["curriculum", "corrupt"],
+    )
 )
 def mask(
     records: Annotated[
@@ -27,6 +39,7 @@ def mask(
             metavar="LEVEL",
             help="Cover ratio: clean (no mask), low (0.4), middle (0.5), high (0.6), or a number: the share of an "
             "instance's sides that is black.",
+            autocompletion=choices.mask_levels,
         ),
     ] = "middle",
     seed: Annotated[

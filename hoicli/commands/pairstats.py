@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import (
     Alpha,
     Beta,
@@ -18,6 +19,7 @@ from hoicli.commands.common import (
     inputs,
     skips,
 )
+from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
     from hoicli.results import Row
@@ -26,13 +28,32 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli pairstats --gt gt.jsonl --nms 0.3,0.5,0.7 --format md preds.jsonl; "
-    "hoicli convert pair_pred_wscore.pkl | hoicli pairstats --gt gt.jsonl --as-released"
+    cls=page(
+        reads="predictions, and ground truth with --gt",
+        writes="result rows",
+        examples=[
+            ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and told apart"),
+            ("hoicli pairstats --gt gt.jsonl --nms 0.3,0.5,0.7 --format md preds.jsonl", "the same after pair NMS"),
+            (
+                "hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released",
+                "Diag-HOI's pairs and Diag-HOI's figures",
+            ),
+        ],
+        see=["diagnose", "convert"],
+    )
 )
 def pairstats(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
-    dataset: Annotated[str, typer.Option("--dataset", metavar="NAME", help="hico or vcoco.")] = "hico",
+    dataset: Annotated[
+        str,
+        typer.Option(
+            "--dataset",
+            metavar="NAME",
+            help="The benchmark: hico or vcoco.",
+            autocompletion=choices.one_of("hico", "vcoco"),
+        ),
+    ] = "hico",
     one_to_one: Annotated[
         bool,
         typer.Option(

@@ -6,14 +6,30 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import OnError, Output, inputs, skips
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli prompts --task detect --coords 1000 gt.jsonl > prompts.jsonl; ask your model; "
-    "hoicli convert --from vlm answers.jsonl"
+    cls=page(
+        reads="image records, with boxes or without",
+        writes="a line an image: image_id, file_name, coords, system and prompt",
+        examples=[
+            ("hoicli prompts gt.jsonl > prompts.jsonl", "ask for every interaction with its boxes"),
+            (
+                "hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl",
+                "ask what given pairs do, in HICO-DET's verbs",
+            ),
+            (
+                "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
+                "read the answers, when a model has given them",
+            ),
+        ],
+        see=["convert", "shoe-eval"],
+    )
 )
 def prompts(
     images: Annotated[
@@ -25,6 +41,7 @@ def prompts(
             "--task",
             metavar="NAME",
             help="detect: every interaction with its boxes. pairs: what each pair of the record's boxes does.",
+            autocompletion=choices.prompt_tasks,
         ),
     ] = "detect",
     coords: Annotated[
@@ -34,10 +51,17 @@ def prompts(
             metavar="NAME",
             help="How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative "
             "or pixels.",
+            autocompletion=choices.prompt_coords,
         ),
     ] = "1000",
     vocabulary: Annotated[
-        str, typer.Option("--vocabulary", metavar="NAME", help="open: any words; or a dataset, whose names are listed.")
+        str,
+        typer.Option(
+            "--vocabulary",
+            metavar="NAME",
+            help="open: any words; or a dataset, whose names are listed.",
+            autocompletion=choices.vocabularies,
+        ),
     ] = "open",
     response_format: Annotated[
         bool, typer.Option("--response-format", help="Add a JSON schema of the reply, as OpenAI's protocol takes it.")

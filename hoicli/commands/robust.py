@@ -6,14 +6,31 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+UNITS = ("percent", "fraction")
+
 
 @app.command(
-    epilog="Example: hoicli eval --gt fog3.jsonl --tag model=cdn --tag corruption=jpeg --tag severity=3 preds.jsonl "
-    ">> rows.jsonl; hoicli robust --protocol hico --plot robust.png rows.jsonl"
+    cls=page(
+        reads="result rows tagged with corruption, severity and model",
+        writes="result rows: MRI, CRI, and each part",
+        examples=[
+            (
+                "hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn "
+                "--tag corruption=jpeg --tag severity=3 preds.jsonl >> rows.jsonl",
+                "one cell of the grid, to be done for all",
+            ),
+            ("hoicli robust --allow-missing --protocol hico rows.jsonl", "what is there so far"),
+            ("hoicli robust --plot robust.png all.jsonl", "the complete benchmark, drawn"),
+            ("hoicli robust --rank-by cri --format latex all.jsonl", "models ranked by CRI, for a paper"),
+        ],
+        see=["corrupt", "eval"],
+    )
 )
 def robust(
     rows: Annotated[
@@ -27,7 +44,13 @@ def robust(
         str | None, typer.Option("--subset", metavar="NAME", help="The rows' subset: full, or the only one there is.")
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option("--protocol", metavar="NAME", help="The rows' protocol, where there are several.")
+        str | None,
+        typer.Option(
+            "--protocol",
+            metavar="NAME",
+            help="The rows' protocol, where there are several.",
+            autocompletion=choices.single_protocols,
+        ),
     ] = None,
     model_tag: Annotated[
         str, typer.Option("--model-tag", metavar="KEY", help="The tag that tells models apart.")
@@ -44,6 +67,7 @@ def robust(
             "--corruptions",
             metavar="NAME,...",
             help="Those a complete grid has: names, rohoi (all 20), seen, or auto: rohoi where more than half occur.",
+            autocompletion=choices.several(choices.grid_corruptions),
         ),
     ] = "auto",
     severities: Annotated[
@@ -52,17 +76,29 @@ def robust(
             "--severities",
             metavar="N,...",
             help="Those a complete grid has: numbers, seen, or auto: 1 to 5 beside rohoi if more than half occur.",
+            autocompletion=choices.several(choices.grid_severities),
         ),
     ] = "auto",
     unit: Annotated[
         str | None,
-        typer.Option("--unit", metavar="percent|fraction", help="What the values are, whatever the rows say."),
+        typer.Option(
+            "--unit",
+            metavar="|".join(UNITS),
+            help="What the values are, whatever the rows say.",
+            autocompletion=choices.one_of(*UNITS),
+        ),
     ] = None,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Average an incomplete grid, and say what it lacks.")
     ] = False,
     rank_by: Annotated[
-        str, typer.Option("--rank-by", metavar="NAME", help="mri, cri, clean or relative_drop.")
+        str,
+        typer.Option(
+            "--rank-by",
+            metavar="NAME",
+            help="What ranks the models: mri, cri, clean or relative_drop.",
+            autocompletion=choices.rankings,
+        ),
     ] = "mri",
     tag: Tag = None,
     format_: Format = "auto",
@@ -88,8 +124,8 @@ def robust(
     from hoicli.scenes import ErrorPolicy
     from hoicli.streams import display_name, note, open_output, read_lines
 
-    if unit not in (None, "percent", "fraction"):
-        raise UsageError(f"--unit {unit}: choose percent or fraction")
+    if unit not in (None, *UNITS):
+        raise UsageError(f"--unit {unit}: choose {' or '.join(UNITS)}")
     if rank_by not in RANKED_BY:
         raise UsageError(f"--rank-by {rank_by}: choose {', '.join(RANKED_BY)}")
     wanted = benchmark(corruptions, severities)

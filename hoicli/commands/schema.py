@@ -6,15 +6,33 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Output
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(epilog="Example: hoicli schema prediction")
+@app.command(
+    cls=page(
+        reads="nothing",
+        writes="a JSON Schema, or the names of the kinds",
+        examples=[
+            ("hoicli schema", "the kinds"),
+            ("hoicli schema prediction", "what a prediction record holds"),
+            ("hoicli schema match | jq -r '.properties | keys[]'", "the fields of a match record"),
+        ],
+        see=["validate", "vocab"],
+    )
+)
 def schema(
     kind: Annotated[
-        str | None, typer.Argument(metavar="KIND", help="ground_truth, prediction, match or result; none lists them.")
+        str | None,
+        typer.Argument(
+            metavar="KIND",
+            help="ground_truth, prediction, match or result; none lists them.",
+            autocompletion=choices.schema_kinds,
+        ),
     ] = None,
     output: Output = "-",
 ) -> None:

@@ -6,14 +6,27 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, inputs, skips
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli shoe-sim --gt gt.jsonl preds.jsonl > sim.jsonl; "
-    "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --explain why.jsonl preds.jsonl"
+    cls=page(
+        reads="predictions, ground truth with --gt, similarities with --sim",
+        writes="result rows; with --explain a line for every match and miss",
+        examples=[
+            ("hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl", "how alike the labels are"),
+            ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
+            (
+                "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --min-rank 0.5 --explain why.jsonl preds.jsonl",
+                "of the better half of the predictions, with reasons",
+            ),
+        ],
+        see=["shoe-sim", "synsets", "agree"],
+    )
 )
 def shoe_eval(
     predictions: Predictions = None,
@@ -24,7 +37,12 @@ def shoe_eval(
     ] = None,
     dataset: Annotated[
         str,
-        typer.Option("--dataset", metavar="NAME", help="Whose table gives ground truth its senses: hico|vcoco|swig."),
+        typer.Option(
+            "--dataset",
+            metavar="NAME",
+            help="Whose table gives ground truth its senses: hico, vcoco or swig.",
+            autocompletion=choices.datasets,
+        ),
     ] = "hico",
     delta: Annotated[
         float,
@@ -40,11 +58,17 @@ def shoe_eval(
             "--against",
             metavar="WHERE",
             help="That class is sought in the prediction's image (the paper's algorithms) or the dataset (its figure).",
+            autocompletion=choices.against,
         ),
     ] = "image",
     combine: Annotated[
         str,
-        typer.Option("--combine", metavar="HOW", help="Verb and object similarity become one by mean|geometric|min."),
+        typer.Option(
+            "--combine",
+            metavar="HOW",
+            help="Verb and object similarity become one by mean, geometric or min.",
+            autocompletion=choices.combinations,
+        ),
     ] = "mean",
     verb_weight: Annotated[
         float, typer.Option("--verb-weight", metavar="W", help="The verb's weight in it; the object has 1 - W.")
@@ -56,6 +80,7 @@ def shoe_eval(
             metavar="AREA",
             help="Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, or step "
             "(no envelope).",
+            autocompletion=choices.areas,
         ),
     ] = "envelope",
     min_score: Annotated[

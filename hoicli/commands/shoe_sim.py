@@ -6,16 +6,41 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips
+from hoicli.commands.manual import page
+from hoicli.semantics.names import RULES
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+LLM = "Options of --backend llm (language models)"
 
 
 @app.command(
     name="shoe-sim",
-    epilog="Example: hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl; "
-    "hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b --cache answers.jsonl "
-    "--gt gt.jsonl preds.jsonl; cat a.jsonl b.jsonl | hoicli shoe-sim --merge mean",
+    cls=page(
+        reads="predictions, and ground truth with --gt; or lines of pairs; or tables",
+        writes="a line a pair of senses: {pos, a, b, similarity}",
+        examples=[
+            ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
+            (
+                "hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl",
+                "what asking a language model would cost",
+            ),
+            (
+                "hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b "
+                "--cache answers.jsonl --gt gt.jsonl preds.jsonl > sim.jsonl",
+                "ask it, every answer kept in a file",
+            ),
+            ("cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl", "two models' tables as one"),
+            (
+                """echo '{"pos": "v", "a": "petting", "b": "stroke"}' """
+                "| hoicli shoe-sim --backend wordnet:wup --pairs -",
+                "words of your own",
+            ),
+        ],
+        see=["shoe-eval", "synsets", "agree"],
+    ),
 )
 def shoe_sim(
     paths: Annotated[
@@ -29,6 +54,7 @@ def shoe_sim(
             metavar="NAME",
             help="wordnet:path, wordnet:wup, wordnet:lch, wordnet:lin, wordnet:res, wordnet:jcn, lexical, llm, or "
             "table:FILE.",
+            autocompletion=choices.backends,
         ),
     ] = None,
     gt: GroundTruthOption = None,
@@ -39,6 +65,7 @@ def shoe_sim(
             metavar="NAME",
             help="The benchmark whose labels the ground truth has (hico); without --gt: the senses of its classes "
             "among themselves.",
+            autocompletion=choices.datasets,
         ),
     ] = None,
     all_pairs: Annotated[
@@ -59,49 +86,89 @@ def shoe_sim(
     ] = None,
     merge: Annotated[
         str | None,
-        typer.Option("--merge", metavar="mean|median|majority", help="Join tables: each model's ratings side by side."),
+        typer.Option(
+            "--merge",
+            metavar="|".join(RULES),
+            help="Join tables: each model's ratings side by side.",
+            autocompletion=choices.merge_rules,
+        ),
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", metavar="URL", help="llm: the endpoint, up to /v1; nothing else is ever contacted."),
+        typer.Option(
+            "--base-url",
+            metavar="URL",
+            help="The endpoint, up to /v1; nothing else is ever contacted.",
+            rich_help_panel=LLM,
+        ),
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option("--model", metavar="NAME", help="llm: a model to ask; repeatable.")
+        list[str] | None,
+        typer.Option("--model", metavar="NAME", help="A model to ask; repeatable.", rich_help_panel=LLM),
     ] = None,
     screen: Annotated[
         str | None,
         typer.Option(
-            "--screen", metavar="NAME", help="llm: ask this model first; what it rates 0 is not sent to the others."
+            "--screen",
+            metavar="NAME",
+            help="Ask this model first; what it rates 0 is not sent to the others.",
+            rich_help_panel=LLM,
         ),
     ] = None,
     cache: Annotated[
         str | None,
         typer.Option(
-            "--cache", metavar="FILE", help="llm: every answer as it arrives; a run that ended early goes on from it."
+            "--cache",
+            metavar="FILE",
+            help="Every answer as it arrives; a run that ended early goes on from it.",
+            rich_help_panel=LLM,
         ),
     ] = None,
     key_env: Annotated[
         str | None,
-        typer.Option("--key-env", metavar="NAME", help="llm: the environment variable with the key (OPENAI_API_KEY)."),
+        typer.Option(
+            "--key-env",
+            metavar="NAME",
+            help="The environment variable with the key (default OPENAI_API_KEY).",
+            rich_help_panel=LLM,
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="llm: questions under way at a time.")] = 8,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", help="Questions under way at a time.", rich_help_panel=LLM)
+    ] = 8,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="S", help="llm: seconds to wait for an answer before asking again.")
+        float,
+        typer.Option(
+            "--timeout",
+            metavar="S",
+            help="Seconds to wait for an answer before asking again.",
+            rich_help_panel=LLM,
+        ),
     ] = 120.0,
     body: Annotated[
         str | None,
-        typer.Option("--body", metavar="JSON", help="llm: more request fields, for example '{\"max_tokens\": 50}'."),
+        typer.Option(
+            "--body",
+            metavar="JSON",
+            help="More request fields, for example '{\"max_tokens\": 50}'.",
+            rich_help_panel=LLM,
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="llm: ask nothing; count the questions, estimate their tokens and their cost."),
+        typer.Option(
+            "--dry-run",
+            help="Ask nothing; count the questions, estimate their tokens and their cost.",
+            rich_help_panel=LLM,
+        ),
     ] = False,
     price: Annotated[
         list[str] | None,
         typer.Option(
             "--price",
             metavar="[MODEL=]IN,OUT",
-            help="llm: the price of a million tokens in and out, of all models or of one; repeatable.",
+            help="The price of a million tokens in and out, of all models or of one; repeatable.",
+            rich_help_panel=LLM,
         ),
     ] = None,
     on_error: OnError = "stop",

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Format, Output, inputs
+from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +20,19 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog='Example: hoicli synsets "ride motorcycle"; hoicli synsets --pos v hopping_on; '
-    "hoicli vocab --list verbs | jq -r .verb | hoicli synsets --pos v - | jq -r 'select(.chosen) | .sense'"
+    cls=page(
+        reads="labels, as arguments or a line each",
+        writes="a row a sense",
+        examples=[
+            ('hoicli synsets "ride motorcycle"', "the senses of a verb and an object"),
+            ("hoicli synsets --pos v hopping_on", "a verb that is in no benchmark"),
+            (
+                "hoicli vocab --list verbs | jq -r .verb | hoicli synsets --pos v - | jq -r 'select(.chosen) | .sense'",
+                "the sense of each of HICO-DET's verbs",
+            ),
+        ],
+        see=["shoe-sim", "vocab"],
+    )
 )
 def synsets(
     labels: Annotated[
@@ -31,10 +44,21 @@ def synsets(
     ] = None,
     pos: Annotated[
         str | None,
-        typer.Option("--pos", metavar="n|v", help="Take labels for objects (n) or verbs (v) only; otherwise for both."),
+        typer.Option(
+            "--pos",
+            metavar="n|v",
+            help="Take labels for objects (n) or verbs (v) only; otherwise for both.",
+            autocompletion=choices.one_of("n", "v"),
+        ),
     ] = None,
     dataset: Annotated[
-        str, typer.Option("--dataset", metavar="NAME", help="hico, vcoco or swig: whose labels have one sense.")
+        str,
+        typer.Option(
+            "--dataset",
+            metavar="NAME",
+            help="Whose labels have one sense: hico, vcoco or swig.",
+            autocompletion=choices.datasets,
+        ),
     ] = "hico",
     format_: Format = "auto",
     output: Output = "-",

@@ -7,11 +7,28 @@ from typing import Annotated
 import typer
 
 from hoicli.commands.common import Dataset, Format, GroundTruthOption, Output, inputs
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(epilog="Example: hoicli validate --gt gt.jsonl preds.jsonl")
+@app.command(
+    cls=page(
+        reads="ground truth, predictions, match records or result rows",
+        writes="a row a kind of fault: check, severity, count, example, mend",
+        examples=[
+            ("hoicli validate gt.jsonl", "a stream by itself"),
+            ("hoicli validate --gt gt.jsonl preds.jsonl", "a pair of them: also whether images, labels and boxes meet"),
+            ("hoicli convert results.json | hoicli validate --gt gt.jsonl", "before a dump is evaluated"),
+            (
+                "hoicli validate --gt gt.jsonl preds.jsonl | jq -r 'select(.severity == \"warning\") | .example'",
+                "an example of everything a metric would use without a word",
+            ),
+        ],
+        see=["convert", "eval", "vocab"],
+        exits={0: "nothing worse than warnings", 1: "something no metric can use, or an unreadable file"},
+    )
+)
 def validate(
     files: Annotated[
         list[str] | None,

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Format, Output
+from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,17 +21,38 @@ LISTS = ("interactions", "verbs", "objects", "splits", "images")
 
 
 @app.command(
-    epilog='Example: hoicli vocab hico --format jsonl | jq -r \'select(.frequency == "rare") | .verb + " " + .object\''
+    cls=page(
+        reads="nothing, or a file of SWIG-HOI's metadata",
+        writes="a row an interaction, verb, object, split or image",
+        examples=[
+            ("hoicli vocab", "HICO-DET's 600 interactions"),
+            ("hoicli vocab hico --list objects", "its objects in all three numberings"),
+            (
+                """hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'""",
+                "the rare classes",
+            ),
+            ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
+        ],
+        see=["synsets", "validate", "convert"],
+    )
 )
 def vocab(
     dataset: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="hico, vcoco or swig; or a file to compare with swig: swig_v1_categories.py."
+            metavar="DATASET",
+            help="hico, vcoco or swig; or a file to compare with swig: swig_v1_categories.py.",
+            autocompletion=choices.datasets,
         ),
     ] = "hico",
     what: Annotated[
-        str, typer.Option("--list", metavar="WHAT", help="interactions, verbs, objects, splits or (test) images.")
+        str,
+        typer.Option(
+            "--list",
+            metavar="WHAT",
+            help="interactions, verbs, objects, splits or (test) images.",
+            autocompletion=choices.one_of(*LISTS),
+        ),
     ] = "interactions",
     format_: Format = "auto",
     output: Output = "-",

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
 from hoicli.errors import UsageError
 from hoicli.geometry import iou
 from hoicli.scenes import Bools, Floats, Ints
-
-ACTIVATIONS = ("sigmoid", "softmax")
-BOX_SCORES = ("logits", "probabilities")
 
 
 @dataclass(frozen=True)

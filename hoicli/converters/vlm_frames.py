@@ -26,6 +26,9 @@ CONVENTIONS = (
 )
 """What `--coords` takes, for help and messages."""
 
+PLAIN = ("1000", "1000-yx", "relative", "pixels")
+"""Those that are a name alone; qwen2.5 may bring numbers along, and resized has to."""
+
 FACTOR = 28
 """Qwen2.5-VL's processor makes both sides a multiple of this: patches of 14, merged two by two."""
 QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
@@ -92,7 +95,7 @@ class Frame:
 
 def parse_frame(text: str, option: str = "--coords") -> Frame:
     """The frame that `--coords` names. Raises `UsageError` that lists them."""
-    if text in ("pixels", "1000", "1000-yx", "relative"):
+    if text in PLAIN:
         return Frame(text)
     if text == "qwen2.5":
         return Frame("qwen2.5", QWEN_PIXELS)

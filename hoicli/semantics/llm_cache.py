@@ -161,21 +161,55 @@ class AnswerCache:
         self.mended = f"{self._path}: the last line was cut off after {len(rest)} bytes: removed, to be asked again"
 
     def _take(self, line: bytes) -> None:
-        try:
-            record = orjson.loads(line)
-            key = tuple(record[name] for name in _TEXTS)
-            rating = record["rating"]
-            sound = all(type(part) is str for part in key) and (rating is None or is_rating(rating))
-        except (orjson.JSONDecodeError, KeyError, TypeError):
-            sound = False
-        if not sound:
+        answer = _answer(line)
+        if answer is None:
             self._refuse()
+        key, rating = answer
         if rating is not None:
             self._ratings.setdefault(key, rating)
 
     def _refuse(self) -> NoReturn:
         problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for --cache?"
         raise DataError(problem, place=f"{self._path}:{self._lines}")
+
+
+def _answer(line: bytes) -> tuple[Key, int | None] | None:
+    """What a line of the file says, None for a line that is no answer."""
+    try:
+        record = orjson.loads(line)
+        model, setup, pos, a, b = (record[name] for name in _TEXTS)
+        rating = record["rating"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    key = (model, setup, pos, a, b)
+    sound = all(type(part) is str for part in key) and (rating is None or is_rating(rating))
+    return (key, rating) if sound else None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a file of answers holds: lines that are answers, the questions they settle, the numbers of lines that are
+    none, and whether the last line was cut off by a kill."""
+
+    answers: int
+    usable: int
+    damaged: tuple[int, ...]
+    unfinished: bool
+
+
+def survey(path: str) -> Survey:
+    """Look through a file of answers and leave it as it is. Raises `OSError` when it cannot be read."""
+    with open(path, "rb") as file:
+        lines = list(enumerate(file, start=1))
+    unfinished = bool(lines) and not lines[-1][1].endswith(b"\n")
+    found = [(number, _answer(line)) for number, line in (lines[:-1] if unfinished else lines) if line.strip()]
+    known = [answer for _, answer in found if answer is not None]
+    return Survey(
+        answers=len(known),
+        usable=len({key for key, rating in known if rating is not None}),
+        damaged=tuple(number for number, answer in found if answer is None),
+        unfinished=unfinished,
+    )
 
 
 def is_rating(value: object) -> bool:

@@ -15,11 +15,9 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records import Record, is_number, parse
 from hoicli.scenes import ErrorPolicy
 from hoicli.semantics.llm_cache import is_rating
+from hoicli.semantics.names import RULES
 from hoicli.semantics.similarity import SCALE, Pair, Rated, pair_of
 from hoicli.streams import Line
-
-RULES = ("mean", "median", "majority")
-"""How several ratings become one; majority: the most frequent, of equally frequent ones their mean."""
 
 
 @dataclass
@@ -42,22 +40,26 @@ class Tables:
         if pair is None:
             return
         scores = record.get("scores")
-        entry = self._entries.setdefault(pair, _Entry())
+        entry = self._entries.get(pair, _Entry())  # it counts from when the line is known to be good
         if scores is None:
             similarity = record.get("similarity")
             if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
                 raise DataError("no number from 0 to 1; hoicli shoe-sim writes it", field="similarity")
             entry.others.append(float(similarity or 0))
+            self._entries[pair] = entry
             return
         if type(scores) is not dict or not scores or not all(map(is_rating, scores.values())):
             raise DataError('must be an object of ratings 0 to 4 by model, {"MODEL": 3}', field="scores")
         for model, rating in scores.items():
-            first = entry.scores.setdefault(model, (rating, place))
+            first = entry.scores.get(model, (rating, place))
             if first[0] != rating:
                 raise DataError(
                     f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first[0]} at {first[1]}; keep one",
                     field="scores",
                 )
+        for model, rating in scores.items():
+            entry.scores.setdefault(model, (rating, place))
+        self._entries[pair] = entry
 
     def merged(self, rule: str) -> dict[Pair, Rated]:
         """The table, sorted by pair, with one similarity by the rule of RULES."""

@@ -35,6 +35,7 @@ from hoicli.geometry import iou
 from hoicli.protocols import GRID_ARANGE
 from hoicli.scenes import expanded, rank_by_id
 from hoicli.semantics.labels import Likeness, TruthClasses, predicted_classes
+from hoicli.semantics.names import AGAINST, AREAS, COMBINE
 from hoicli.semantics.triplets import NO_BOX, NOTHING, Triplets
 
 if TYPE_CHECKING:
@@ -44,19 +45,6 @@ IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
 IMAGES_AT_ONCE = 256
 """Images whose boxes are compared together: their overlaps stay in cache."""
-
-COMBINE = ("mean", "geometric", "min")
-"""How the similarities of verb and object make one; the paper's is the (weighted) mean."""
-
-AGAINST = ("image", "dataset")
-"""Among whose classes the one is sought that an unmatched prediction counts against."""
-
-AREAS = {
-    "envelope": "area under the precision envelope: each recall step times the best precision at that recall or beyond",
-    "11-point": "mean over recall 0, 0.1, ..., 1 of the best precision at that recall or beyond",
-    "step": "each recall step times the precision there, no envelope (average precision of information retrieval)",
-}
-"""What "area under the curve" (Algorithm 1, line 39) can mean."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,52 @@
+"""`hoicli completion`: commands, options and their values at the Tab key."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hoicli.commands import choices
+from hoicli.commands.manual import page
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(
+    cls=page(
+        reads="nothing",
+        writes="a shell script; no file is touched",
+        examples=[
+            ('eval "$(hoicli completion bash)"', "bash: this line in ~/.bashrc"),
+            ("hoicli completion zsh > _hoicli", "zsh: as _hoicli in a folder of $fpath"),
+            ("hoicli completion fish > hoicli.fish", "fish: in ~/.config/fish/completions"),
+            ("hoicli completion bash -- eval --protocol hico,q", "what a script asks when Tab is pressed"),
+        ],
+        see=["doctor"],
+    )
+)
+def completion(
+    context: typer.Context,
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", autocompletion=choices.shells)],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="-- WORDS...", help="Instead of the script: what may complete the last of these words after hoicli."
+        ),
+    ] = None,
+) -> None:
+    """Print a script that completes hoicli's commands, options and values when Tab is pressed.
+
+    Values are the names that a command takes: protocols (several with commas), formats, datasets, splits, corruptions,
+    backends. Where a file is wanted, the shell completes file names.
+    """
+    from hoicli.completion import SCRIPTS, candidates
+    from hoicli.errors import UsageError
+
+    if shell not in SCRIPTS:
+        raise UsageError(f"completion {shell}: choose from {', '.join(SCRIPTS)}")
+    if not words:
+        print(SCRIPTS[shell], end="")
+        return
+    for value, text in candidates(context.find_root().command, words):
+        print(f"{value}\t{text}")

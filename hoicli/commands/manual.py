@@ -1,0 +1,127 @@
+"""What `hoicli CMD --help` shows beyond the options: streams, examples, exit codes and neighbours, made from data.
+
+    @app.command(
+        cls=page(
+            reads="predictions with --gt, or match records",
+            writes="result rows",
+            examples=[("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol side by side")],
+            see=["match", "diagnose"],
+        )
+    )
+
+The examples are run by tests/test_help.py, as they are shown. Options declared with `rich_help_panel=TITLE` are listed
+under that title, the rest under "Options".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from typer.core import TyperCommand
+
+EXIT_CODES = {
+    0: "done",
+    1: "the data is wrong; one line on stderr says where, and what to do",
+    2: "the call is wrong; nothing was written",
+}
+"""What every command's exit code means, where its page says nothing else."""
+
+_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
+"""A word of a command line with its quotes, so that a long line is never broken within one."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The facts of one command.
+
+    reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the commonest
+    first; together they may be a session, each running in the folder of the one before. see: the neighbouring
+    commands. exits: exit codes that mean something else than in EXIT_CODES.
+    """
+
+    reads: str
+    writes: str
+    examples: Sequence[tuple[str, str]]
+    see: Sequence[str]
+    exits: Mapping[int, str] = field(default_factory=dict)
+
+
+def page(
+    *,
+    reads: str,
+    writes: str,
+    examples: Sequence[tuple[str, str]],
+    see: Sequence[str],
+    exits: Mapping[int, str] | None = None,
+) -> type[ManualCommand]:
+    """The class of a command with this page, for `@app.command(cls=page(...))`; see `Page`."""
+    facts = Page(reads, writes, examples, see, exits or {})
+    return type("Command", (ManualCommand,), {"page": facts})
+
+
+class ManualCommand(TyperCommand):
+    """A command whose help is a page of a manual."""
+
+    page: Page
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The usage line has the arguments' own metavars, which say themselves whether there may be several."""
+        metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *(f"[{metavar}]" for metavar in metavars)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Streams, arguments and options, the options under the titles they were declared with."""
+        with formatter.section("Streams"):
+            formatter.write_dl([("reads", self.page.reads), ("writes", self.page.writes)])
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if param.param_type_name == "argument":
+                panels.setdefault("Arguments", []).append((str(param.metavar), _argument_help(param)))
+            elif record := param.get_help_record(ctx):
+                panels.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, each on lines of its own, exit codes, and where to look next."""
+        with formatter.section("Examples"):
+            indent = " " * formatter.current_indent
+            for number, (command, purpose) in enumerate(self.page.examples):
+                lines = wrapped(command, formatter.width - formatter.current_indent)
+                formatter.write("\n" * (number > 0) + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
+        with formatter.section("See also"):
+            formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see))
+
+
+def _argument_help(param: Any) -> str:
+    """An argument's help with its default, as options show theirs."""
+    default = param.default
+    return str(param.help) + (f"  [default: {default}]" if isinstance(default, str) else "")
+
+
+def wrapped(command: str, width: int) -> list[str]:
+    """A command line in lines of at most `width`, continued with backslashes as a shell takes them: before a pipe where
+    what follows it fits on a line, and not between an option and its value."""
+    if len(command) <= width:
+        return [command]
+    words = _WORD.findall(command)
+    room = width - 6  # four columns of indent, two for the backslash
+    lines: list[str] = []
+    line = ""
+    for number, word in enumerate(words):
+        together = [word, *words[number + 1 : number + 2]] if word[0] in "->" else [word]
+        if word == "|":
+            end = next((at for at in range(number + 1, len(words)) if words[at] == "|"), len(words))
+            together = words[number : end if len(" ".join(words[number:end])) <= room else number + 2]
+        if line and len(line) + 1 + len(" ".join(together)) > width - 2:
+            lines.append(f"{line} \\")
+            line = f"    {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
