@@ -7,7 +7,7 @@ same numbers, because predictions are ranked by (score, image id, position in th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from hoicli.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.matching import TRUE_POSITIVE, Batch, GroundTruth, Outcomes
 from hoicli.protocols import Protocol
+from hoicli.resampling.ranked import RankedLists
 from hoicli.scenes import Bools, Floats, Ints, rank_by_id
 from hoicli.vocabulary import Vocabulary
 
@@ -45,6 +46,26 @@ class Mean:
     classes: int
 
 
+@dataclass
+class Annotated:
+    """The ground truth that one protocol counts, and in which image each triplet is."""
+
+    image_ids: list[str] = field(default_factory=list)
+    image: list[Ints] = field(default_factory=list)
+    interaction: list[Ints] = field(default_factory=list)
+
+    def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
+        """Further images and their triplets: image [P] indexes image_ids."""
+        self.image.append(image + len(self.image_ids))
+        self.interaction.append(interaction)
+        self.image_ids.extend(image_ids)
+
+    @property
+    def classes(self) -> Ints:
+        """[P] the class of each triplet."""
+        return joined(self.interaction, np.int64)
+
+
 class Tally:
     """Gathers the outcomes of batches of images for some protocols, then ranks them once for all.
 
@@ -59,7 +80,7 @@ class Tally:
         self._image: list[NDArray[np.int32]] = []
         self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.name: [] for protocol in protocols}
         self._image_ids: list[str] = []
-        self.positives = {protocol.name: np.zeros(classes, dtype=np.int64) for protocol in protocols}
+        self._truth: dict[str, Annotated] = {protocol.name: Annotated() for protocol in protocols}
 
     def add(
         self,
@@ -85,8 +106,14 @@ class Tally:
 
     def add_truth(self, truth: GroundTruth) -> None:
         """The ground truth of all images, with or without predictions."""
+        scenes = truth.scenes
         for protocol in self._protocols:
-            self.positives[protocol.name] += truth.class_counts(protocol)
+            rows = truth.counted(protocol)
+            self.add_annotated(protocol.name, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
+
+    def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
+        """Ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
+        self._truth[protocol].add(image_ids, image, interaction)
 
     @staticmethod
     def disjoint(parts: Sequence[Tally]) -> bool:
@@ -102,25 +129,51 @@ class Tally:
         self._score += other._score
         for name, codes in other._codes.items():
             self._codes[name] += codes
-        for name, positives in other.positives.items():
-            self.positives[name] += positives
+        for name, annotated in other._truth.items():
+            self._truth[name].add(annotated.image_ids, joined(annotated.image, np.int64), annotated.classes)
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
-        interaction = joined(self._interaction, np.int16)
-        order = ranking(interaction, joined(self._score, np.float64), self._arrangement)
-        bounds = np.searchsorted(interaction[order], np.arange(self._classes + 1))
-        dropped_classes = sorted(vocabulary.no_interaction_ids)
+        order, bounds = self._ranking()
         for protocol in self._protocols:
             code = joined(self._codes[protocol.name], np.uint8)[order]
-            positives = self.positives[protocol.name]
+            positives = np.bincount(self._truth[protocol.name].classes, minlength=self._classes)
             ap, recall = per_class(code, bounds, positives, protocol)
-            in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(self._classes, dtype=bool)
-            if protocol.drop_no_interaction:
-                in_mean[dropped_classes] = False
-            if protocol.classes:
-                in_mean &= np.isin(np.arange(self._classes), sorted(vocabulary.subsets[protocol.classes]))
-            yield protocol, ClassResults(ap, recall, positives, in_mean)
+            yield protocol, ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
+
+    @property
+    def image_ids(self) -> list[str]:
+        """All images, of predictions or of ground truth, sorted."""
+        return sorted(set(self._image_ids).union(*(annotated.image_ids for annotated in self._truth.values())))
+
+    def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[Protocol, RankedLists]]:
+        """Each protocol's ranked lists, with images as places in `image_ids`, which has all of them."""
+        order, bounds = self._ranking()
+        place = {image_id: row for row, image_id in enumerate(image_ids)}
+        image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
+        for protocol in self._protocols:
+            code = joined(self._codes[protocol.name], np.uint8)[order]
+            counted = code <= TRUE_POSITIVE
+            annotated = self._truth[protocol.name]
+            yield (
+                protocol,
+                RankedLists(
+                    hit=code[counted] == TRUE_POSITIVE,
+                    image=image[counted],
+                    bounds=np.concatenate([[0], np.cumsum(counted)])[bounds],
+                    truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
+                    truth_class=annotated.classes,
+                    images=len(image_ids),
+                    grid=protocol.grid,
+                    cap=protocol.predictions_per_class,
+                ),
+            )
+
+    def _ranking(self) -> tuple[Ints, Ints]:
+        """([T] all predictions by class, then rank; [C + 1] where each class begins)."""
+        interaction = joined(self._interaction, np.int16)
+        order = ranking(interaction, joined(self._score, np.float64), self._arrangement)
+        return order, np.searchsorted(interaction[order], np.arange(self._classes + 1))
 
     def _arrangement(self) -> Ints:
         """All predictions by image id, then position in the image: how ties are broken."""
@@ -139,6 +192,21 @@ def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callab
         order = np.arange(len(score)) if arrangement is None else arrangement()
         order = order[np.argsort(-score[order], kind="stable")]
     return order[np.argsort(interaction[order], kind="stable")]
+
+
+def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
+    """[C] the classes a protocol averages, given the ground truth of each."""
+    in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
+    if protocol.drop_no_interaction:
+        in_mean[sorted(vocabulary.no_interaction_ids)] = False
+    if protocol.classes:
+        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.subsets[protocol.classes]))
+    return in_mean
+
+
+def places(image_ids: Sequence[str], place: Mapping[str, int]) -> Ints:
+    """[N] the place of each image."""
+    return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -179,20 +247,34 @@ def means(
     """The means a paper prints: the protocol's own subsets, or full and the frequency groups (rare, non_rare); and
     unseen and seen for a split.
 
+    `split` and `ignore_no_interaction` as `subset_classes` has them.
+    """
+    subsets = subset_classes(vocabulary, protocol, split=split, ignore_no_interaction=ignore_no_interaction)
+    for subset, members in subsets.items():
+        chosen = members[results.in_mean[members]]
+        if len(chosen):
+            yield Mean(subset, float(results.ap[chosen].mean()), float(results.max_recall[chosen].mean()), len(chosen))
+        else:
+            yield Mean(subset, None, None, 0)
+
+
+def subset_classes(
+    vocabulary: Vocabulary,
+    protocol: Protocol,
+    *,
+    split: str | None = None,
+    ignore_no_interaction: bool = False,
+) -> dict[str, Ints]:
+    """Subset -> its classes, ascending, before a protocol's say in which of them are averaged.
+
     `split` is a key of `vocabulary.unseen`. `ignore_no_interaction` leaves the classes of that verb out (INP-CC's
     --ignore_non_interaction: 520 of HICO-DET's 600).
     """
-    everything = frozenset(range(len(results.ap)))
+    everything = frozenset(range(len(vocabulary.interactions)))
     subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
     if protocol.subsets:
         subsets = {name: vocabulary.subsets[name] for name in protocol.subsets}
     if split is not None:
         subsets |= {"unseen": vocabulary.unseen[split], "seen": everything - vocabulary.unseen[split]}
     left_out = vocabulary.no_interaction_ids if ignore_no_interaction else frozenset[int]()
-    for subset, members in subsets.items():
-        chosen = np.array(sorted(members - left_out), dtype=np.int64)
-        chosen = chosen[results.in_mean[chosen]]
-        if len(chosen):
-            yield Mean(subset, float(results.ap[chosen].mean()), float(results.max_recall[chosen].mean()), len(chosen))
-        else:
-            yield Mean(subset, None, None, 0)
+    return {name: np.array(sorted(members - left_out), dtype=np.int64) for name, members in subsets.items()}

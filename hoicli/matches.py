@@ -6,6 +6,7 @@ exactly what matching gave, so `match | eval` prints the rows of `eval`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,6 +22,9 @@ from hoicli.records import Problem, Record, is_number, parse
 from hoicli.scenes import BATCH, Bools, ErrorPolicy, ImageRegister, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary, suggestion
+
+COUNTED = ("true_positive", "false_positive")
+"""The outcomes of predictions that count, which are of a class therefore."""
 
 
 def match_records(
@@ -110,7 +114,7 @@ class _BatchColumns:
         for row in np.flatnonzero(no_object).tolist():
             objects[row] = None
         # A ground-truth triplet's place among those of its image that count.
-        counted_before = np.concatenate([[0], np.cumsum(self._counted)])
+        counted_before = batch.truth.counted_before(protocol)
         image_start = batch.truth.scenes.hoi_start[batch.image_of_hoi[outcomes.row]]
         place = counted_before[outcomes.truth] - counted_before[image_start]
         of_class = (outcomes.row, place, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
@@ -199,7 +203,7 @@ class MatchStream:
         for name, tally in self.tallies.items():
             seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
             missed = truth.counted(PROTOCOLS[name]) & ~seen[scenes.image_of_hoi]
-            tally.positives[name] += np.bincount(scenes.interaction[missed], minlength=len(tally.positives[name]))
+            tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
 def is_match_record(line: Line) -> bool:
@@ -259,12 +263,35 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         yield Problem("protocol", f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}")
     if type(record.get("image_id")) not in (str, int):
         yield Problem("image_id", "missing; every line names its image")
+    settings = record.get("settings", {})
+    if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
+        yield Problem("settings", "must be an object of strings; hoicli match writes one")
     for key in ("predictions", "gt"):
         if type(record[key]) is not list:
             yield Problem(key, "must be an array; hoicli match writes one")
             continue
         for index, item in enumerate(record[key]):
             yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
+    yield from _balance_problems(record, "role" if vocabulary.roles else "label")
+
+
+def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
+    """More true positives of a class than the line has ground truth of it: a recall beyond 1, as where a part of the
+    ground truth is lost."""
+    if type(record["predictions"]) is not list or type(record["gt"]) is not list:
+        return
+    try:
+        left = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
+        for index, item in enumerate(record["predictions"]):
+            if item["outcome"] == "true_positive":
+                name = item["verb"], item.get(qualifier) or ""
+                left[name] -= 1
+                if left[name] < 0:
+                    text = "a true positive, but the line has no ground truth left for it; match the predictions again"
+                    yield Problem(f"predictions[{index}].outcome", text)
+                    return
+    except (KeyError, TypeError, AttributeError):  # what is wrong with an item is told of the item
+        return
 
 
 def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predicted: bool) -> Iterator[Problem]:
@@ -282,10 +309,18 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
         yield Problem(
             f"{field_name}.label", f"unknown object {label!r}; {suggestion(str(label), vocabulary.object_ids)}"
         )
+    elif (not predicted or item.get("outcome") in COUNTED) and _is_no_class(verb, label, vocabulary):
+        text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
+        yield Problem(f"{field_name}.label", text)
     if predicted and not is_number(item.get("score")):
         yield Problem(f"{field_name}.score", "missing or no finite number; match the predictions again")
     if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in OUTCOME_CODES):
         yield Problem(f"{field_name}.outcome", f"is none of {', '.join(OUTCOMES)}; match the predictions again")
+
+
+def _is_no_class(verb: Any, label: str, vocabulary: Vocabulary) -> bool:
+    """Whether a verb (which is reported by itself where it is none) and an object are together no interaction."""
+    return type(verb) is str and verb in vocabulary.verb_ids and (verb, label) not in vocabulary.interaction_ids
 
 
 def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
@@ -306,18 +341,20 @@ def _gather(
     stream: MatchStream, name: str, images: list[tuple[str, list[Record], list[Record]]], vocabulary: Vocabulary
 ) -> None:
     tally = stream.tallies.setdefault(name, Tally([PROTOCOLS[name]], len(vocabulary.interactions)))
-    stream.images.setdefault(name, set()).update(image_id for image_id, _, _ in images)
+    image_ids = [image_id for image_id, _, _ in images]
+    stream.images.setdefault(name, set()).update(image_ids)
     predictions = [item for _, items, _ in images for item in items]
     image = np.repeat(np.arange(len(images)), [len(items) for _, items, _ in images])
     tally.add(
-        [image_id for image_id, _, _ in images],
+        image_ids,
         image,
         _interactions(predictions, vocabulary),
         np.array([item["score"] for item in predictions], dtype=np.float64),
         {name: np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)},
     )
     truth = _interactions([item for _, _, items in images for item in items], vocabulary)
-    tally.positives[name] += np.bincount(truth[truth >= 0], minlength=len(vocabulary.interactions))
+    truth_image = np.repeat(np.arange(len(images)), [len(items) for _, _, items in images])
+    tally.add_annotated(name, image_ids, truth_image[truth >= 0], truth[truth >= 0])
 
 
 def _interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:

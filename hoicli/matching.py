@@ -6,11 +6,11 @@ predictions meet the ground truth of their class through one sorted join. No Pyt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,7 +78,11 @@ class Filters:
 
 
 class GroundTruth:
-    """All annotated images of a dataset, indexed for joining."""
+    """All annotated images of a dataset, indexed for joining.
+
+    What is asked of the whole for every batch is computed once (and is read-only): the time of a batch must not depend
+    on how large the ground truth is.
+    """
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary) -> None:
         self.scenes = scenes
@@ -88,6 +92,15 @@ class GroundTruth:
         order = np.argsort(key, kind="stable")  # stable: annotation order within a class
         self._order = order[key[order] >= 0]
         self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
+        self._under: dict[tuple[str, Protocol], NDArray[Any]] = {}
+
+    def _once(self, what: str, protocol: Protocol, work: Callable[[Protocol], NDArray[Any]]) -> NDArray[Any]:
+        """The work's result under a protocol, kept."""
+        found = self._under.get((what, protocol))
+        if found is None:
+            found = self._under[what, protocol] = work(protocol)
+            found.setflags(write=False)
+        return found
 
     def _key(self, image: Ints, interaction: Ints) -> Ints:
         key: Ints = image * len(self.vocabulary.interactions) + interaction
@@ -143,13 +156,25 @@ class GroundTruth:
 
     def counted(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
+        return self._once("counted", protocol, self._counted)
+
+    def _counted(self, protocol: Protocol) -> Bools:
         counts = self.scenes.interaction >= 0
         if protocol.classes:
             counts &= self.scored(protocol)[self.scenes.interaction]
         return counts & ~self.no_interaction if protocol.drop_no_interaction else counts
 
+    def counted_before(self, protocol: Protocol) -> Ints:
+        """[T + 1] how much of the ground truth before each triplet a protocol counts."""
+        return self._once(
+            "counted_before", protocol, lambda _: np.concatenate([[0], np.cumsum(self.counted(protocol))])
+        )
+
     def present_boxes(self, protocol: Protocol) -> Bools:
         """[B] the ground-truth boxes there are under a protocol: those of dropped triplets alone go with them."""
+        return self._once("present_boxes", protocol, self._present_boxes)
+
+    def _present_boxes(self, protocol: Protocol) -> Bools:
         dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
         counted = self.counted(protocol)
         for rows, boxes in ((~counted, dropped), (counted, kept)):
@@ -159,6 +184,9 @@ class GroundTruth:
 
     def annotated_images(self, protocol: Protocol) -> Bools:
         """[N] the images in which a protocol counts predictions."""
+        return self._once("annotated_images", protocol, self._annotated_images)
+
+    def _annotated_images(self, protocol: Protocol) -> Bools:
         if protocol.images == "all":
             return np.ones(len(self.scenes.image_ids), dtype=bool)
         if protocol.images == "boxes":
@@ -225,7 +253,8 @@ class Batch:
 
     def _box_pair_starts(self) -> Ints:
         """[B + 1] the number of the first pair of each predicted box."""
-        count = np.diff(self.truth.scenes.box_start)[self.image[self.predictions.image_of_box]]
+        image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
+        count = start[image + 1] - start[image]
         return np.concatenate([[0], np.cumsum(count)])
 
     def _pair(self, box: Ints, truth_box: Ints) -> Ints:

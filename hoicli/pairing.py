@@ -60,32 +60,40 @@ class Coverage:
         self.not_interactions += other.not_interactions
         self.unlabelled += other.unlabelled
 
-    def report(self, truth: GroundTruth, protocols: Sequence[Protocol]) -> None:
-        """On stderr: images without predictions, triplets of no class, objects without a label, classes that nothing
-        can be said about, derived image-level labels.
+    def report(
+        self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool = False, model: str | None = None
+    ) -> None:
+        """On stderr: images without predictions (not of a `shard`, as others have them), triplets of no class, objects
+        without a label, classes that nothing can be said about, derived image-level labels.
+
+        `model`: whose predictions, where there are several.
         """
+
+        def tell(message: str) -> None:
+            note(message if model is None else f"{model}: {message}")
+
         total = len(truth.scenes.image_ids)
-        if self.images < total:
-            note(
+        if self.images < total and not shard:
+            tell(
                 f"{total - self.images:,} of {total:,} ground-truth images have no predictions: "
                 "their triplets are missed"
             )
         if self.not_interactions:
-            note(
+            tell(
                 f"{self.not_interactions:,} of {self.triplets:,} predictions are no {truth.vocabulary.name} "
                 "interaction (verb and object): ignored"
             )
         by_label = [row.name for row in protocols if not row.person_first]
         if self.unlabelled and by_label:
-            note(
+            tell(
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
-            note(f"no ground truth of {shown}: left out of the means")
+            tell(f"no ground truth of {shown}: left out of the means")
         if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
-            note(
+            tell(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
             )

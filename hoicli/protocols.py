@@ -260,6 +260,9 @@ PROTOCOLS: dict[str, Protocol] = {
     )
 }
 
+MAIN = {"hico": "hico", "vcoco": "vcoco-s1", "swig": "swig"}
+"""The protocol a dataset's headline number is of."""
+
 
 def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
     """The rows named (each name may hold several, separated by commas; `all` is every one of the dataset).

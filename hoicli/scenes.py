@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -60,19 +60,19 @@ class Scenes:
     known_object: Bools
     derived: int
 
-    @property
+    @cached_property
     def image_of_hoi(self) -> Ints:
         """[T] the image each triplet belongs to."""
         return np.repeat(np.arange(len(self.image_ids)), np.diff(self.hoi_start))
 
-    @property
+    @cached_property
     def object_label(self) -> Ints:
         """[T] the label of each triplet's object, -1 where there is none or it does not say."""
         if not len(self.labels):
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])
 
-    @property
+    @cached_property
     def image_of_box(self) -> Ints:
         """[B] the image each box belongs to."""
         return np.repeat(np.arange(len(self.image_ids)), np.diff(self.box_start))

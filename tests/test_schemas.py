@@ -36,7 +36,8 @@ def test_fixtures_fit() -> None:
 def test_what_match_and_eval_write_fits(hoicli: Hoicli) -> None:
     pair = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
     check("match", hoicli("match", "--protocol", "all", "--nms", "0.7", *pair).out)
-    check("result", hoicli("eval", "--per-class", "--tag", "model=x", "--split", "uo", *pair).out)
+    check("result", hoicli("eval", "--per-class", "--tag", "model=x", "--split", "uo", "--bootstrap", "50", *pair).out)
+    check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, FIXTURES / "other.jsonl").out)
 
 
 def test_the_outcomes_are_those_of_the_code() -> None:

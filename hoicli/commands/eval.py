@@ -13,46 +13,56 @@ from hoicli.commands.common import (
     DatasetOfProtocols,
     Format,
     GroundTruthOption,
+    IgnoreNoInteraction,
     OnError,
     Output,
     Predictions,
     Protocols,
+    Seed,
+    Split,
     Tag,
     TopK,
     inputs,
     skips,
 )
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl; "
-    "hoicli match --gt gt.jsonl preds.jsonl | hoicli eval"
+    cls=page(
+        reads="predictions with --gt, or match records",
+        writes="result rows: mAP and mean_max_recall of every subset",
+        examples=[
+            ("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol of HICO-DET, side by side"),
+            ("hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl", "a zero-shot split"),
+            ("hoicli eval --gt gt.jsonl --protocol hico --bootstrap 1000 preds.jsonl", "how sure the numbers are"),
+            ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
+            ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
+        ],
+        see=["match", "compare", "diagnose", "report"],
+    )
 )
 def evaluate(
     predictions: Predictions = None,
     gt: GroundTruthOption = None,
     protocol: Protocols = None,
     dataset: DatasetOfProtocols = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            "--split",
-            metavar="NAME",
-            help="Adds unseen and seen: rare_first (rf-uc), non_rare_first (nf-uc), unseen_object (uo), "
-            "unseen_verb (uv), uc0 to uc4.",
-        ),
-    ] = None,
+    split: Split = None,
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Adds a row per interaction: AP and max_recall.")
     ] = False,
-    ignore_no_interaction: Annotated[
-        bool,
+    ignore_no_interaction: IgnoreNoInteraction = False,
+    bootstrap: Annotated[
+        int | None,
         typer.Option(
-            "--ignore-no-interaction", help="Leave the no_interaction classes out of every mean (520 of 600)."
+            "--bootstrap",
+            metavar="N",
+            help="A 95 % interval for every mAP, from N resamples of the images (1000 is usual).",
         ),
-    ] = False,
+    ] = None,
+    seed: Seed = 0,
     tag: Tag = None,
     top_k: TopK = None,
     nms: NMS = None,
@@ -68,14 +78,16 @@ def evaluate(
     """Every published mAP of a prediction dump: predictions with --gt, or the lines of hoicli match.
 
     Values are in percent; every row carries the signature of the settings that made it. Without --protocol all
-    protocols of the dataset are printed side by side.
+    protocols of the dataset are printed side by side. An interval (--bootstrap) is for the mAP to be expected of a test
+    set of this size: the spread of resampled test sets, about the value itself.
     """
-    from hoicli.evaluation import means
+    from hoicli.evaluation_rows import Wanted, tally_rows
     from hoicli.matching import Filters
     from hoicli.pairing import tallies
     from hoicli.protocols import protocols
     from hoicli.report.tables import chosen_format, render
-    from hoicli.results import Row, class_rows, evaluation_rows, parse_tags
+    from hoicli.resampling.draws import Resampling
+    from hoicli.results import Row, parse_tags
     from hoicli.scenes import ErrorPolicy
     from hoicli.streams import open_output
     from hoicli.vocabulary import load
@@ -91,24 +103,13 @@ def evaluate(
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
+    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(
         inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=bool(protocol)
     ):
-        settings |= {"data": vocabulary.name}
-        split_name = vocabulary.split(split) if split else None
-        if split_name:
-            settings["split"] = split_name
-        if ignore_no_interaction:
-            settings["noint"] = "ignored"
-        for row, results in tally.results(vocabulary):
-            settings["protocol"] = row.name
-            subsets = list(
-                means(results, vocabulary, row, split=split_name, ignore_no_interaction=ignore_no_interaction)
-            )
-            rows += evaluation_rows(row, subsets, settings=settings, tags=tags)
-            if per_class:
-                rows += class_rows(row, results, vocabulary, settings=settings, tags=tags)
+        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, resampling)
+        rows += tally_rows(tally, vocabulary, wanted, settings=settings, tags=tags)
     policy.report()
     with open_output(output) as write:
         write(render(rows, output_format))

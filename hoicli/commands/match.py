@@ -20,13 +20,30 @@ from hoicli.commands.common import (
     inputs,
     skips,
 )
+from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
-    epilog="Example: hoicli match --gt gt.jsonl preds.jsonl | "
-    """jq -c '.image_id as $i | .predictions[] | select(.outcome == "true_positive") | [$i, .verb, .score]'"""
+    cls=page(
+        reads="predictions, and ground truth with --gt",
+        writes="match records: a line an image and protocol",
+        examples=[
+            ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl -o matches.jsonl", "match once"),
+            ("hoicli eval --per-class matches.jsonl", "and evaluate as often as you like"),
+            (
+                "hoicli match --gt gt.jsonl --protocol hico preds.jsonl "
+                """| jq -c '.predictions[] | select(.outcome == "true_positive")'""",
+                "every true positive",
+            ),
+            (
+                "hoicli match --gt gt.jsonl --nms 0.7 --top-k 100 preds.jsonl | hoicli eval",
+                "after CDN's pair NMS",
+            ),
+        ],
+        see=["eval", "diagnose", "schema"],
+    )
 )
 def match(
     predictions: Predictions = None,
@@ -59,7 +76,7 @@ def match(
     from hoicli.protocols import protocols
     from hoicli.records import dump
     from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import open_output
+    from hoicli.streams import open_output, read_lines
     from hoicli.vocabulary import load
 
     if gt is None:
@@ -70,7 +87,8 @@ def match(
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     policy = ErrorPolicy(skip=skips(on_error))
     truth = read_truth(gt, load(chosen[0].dataset), policy)
-    _, lines = prediction_lines(paths)
+    # a shard may be empty: an engine's partition, an array with more tasks than images
+    lines = read_lines(paths, label="predictions") if only_predicted else prediction_lines(paths)[1]
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
         for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):
@@ -82,4 +100,4 @@ def match(
             for record in missed_records(truth, seen, chosen, filters):
                 write(dump(record))
     policy.report()
-    coverage.report(truth, chosen)
+    coverage.report(truth, chosen, shard=only_predicted)

@@ -91,15 +91,16 @@ class ErrorTypes:
 def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
     """The batch (made with `all_boxes`) and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
-    place = np.full(len(truth.image_ids), -1, dtype=np.int64)
-    place[batch.image] = np.arange(len(batch.image))
-    image_of_truth = place[truth.image_of_hoi]
-    rows = np.flatnonzero((image_of_truth >= 0) & batch.truth.counted(protocol))
-    rows = rows[np.argsort(image_of_truth[rows], kind="stable")]
-    row_of = np.full(len(truth.verb), -1, dtype=np.int64)
-    row_of[rows] = np.arange(len(rows))
+    start = truth.hoi_start[batch.image]
+    count = truth.hoi_start[batch.image + 1] - start
+    image, laid = expanded(start, count)  # the ground truth of the batch's images, one image after another
+    counted = batch.truth.counted(protocol)[laid]
+    row_of = np.where(counted, np.cumsum(counted) - 1, -1)
+    rows = laid[counted]
     belongs = np.full(len(scenes.score), -1, dtype=np.int64)
-    belongs[outcomes.row[outcomes.enough]] = row_of[outcomes.truth[outcomes.enough]]
+    owner = outcomes.row[outcomes.enough]
+    first = (np.cumsum(count) - count - start)[scenes.image_of_hoi[owner]]
+    belongs[owner] = row_of[first + outcomes.truth[outcomes.enough]]
     box, truth_box = batch.matched_boxes(protocol)
     return Located(
         image_ids=scenes.image_ids,
@@ -111,7 +112,7 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         counted=outcomes.code <= TRUE_POSITIVE,
         hit=outcomes.code == TRUE_POSITIVE,
         truth=belongs,
-        truth_image=image_of_truth[rows],
+        truth_image=image[counted],
         truth_subject=truth.subject[rows],
         truth_object=truth.object[rows],
         truth_interaction=truth.interaction[rows],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -12,6 +13,7 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, ErrorTypes, Loc
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.person_first import person_first_types
 from hoicli.errors import DataError, UsageError
+from hoicli.evaluation import Tally
 from hoicli.matches import MatchStream, checked_match
 from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, GroundTruth
 from hoicli.pairing import Coverage, gathered, matched_batches
@@ -24,6 +26,9 @@ from hoicli.workers import no_garbage_collection
 
 PROTOCOL_OF = {"hico": PROTOCOLS["diag"], "vcoco": PROTOCOLS["vcoco-s1"]}
 """Error types are defined on this protocol's idea of a correct box, by dataset."""
+
+MOST_BOXES = 1_000_000
+"""Of an image; an index beyond it is damage, and would be given room for."""
 
 
 def protocol_of(vocabulary: Vocabulary) -> Protocol:
@@ -129,6 +134,71 @@ def _boxes(boxes: Floats, subject: int, object_: int) -> list[list[float]]:
     return chosen
 
 
+@dataclass
+class Gathered:
+    """One model's predictions, met with their ground truth: their tally, their diagnosis if there is one, examples of
+    its errors, and how well the two streams met."""
+
+    tally: Tally
+    diagnosis: Diagnosis | None
+    examples: Examples
+    coverage: Coverage
+
+    def merge(self, other: Gathered) -> None:
+        """Take over what another part of the same stream gave."""
+        self.tally.merge(other.tally)
+        self.examples.merge(other.examples)
+        self.coverage.merge(other.coverage)
+        if self.diagnosis is not None and other.diagnosis is not None:
+            self.diagnosis.merge(other.diagnosis)
+
+
+def match_and_diagnose(
+    lines: Iterable[Line],
+    paths: Sequence[str],
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    diagnosed: Protocol | None,
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    examples: int = 0,
+) -> Gathered:
+    """A tally of `protocols` and a diagnosis by `diagnosed` (none without one) in one pass over the predictions, with
+    up to `examples` errors of each type; a large file is shared out among processors.
+
+    `lines` are those of `paths`. The caller reports the coverage.
+    """
+    classes = len(truth.vocabulary.interactions)
+    every = [*protocols, *([] if diagnosed is None or diagnosed in protocols else [diagnosed])]
+    names = {row.name for row in protocols}
+
+    def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
+        diagnosis = None if diagnosed is None else Diagnosis(diagnosed, classes)
+        found = Gathered(Tally(protocols, classes), diagnosis, Examples(examples), Coverage())
+        for batch, outcomes in matched_batches(part, truth, every, filters, shared, all_boxes=diagnosed is not None):
+            found.coverage.add(batch)
+            found.tally.add_batch(batch, {name: outcome for name, outcome in outcomes.items() if name in names})
+            if diagnosed is not None and diagnosis is not None:
+                where = located(batch, outcomes[diagnosed.name], diagnosed)
+                types = types_of(where)
+                diagnosis.add(where, types)
+                if examples:
+                    found.examples.add(batch, where, types)
+        return found
+
+    parts = gathered(gather, lines, paths, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
+    whole = parts[0]
+    for other in parts[1:]:
+        whole.merge(other)
+    whole.tally.add_truth(truth)
+    if whole.diagnosis is not None:
+        whole.diagnosis.add_unseen(truth)
+        if examples:
+            whole.examples.add_unseen(truth, whole.diagnosis.images)
+    return whole
+
+
 def diagnose_predictions(
     lines: Iterable[Line],
     paths: Sequence[str],
@@ -138,34 +208,15 @@ def diagnose_predictions(
     *,
     examples: int = 0,
 ) -> tuple[Diagnosis, Examples]:
-    """One model's diagnosis, and up to `examples` errors of each type; a large file is shared out among processors.
+    """One model's diagnosis, and up to `examples` errors of each type, as `match_and_diagnose` makes them.
 
-    `lines` are those of `paths`. Coverage is reported on stderr.
+    Coverage is reported on stderr.
     """
-
     protocol = protocol_of(truth.vocabulary)
-
-    def gather(part: Iterable[Line], shared: ErrorPolicy) -> tuple[Diagnosis, Examples, Coverage]:
-        diagnosis = Diagnosis(protocol, len(truth.vocabulary.interactions))
-        chosen, coverage = Examples(examples), Coverage()
-        for batch, found, types in typed_batches(part, truth, filters, shared):
-            coverage.add(batch)
-            diagnosis.add(found, types)
-            if examples:
-                chosen.add(batch, found, types)
-        return diagnosis, chosen, coverage
-
-    parts = gathered(gather, lines, paths, policy, lambda parts: Diagnosis.disjoint([part for part, _, _ in parts]))
-    diagnosis, chosen, coverage = parts[0]
-    for other, others, covered in parts[1:]:
-        diagnosis.merge(other)
-        chosen.merge(others)
-        coverage.merge(covered)
-    diagnosis.add_unseen(truth)
-    if examples:
-        chosen.add_unseen(truth, diagnosis.images)
-    coverage.report(truth, [protocol])
-    return diagnosis, chosen
+    whole = match_and_diagnose(lines, paths, truth, [], protocol, filters, policy, examples=examples)
+    whole.coverage.report(truth, [protocol])
+    assert whole.diagnosis is not None
+    return whole.diagnosis, whole.examples
 
 
 def diagnose_matches(
@@ -229,11 +280,11 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
                 value = item.get(name)
                 if value is None and name in may_be_null and name in item:
                     continue
-                if type(value) is not int or value < 0 or (limit is not None and value >= limit):
+                if type(value) is not int or not 0 <= value < (MOST_BOXES if limit is None else limit):
                     raise DataError(
                         f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}"
                     )
-    if not all(type(value) is int and value >= 0 for row in matches for value in row):
+    if not all(type(value) is int and 0 <= value < MOST_BOXES for row in matches for value in row):
         raise DataError("holds something that is no index; match again", place=line.place, field="box_matches")
 
 
@@ -272,7 +323,8 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         indices = [item[side] for item in gt for side in ("subject", "object") if item[side] is not None]
         truth_box_base += 1 + max([*indices, *(box for row in matches for box in row)], default=-1)
     prediction = np.array(columns["prediction"], dtype=np.float64).reshape(-1, 8).T
-    images, subject, object_, interaction_, _, code_, truth, person = prediction.astype(np.int64)
+    indices_alone = np.delete(prediction, 4, axis=0).astype(np.int64)  # a score may be beyond any integer
+    images, subject, object_, interaction_, code_, truth, person = indices_alone
     gt_columns: Ints = np.array(columns["gt"], dtype=np.int64).reshape(-1, 4).T
     match_columns: Ints = np.array(columns["match"], dtype=np.int64).reshape(-1, 2).T
     return Located(

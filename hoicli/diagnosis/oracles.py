@@ -14,7 +14,7 @@ images without predictions is never missed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +34,10 @@ from hoicli.diagnosis.errors import (
     ErrorTypes,
     Located,
 )
-from hoicli.evaluation import joined, per_class, ranking
+from hoicli.evaluation import joined, per_class, places, ranking
 from hoicli.matching import FALSE_POSITIVE, TRUE_POSITIVE, GroundTruth
 from hoicli.protocols import Protocol
+from hoicli.resampling.ranked import RankedLists
 from hoicli.scenes import Bools, Floats, Ints, rank_by_id
 from hoicli.vocabulary import Vocabulary
 
@@ -92,6 +93,22 @@ class OracleResult:
                 yield subset, None, None, 0
 
 
+@dataclass(frozen=True)
+class _Repaired:
+    """What an oracle leaves: interaction, hit, image [T] of the predictions that count, in ranking order; truth_class,
+    truth_image [P] of the ground truth that is asked for."""
+
+    interaction: NDArray[Any]
+    hit: Bools
+    image: Ints
+    truth_class: Ints
+    truth_image: Ints
+
+
+_OF_PREDICTIONS = ("interaction", "score", "image", "error", "repair", "repaired_class", "replaced")
+_OF_TRUTH = ("truth_image", "truth_class", "missed", "unseen")
+
+
 class Diagnosis:
     """Gathers the error types of one model, batch by batch in any order."""
 
@@ -100,19 +117,15 @@ class Diagnosis:
         self._classes = classes
         self._image_ids: list[str] = []
         self._predictions = 0
-        self._columns: dict[str, list[NDArray[Any]]] = {
-            name: [] for name in ("interaction", "score", "image", "error", "repair", "repaired_class", "replaced")
-        }
+        self._columns: dict[str, list[NDArray[Any]]] = {name: [] for name in (*_OF_PREDICTIONS, *_OF_TRUTH)}
         self._unfound: list[Ints] = []
         self._repairable: list[Ints] = []
-        self._silent_images: list[tuple[str, int, int]] = []
-        self.positives = np.zeros(classes, dtype=np.int64)
-        self.missed = np.zeros(classes, dtype=np.int64)
-        self.unseen = np.zeros(classes, dtype=np.int64)
-        """Missed ground truth in images without predictions; the released code does not count it."""
+        self._absent_ids: list[str] = []
+        self._absent_unfound: Ints = np.zeros(0, dtype=np.int64)
 
     def add(self, found: Located, types: ErrorTypes) -> None:
         """A batch of images."""
+        silent = np.bincount(found.image[found.counted], minlength=len(found.image_ids)) == 0
         repaired = np.flatnonzero(types.repair >= 0)
         replaced = types.found[repaired]
         columns: dict[str, NDArray[Any]] = {
@@ -123,6 +136,10 @@ class Diagnosis:
             "repair": types.repair[repaired] + self._predictions,
             "repaired_class": found.truth_interaction[repaired].astype(np.int16),
             "replaced": np.where(replaced >= 0, replaced + self._predictions, -1),
+            "truth_image": found.truth_image + len(self._image_ids),
+            "truth_class": found.truth_interaction,
+            "missed": types.missed,
+            "unseen": types.missed & silent[found.truth_image],
         }
         for name, column in columns.items():
             self._columns[name].append(column)
@@ -133,25 +150,25 @@ class Diagnosis:
         self._repairable.append(np.bincount(repairable, minlength=images))
         self._image_ids += found.image_ids
         self._predictions += len(found.score)
-        self.positives += np.bincount(found.truth_interaction, minlength=self._classes)
-        silent = np.bincount(found.image[found.counted], minlength=len(found.image_ids)) == 0
-        self._add_missed(found.truth_interaction[types.missed], silent[found.truth_image[types.missed]])
-
-    def _add_missed(self, interaction: Ints, unseen: Bools) -> None:
-        self.missed += np.bincount(interaction, minlength=self._classes)
-        self.unseen += np.bincount(interaction[unseen], minlength=self._classes)
 
     def add_unseen(self, truth: GroundTruth) -> None:
-        """The ground truth of the images that no batch had."""
+        """The ground truth of the images that no batch had; after all batches."""
         scenes = truth.scenes
         seen = self.images
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
         rows = truth.counted(self._protocol) & absent[scenes.image_of_hoi]
-        interaction = scenes.interaction[rows]
-        unfound = np.bincount(scenes.image_of_hoi[rows], minlength=len(scenes.image_ids))
-        self._silent_images = [(scenes.image_ids[row], int(unfound[row]), 0) for row in np.flatnonzero(unfound)]
-        self.positives += np.bincount(interaction, minlength=self._classes)
-        self._add_missed(interaction, np.ones(len(interaction), dtype=bool))
+        image = (np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]]
+        self._absent_ids = [scenes.image_ids[row] for row in np.flatnonzero(absent)]
+        self._absent_unfound = np.bincount(image, minlength=len(self._absent_ids))
+        missed = np.ones(len(image), dtype=bool)
+        columns = (image + len(self._image_ids), scenes.interaction[rows], missed, missed)
+        for name, column in zip(_OF_TRUTH, columns, strict=True):
+            self._columns[name].append(column)
+
+    @property
+    def positives(self) -> Ints:
+        """[C] ground truth of each class."""
+        return np.bincount(self._column("truth_class", np.int64), minlength=self._classes)
 
     def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
         """The classes of each subset that is averaged: the protocol's own, or full and the frequency groups."""
@@ -174,8 +191,8 @@ class Diagnosis:
     def merge(self, other: Diagnosis) -> None:
         """Take over what another diagnosis of the same model gathered from other images."""
         for name, parts in other._columns.items():
-            if name == "image":
-                parts = [part + np.int32(len(self._image_ids)) for part in parts]
+            if name in ("image", "truth_image"):
+                parts = [part + part.dtype.type(len(self._image_ids)) for part in parts]
             elif name in ("repair", "replaced"):
                 parts = [np.where(part >= 0, part + self._predictions, -1) for part in parts]
             self._columns[name] += parts
@@ -183,9 +200,6 @@ class Diagnosis:
         self._repairable += other._repairable
         self._image_ids += other._image_ids
         self._predictions += other._predictions
-        self.positives += other.positives
-        self.missed += other.missed
-        self.unseen += other.unseen
 
     @staticmethod
     def disjoint(parts: Sequence[Diagnosis]) -> bool:
@@ -199,16 +213,23 @@ class Diagnosis:
         counted = {
             name: np.bincount(interaction[error == code], minlength=self._classes) for code, name in enumerate(ERRORS)
         }
-        return {**counted, MISSED: self._missed(as_released=as_released)}
+        missed = self._column("truth_class", np.int64)[self._missed_rows(as_released=as_released)]
+        return {**counted, MISSED: np.bincount(missed, minlength=self._classes)}
 
     def worst_images(self, top: int) -> list[tuple[str, int, int]]:
         """(image id, ground truth nothing found, of it what a repair could find), the images with most of it first."""
         unfound, repairable = (joined(parts, np.int64).tolist() for parts in (self._unfound, self._repairable))
-        images = [row for row in zip(self._image_ids, unfound, repairable, strict=True) if row[1]] + self._silent_images
-        return sorted(images, key=lambda row: (-row[1], -row[2], row[0]))[:top]
+        images = [*zip(self._image_ids, unfound, repairable, strict=True)]
+        images += [
+            (image_id, count, 0)
+            for image_id, count in zip(self._absent_ids, self._absent_unfound.tolist(), strict=True)
+        ]
+        return sorted((row for row in images if row[1]), key=lambda row: (-row[1], -row[2], row[0]))[:top]
 
-    def _missed(self, *, as_released: bool) -> Ints:
-        return self.missed - self.unseen if as_released else self.missed
+    def _missed_rows(self, *, as_released: bool) -> Bools:
+        """[P] the ground truth that is missed; the released code never looks at images without predictions."""
+        missed: Bools = self._column("missed", np.bool_)
+        return missed & ~self._column("unseen", np.bool_) if as_released else missed
 
     def _column(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
         return joined(self._columns[name], dtype)
@@ -224,15 +245,57 @@ class Diagnosis:
 
     def results(self, vocabulary: Vocabulary, *, as_released: bool) -> Iterator[OracleResult]:
         """Without an oracle first ("none"), then under each of ORACLES."""
+        for oracle, repaired in self._repaired(as_released=as_released):
+            yield self._result(oracle, repaired, vocabulary, as_released=as_released)
+
+    def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[str, RankedLists]]:
+        """(oracle, the ranked lists it leaves) as `results` has them, with images as places in `image_ids`, which has
+        all images of predictions and of ground truth."""
+        place = {image_id: row for row, image_id in enumerate(image_ids)}
+        image = places([*self._image_ids, *self._absent_ids], place)
+        for oracle, repaired in self._repaired(as_released=False):
+            yield (
+                oracle,
+                RankedLists(
+                    hit=repaired.hit,
+                    image=image[repaired.image],
+                    bounds=np.searchsorted(repaired.interaction, np.arange(self._classes + 1)),
+                    truth_image=image[repaired.truth_image],
+                    truth_class=repaired.truth_class,
+                    images=len(image_ids),
+                    grid=self._protocol.grid,
+                    cap=self._protocol.predictions_per_class,
+                ),
+            )
+
+    def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
+        """Error type -> (image, class) of each prediction of the type, of `missed_gt` of each ground truth; images as
+        places in `image_ids`."""
+        place = {image_id: row for row, image_id in enumerate(image_ids)}
+        image = places([*self._image_ids, *self._absent_ids], place)
+        error, of_prediction = self._column("error", np.uint8), image[self._column("image", np.int32)]
+        interaction = self._column("interaction", np.int16).astype(np.int64)
+        rows = {name: np.flatnonzero(error == code) for code, name in enumerate(ERRORS)}
+        missed = self._missed_rows(as_released=False)
+        truth = image[self._column("truth_image", np.int64)], self._column("truth_class", np.int64)
+        return {
+            **{name: (of_prediction[chosen], interaction[chosen]) for name, chosen in rows.items()},
+            MISSED: (truth[0][missed], truth[1][missed]),
+        }
+
+    def _repaired(self, *, as_released: bool) -> Iterator[tuple[str, _Repaired]]:
+        """Without an oracle first ("none"), then under each of ORACLES."""
         order = np.argsort(rank_by_id(self._image_ids)[self._column("image", np.int32)], kind="stable")
         place = np.empty(len(order) + 1, dtype=np.int64)
         place[order], place[-1] = np.arange(len(order)), -1
         error = self._column("error", np.uint8)[order]
+        image = self._column("image", np.int32)[order]
         interaction = self._column("interaction", np.int16)[order]
         score = self._column("score", np.float64)[order]
         repair = place[self._column("repair", np.int64)]
         repaired_class = self._column("repaired_class", np.int16)
         replaced = place[self._column("replaced", np.int64)]
+        truth_image, truth_class = self._column("truth_image", np.int64), self._column("truth_class", np.int64)
         # The place of every prediction in the list of all, and with the class in front, as one number: kept predictions
         # stay in order, and the few repairs are put where their number belongs.
         by_score = ranking(np.zeros(len(score), dtype=np.int16), score)
@@ -241,47 +304,40 @@ class Diagnosis:
         repaired_key = repaired_class.astype(np.int64) * len(score) + key[repair]
         key += interaction.astype(np.int64) * len(score)
         ranked = by_score[np.argsort(interaction[by_score], kind="stable")]
-        positives = self.positives
 
-        def result(oracle: str, keep: Bools, counts: Ints, fixed: Ints | None = None) -> OracleResult:
+        def lists(keep: Bools, fixed: Ints | None = None, asked: Bools | None = None) -> _Repaired:
             rows = ranked[keep[ranked]]
-            classes, hit = interaction[rows], error[rows] == HIT
+            classes, hit, images = interaction[rows], error[rows] == HIT, image[rows]
             if fixed is not None:
                 order = fixed[np.argsort(repaired_key[fixed])]
                 at = np.searchsorted(key[rows], repaired_key[order])
                 classes, hit = np.insert(classes, at, repaired_class[order]), np.insert(hit, at, True)
-            return self._result(oracle, classes, hit, counts, vocabulary, as_released=as_released)
+                images = np.insert(images, at, image[repair[order]])
+            chosen = slice(None) if asked is None else asked
+            return _Repaired(classes, hit, images, truth_class[chosen], truth_image[chosen])
 
-        counted = error != NOT_COUNTED
-        yield result("none", counted, positives)
+        counted, hits = error != NOT_COUNTED, error == HIT
+        yield "none", lists(counted)
         for oracle in ORACLES:
             if oracle in DROPPED:
-                yield result(oracle, counted & (error != DROPPED[oracle]), positives)
+                yield oracle, lists(counted & (error != DROPPED[oracle]))
             elif oracle in REPAIRED:
                 fixed = np.flatnonzero(error[repair] == REPAIRED[oracle])
                 keep = counted & (error != REPAIRED[oracle])
                 former = replaced[fixed]
                 keep[former[former >= 0]] = False
-                yield result(oracle, keep, positives, fixed)
+                yield oracle, lists(keep, fixed)
             elif oracle == MISSED:
-                yield result(oracle, counted, positives - self._missed(as_released=as_released))
+                yield oracle, lists(counted, asked=~self._missed_rows(as_released=as_released))
             elif oracle == "false_positive":
-                yield result(oracle, error == HIT, positives)
-            else:
-                yield result(oracle, counted, np.bincount(interaction[error == HIT], minlength=self._classes))
+                yield oracle, lists(hits)
+            else:  # false_negative: each true positive stands for the ground truth it found
+                yield oracle, replace(lists(counted), truth_class=interaction[hits], truth_image=image[hits])
 
-    def _result(
-        self,
-        oracle: str,
-        interaction: NDArray[Any],
-        hit: Bools,
-        positives: Ints,
-        vocabulary: Vocabulary,
-        *,
-        as_released: bool,
-    ) -> OracleResult:
-        code = np.where(hit, TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
-        bounds = np.searchsorted(interaction, np.arange(self._classes + 1))
+    def _result(self, oracle: str, repaired: _Repaired, vocabulary: Vocabulary, *, as_released: bool) -> OracleResult:
+        code = np.where(repaired.hit, TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
+        bounds = np.searchsorted(repaired.interaction, np.arange(self._classes + 1))
+        positives = np.bincount(repaired.truth_class, minlength=self._classes)
         ap, recall = per_class(code, bounds, positives, self._protocol)
         in_mean = positives > 0
         in_mean[sorted(vocabulary.no_interaction_ids)] = False

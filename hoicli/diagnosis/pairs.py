@@ -377,7 +377,7 @@ class TruthPairs:
         image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
         ground-truth person each belongs to, where the protocol looks at that first and at no label.
         """
-        row, mate = expanded(self.start[image], np.diff(self.start)[image])
+        row, mate = expanded(self.start[image], self.start[image + 1] - self.start[image])
         truth, protocol = self.truth.scenes, self.protocol
         if person is not None:
             of_person = person[row] == self.subject[mate]

@@ -16,11 +16,11 @@ from hoicli.diagnosis.gather import (
 )
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.rows import diagnosis_rows
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
 from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
 from hoicli.pairing import check_streams, prediction_lines, read_truth
-from hoicli.records import Record, dump, parse
+from hoicli.records import Record, dump, is_number, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
 from hoicli.streams import display_name, read_lines
@@ -120,7 +120,7 @@ def diagnose_models(
         if truth is not None and not is_match_record(first):
             diagnosis, chosen = diagnose_predictions(lines, [model.path], truth, filters, policy, examples=examples)
             settings |= filters.signature()
-            items = _with_images(list(chosen.items()), str(gt)) if examples else []
+            items = with_images(list(chosen.items()), str(gt)) if examples else []
             diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
             continue
         if filters.signature() or examples:
@@ -133,15 +133,30 @@ def diagnose_models(
     return diagnosed
 
 
-def _with_images(items: list[Record], gt: str) -> list[Record]:
+def with_images(items: list[Record], gt: str) -> list[Record]:
     """The items with file_name, width and height of their images, None where the ground truth does not say."""
     wanted = {item["image_id"] for item in items}
     facts: dict[str, Record] = {}
     for line in read_lines([gt], label="images"):
-        record = parse(line)
-        if str(record["image_id"]) in wanted:
-            facts[str(record["image_id"])] = {key: record.get(key) for key in ("file_name", "width", "height")}
+        try:
+            record = parse(line)
+        except DataError:  # skipped, counted and told when the stream was read for its numbers
+            continue
+        if str(record.get("image_id")) in wanted:
+            facts[str(record["image_id"])] = _facts(record)
+    if wanted - facts.keys():
+        raise DataError("is read twice, and had less in it then; give it as a file that stays", place=display_name(gt))
     return [item | facts[item["image_id"]] for item in items]
+
+
+def _facts(record: Record) -> Record:
+    """What a record says of its image file, None for what it does not say or what is none: no metric looks at it."""
+    name = record.get("file_name")
+    sizes: dict[str, Any] = {key: record.get(key) for key in ("width", "height")}
+    return {
+        "file_name": name if type(name) is str else None,
+        **{key: size if is_number(size) and size > 0 else None for key, size in sizes.items()},
+    }
 
 
 def emit_predictions(

@@ -46,17 +46,26 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     groups: dict[tuple[tuple[str, ...], str], list[Row]] = {}
     for row in rows:
         groups.setdefault(_layout(row), []).append(row)
-    return "\n".join(
-        draw(*pivot(group, index=index, column=column)) for (index, column), group in groups.items()
-    ).encode()
+    tables = [
+        listed(group, index=index) if column == LISTED else pivot(group, index=index, column=column)
+        for (index, column), group in groups.items()
+    ]
+    return "\n".join(draw(*table) for table in tables).encode()
 
 
 INDEX_KEYS = ("protocol", "oracle", "error", "nms", "det_threshold")
 """What the lines of a summary table may be named by."""
 
 
+LISTED = "listed"
+"""In place of a column: a line a row, with what else the row says of its value side by side (`listed`)."""
+
+
 def _layout(row: Row) -> tuple[tuple[str, ...], str]:
     """(index, column) of the table a row belongs to: subsets side by side, or for classes what was measured."""
+    if "p_bootstrap" in row:
+        named = ("verb", "role" if "role" in row else "object") if "verb" in row else ("error", "oracle")
+        return tuple(key for key in ("protocol", "metric", *named, "subset") if key in row), LISTED
     if "image_id" in row:
         return ("image_id",), "subset"
     if "verb" in row:
@@ -87,8 +96,7 @@ def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[
         )
         place = (str(row["metric"]), str(row[column]))
         seen[place] = None
-        value = row["value"]
-        lines.setdefault(key, {})[place] = _number(value)
+        lines.setdefault(key, {})[place] = _value(row)
     by_metric: dict[str, list[tuple[str, str]]] = {}
     for place in seen:
         by_metric.setdefault(place[0], []).append(place)
@@ -98,6 +106,30 @@ def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[
     heads: Cells = [[""] * (len(tags) + len(index)) + above, [*tags, *index, *(name for _, name in columns)]]
     body = [[*key, *(cells.get(place, "-") for place in columns)] for key, cells in lines.items()]
     return heads + body, len(tags) + len(index)
+
+
+def listed(rows: Sequence[Row], *, index: tuple[str, ...]) -> tuple[Cells, int]:
+    """(cells, number of index columns) of differences: a line each, with what it is between, its interval and p."""
+    tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
+    chances = [key for key in ("p", "p_bootstrap", "q") if key in rows[0]]
+    heads = [*tags, *index, "from", "to", "difference", *chances]
+    body = [
+        [
+            *(str(row.get("tags", {}).get(tag, "-")) for tag in tags),
+            *(_cell(row.get(name)) or "-" for name in index),
+            *(_number(row[key]) for key in ("from", "to")),
+            _value(row),
+            *("-" if row[key] is None else f"{row[key]:.4f}" for key in chances),
+        ]
+        for row in rows
+    ]
+    return [[""] * len(heads), heads, *body], len(tags) + len(index)
+
+
+def _value(row: Row) -> str:
+    """A row's value, with its 95 % interval if it has one."""
+    low, high = row.get("ci_low"), row.get("ci_high")
+    return _number(row["value"]) if low is None else f"{_number(row['value'])} [{_number(low)}, {_number(high)}]"
 
 
 def _number(value: float | None) -> str:

@@ -1,0 +1,1 @@
+"""How sure a number is: resampled test sets, intervals, and paired comparisons of models."""

@@ -1,0 +1,94 @@
+"""Two models on one test set: a difference, its interval, and how likely it would be if there were none.
+
+Both models meet the same resamples and the same swaps, so what is hard about an image cancels out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.resampling.draws import Resampling, blocks
+from hoicli.resampling.intervals import interval, p_resampled, p_swapped
+from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.rounds import Rounds
+from hoicli.scenes import Bools, Floats, Ints
+
+Pair = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """after - before, in the unit of both: ci its 95 % interval, p from swaps, p_bootstrap from resamples; None where
+    there is nothing to compare or to estimate from."""
+
+    before: float | None
+    after: float | None
+    ci: tuple[float, float] | None = None
+    p: float | None = None
+    p_bootstrap: float | None = None
+
+    @property
+    def value(self) -> float | None:
+        """after - before."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+def difference(before: float | None, after: float | None, resamples: Floats, swaps: Floats) -> Difference:
+    """With its interval and its p-values, from [R] differences on resamples and [R] with the output swapped."""
+    if before is None or after is None:
+        return Difference(before, after)
+    estimate, unbounded = after - before, float("inf")
+    return Difference(
+        before,
+        after,
+        interval(estimate, resamples, lowest=-unbounded, highest=unbounded),
+        p_swapped(estimate, swaps),
+        p_resampled(estimate, resamples),
+    )
+
+
+@dataclass(frozen=True)
+class PairedRounds:
+    """Two models on all rounds: each on the same resamples, and the two systems that swapping their output makes."""
+
+    resamples: tuple[Rounds, Rounds]
+    swaps: tuple[Rounds, Rounds]
+
+    def means(self, members: Ints, unannotated: Bools) -> tuple[Floats, Floats]:
+        """(on resamples, on swaps), [R] each: the difference in the mean AP over `members`."""
+        resamples, swaps = (
+            second.means(members, unannotated) - first.means(members, unannotated)
+            for first, second in (self.resamples, self.swaps)
+        )
+        return resamples, swaps
+
+    def classes(self) -> tuple[Floats, Floats]:
+        """(on resamples, on swaps), [C, R] each: the difference in every class's AP."""
+        resamples, swaps = (second.classes() - first.classes() for first, second in (self.resamples, self.swaps))
+        return resamples, swaps
+
+
+def count_difference(before: Ints, after: Ints, resampling: Resampling) -> Difference:
+    """The difference in how many there are of anything that is counted: [N] of each image, in either model. The count
+    of a resample is the sum of its images' counts."""
+    change = after - before
+    resamples, swaps = [], []
+    for block in blocks(resampling):
+        resamples.append(change @ block.resamples(len(change)))
+        swaps.append(change @ (1 - 2 * block.swaps(len(change))))
+    totals = float(before.sum()), float(after.sum())
+    return difference(*totals, *(np.concatenate(parts).astype(np.float64) for parts in (resamples, swaps)))
+
+
+def image_differences(first: RankedLists, second: RankedLists, members: Ints) -> Floats:
+    """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
+    image is left out."""
+    everything = np.ones((first.images, 1), dtype=np.int32)
+    shares = []
+    for lists in (first, second):
+        ap, _ = lists.ap(everything)
+        shares.append(ap[members, 0].sum() / max(len(members), 1) - lists.without_each_image(members))
+    moved: Floats = shares[1] - shares[0]
+    return moved

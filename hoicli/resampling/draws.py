@@ -1,0 +1,80 @@
+"""Random weights of images: bootstrap resamples, and swaps of two models' output.
+
+The draws are raw bits of PCG64, whose stream NumPy keeps the same on every machine and in every version (NEP 19), made
+into weights by whole numbers alone. Images are in the order of their ids, so the order of a stream's lines has no part
+in it. Rounds come in blocks, each with a stream of its own, so that it does not matter who works on which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.errors import UsageError
+from hoicli.resampling.ranked import Weights
+
+ROUNDS_IN_BLOCK = 32
+"""Rounds worked on at a time: few enough that their arrays stay in a processor's cache. Changing it changes results."""
+RESAMPLING, SWAPPING = 0, 1
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How many rounds, and of which seed."""
+
+    rounds: int
+    seed: int
+
+    @classmethod
+    def checked(cls, rounds: int, seed: int) -> Resampling:
+        """From a command's options; raises `UsageError` for values that mean nothing."""
+        if rounds < 2:
+            raise UsageError(f"--bootstrap {rounds}: give the number of rounds, at least 2; 1000 is usual")
+        if seed < 0:
+            raise UsageError(f"--seed {seed}: give a whole number of at least 0")
+        return cls(rounds, seed)
+
+    def signature(self) -> dict[str, str]:
+        """For the signatures of rows that have an interval."""
+        return {"boot": str(self.rounds), "seed": str(self.seed)}
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rounds of a seed: the block's number and how many there are."""
+
+    seed: int
+    number: int
+    rounds: int
+
+    def resamples(self, images: int) -> Weights:
+        """[images, rounds] how often each image is drawn when `images` are drawn with replacement.
+
+        An index is the upper half of 64 random bits, scaled: no image is favoured by more than images / 2^32.
+        """
+        bits = self._bits(RESAMPLING, self.rounds * images) >> np.uint64(32)
+        drawn = ((bits * np.uint64(images)) >> np.uint64(32)).astype(np.int64).reshape(self.rounds, images)
+        drawn += np.arange(self.rounds)[:, np.newaxis] * images
+        counts = np.bincount(drawn.ravel(), minlength=self.rounds * images).astype(np.int32)
+        return np.ascontiguousarray(counts.reshape(self.rounds, images).T)
+
+    def swaps(self, images: int) -> Weights:
+        """[images, rounds] of 0 and 1: in which rounds an image's two outputs change places."""
+        words = -(-images // 64)
+        octets = self._bits(SWAPPING, self.rounds * words).astype("<u8").view(np.uint8).reshape(self.rounds, words * 8)
+        coins = np.unpackbits(octets, axis=1, bitorder="little")[:, :images]
+        return np.ascontiguousarray(coins.T.astype(np.int32))
+
+    def _bits(self, purpose: int, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+        generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
+        return np.asarray(generator.random_raw(count), dtype=np.uint64)
+
+
+def blocks(resampling: Resampling) -> list[Block]:
+    """All rounds, in blocks."""
+    starts = range(0, resampling.rounds, ROUNDS_IN_BLOCK)
+    return [
+        Block(resampling.seed, number, min(ROUNDS_IN_BLOCK, resampling.rounds - start))
+        for number, start in enumerate(starts)
+    ]

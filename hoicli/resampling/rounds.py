@@ -1,0 +1,89 @@
+"""Many evaluations in place of one: a model on resampled test sets, two models with their output swapped at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.resampling.draws import Block, Resampling, blocks
+from hoicli.resampling.ranked import RankedLists
+from hoicli.scenes import Bools, Floats, Ints
+from hoicli.streams import Progress
+from hoicli.workers import shared_out
+
+WORTH_FORKING = 1 << 22
+"""True positives times rounds that are worth a process of their own: a tenth of a second."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """ap [C, R] in [0, 1] and positives [C, R], the ground truth, of each class in each of R rounds."""
+
+    ap: Floats
+    positives: Ints
+
+    def means(self, members: Ints, unannotated: Bools) -> Floats:
+        """[R] the mean AP over the classes `members`, NaN where a round has none.
+
+        A class whose ground truth a round did not draw is left out of that round: it says nothing about the class. One
+        that has none to begin with, `unannotated` [C], counts 0 as it does in the protocol's own mean.
+        """
+        kept = (self.positives[members] > 0) | unannotated[members][:, np.newaxis]
+        count = kept.sum(axis=0)
+        total = np.where(kept, self.ap[members], 0.0).sum(axis=0)
+        mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        return mean
+
+    def classes(self) -> Floats:
+        """[C, R] each class's AP, NaN where a round did not draw its ground truth."""
+        return np.where(self.positives > 0, self.ap, np.nan)
+
+
+def resampled(models: Sequence[RankedLists], resampling: Resampling, label: str) -> list[Rounds]:
+    """Each model on the same resamples of the test set's images (the bootstrap)."""
+
+    def work(block: Block) -> list[Rounds]:
+        weights = block.resamples(models[0].images)
+        return [Rounds(*model.ap(weights)) for model in models]
+
+    return _all_blocks(work, resampling, label, sum(model.hit.sum() for model in models))
+
+
+def swapped(first: RankedLists, second: RankedLists, resampling: Resampling, label: str) -> list[Rounds]:
+    """Two systems made of the two models, each image's output going to one or the other by a coin (approximate
+    randomisation).
+
+    The two models' scores need not be on one scale: what is mixed are the places in their ranked lists
+    (`RankedLists.interleaved`).
+    """
+    mixed = first.interleaved(second)
+
+    def work(block: Block) -> list[Rounds]:
+        coins = block.swaps(first.images)
+        return [Rounds(*mixed.ap(np.concatenate(sides))) for sides in ((1 - coins, coins), (coins, 1 - coins))]
+
+    return _all_blocks(work, resampling, label, 2 * mixed.hit.sum())
+
+
+def _all_blocks(
+    work: Callable[[Block], list[Rounds]], resampling: Resampling, label: str, true_positives: int
+) -> list[Rounds]:
+    """`work` on every block, in several processes where there is enough of it."""
+
+    def run(share: Sequence[Block]) -> list[list[Rounds]]:
+        done = []
+        with Progress(label, total=sum(block.rounds for block in share), unit="round") as bar:
+            for block in share:
+                done.append(work(block))
+                bar.advance(block.rounds)
+        return done
+
+    every = blocks(resampling)
+    shares = shared_out(run, every) if true_positives * resampling.rounds >= WORTH_FORKING else [run(every)]
+    parts = [part for share in shares for part in share]
+    return [
+        Rounds(*(np.concatenate(columns, axis=1) for columns in ([r.ap for r in runs], [r.positives for r in runs])))
+        for runs in zip(*parts, strict=True)
+    ]

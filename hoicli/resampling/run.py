@@ -1,0 +1,71 @@
+"""Several prediction dumps compared on one ground truth, from their streams to their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
+from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.run import Model
+from hoicli.errors import UsageError
+from hoicli.evaluation import Tally
+from hoicli.evaluation_rows import Wanted
+from hoicli.matches import is_match_record
+from hoicli.matching import Filters
+from hoicli.pairing import check_streams, prediction_lines, read_truth
+from hoicli.protocols import Protocol
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.rows import Compared, Setting, error_rows, protocol_rows
+from hoicli.results import Row
+from hoicli.scenes import ErrorPolicy
+from hoicli.vocabulary import Vocabulary
+
+
+def compare(
+    models: Sequence[Model],
+    gt: str,
+    vocabulary: Vocabulary,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    wanted: Wanted,
+    resampling: Resampling,
+    *,
+    errors: bool,
+    top: int,
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """The rows of `resampling.rows`, the first model being the baseline of the others; `errors` adds the types of
+    errors, for a dataset that can be diagnosed.
+
+    Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
+    """
+    check_streams(gt, [model.path for model in models])
+    truth = read_truth(gt, vocabulary, policy)
+    diagnosed = PROTOCOL_OF.get(vocabulary.name) if errors else None
+    tallies: list[Tally] = []
+    diagnoses: list[tuple[str, Diagnosis]] = []
+    for model in models:
+        first, lines = prediction_lines([model.path])
+        if is_match_record(first):
+            raise UsageError(f"{model.path}: compare needs the predictions themselves, not match records")
+        gathered = match_and_diagnose(lines, [model.path], truth, protocols, diagnosed, filters, policy)
+        gathered.coverage.report(truth, protocols, model=model.name)
+        tallies.append(gathered.tally)
+        if gathered.diagnosis is not None:
+            diagnoses.append((model.name, gathered.diagnosis))
+    image_ids = sorted(truth.scenes.image_ids)
+    settings = {**filters.signature(), "data": vocabulary.name}
+    setting = Setting(vocabulary, image_ids, wanted, resampling, top, {**settings, **wanted.settings()}, tags)
+    results = [{row.name: of for row, of in tally.results(vocabulary)} for tally in tallies]
+    lists = [{row.name: of for row, of in tally.ranked(image_ids)} for tally in tallies]
+    for protocol in protocols:
+        name = protocol.name
+        sides = [
+            Compared(model.name, of[name], ranked[name])
+            for model, of, ranked in zip(models, results, lists, strict=True)
+        ]
+        yield from protocol_rows(protocol, sides, setting)
+    plain = Setting(vocabulary, image_ids, wanted, resampling, top, settings, tags)
+    for other in diagnoses[1:]:
+        yield from error_rows(diagnoses[0], other, plain)
