@@ -151,7 +151,7 @@ def plot_pairs(rows: Iterable[Row], path: str) -> None:
     Drawn are the rows of metrics `pair_recall` and `pair_precision` and subset `full`; `nms` and `det_threshold` say
     where in the sweep. A point lacking either value is left out. Raises `UsageError` as `plot_diagnosis` does.
     """
-    lines = _sweeps(rows)
+    lines = pair_sweeps(rows)
     swept = [key for key in ("nms", "det_threshold") if any(point[key] is not None for point in _all(lines))]
     with _saved(path) as figure:
         figure.set_size_inches(COLUMN_WIDTH, 2.9)
@@ -240,7 +240,7 @@ def _deltas(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
     return deltas
 
 
-def _sweeps(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
+def pair_sweeps(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
     """model -> its points by rising recall, so that a line never doubles back."""
     found: dict[tuple[str, float | None, float | None], dict[str, float]] = {}
     for row in rows:
@@ -299,6 +299,15 @@ def _robustness(rows: Iterable[Row]) -> dict[str, dict[Part, float]]:
     if not models:
         raise UsageError("--plot: there is no row of hoicli robust to draw")
     return models
+
+
+def severity_lines(rows: Iterable[Row]) -> dict[str, list[tuple[int, float]]]:
+    """What a line is called -> its (severity, mean), the clean value at 0, of the rows of `hoicli robust`.
+
+    Of one model a line a family and one of all, of several a line a model, for as many as LINES can tell apart. Raises
+    `UsageError` where there is nothing to draw or two rows claim one point.
+    """
+    return _severity_lines(dict(list(_robustness(rows).items())[: len(LINES)]))
 
 
 def _severity_lines(models: Mapping[str, Mapping[Part, float]]) -> dict[str, list[tuple[int, float]]]:

@@ -1,0 +1,199 @@
+"""What a report says, apart from how it looks: sections of prose, tables and figures that `html` and `markdown` draw.
+
+Text in here is plain text of any origin; the renderers escape it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hoicli.records import Record
+from hoicli.results import Row
+
+DASH = "\N{EN DASH}"
+"""What stands where there is no value."""
+
+DECIMALS: Mapping[str, int] = {"%": 2, "pairs": 2, "probability": 4}
+"""Digits after the point by a row's unit; others (kappa, rho, ratio) have three."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command, an option or a name inside a sentence."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A reference to a section by its id."""
+
+    text: str
+    target: str
+
+
+Words = Sequence[str | Code | Link]
+"""A sentence or several."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Prose."""
+
+    words: Words
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A place in a table. `interval` is its confidence interval in words; `share` in [0, 1] draws a bar beside it;
+    `mark` is the error type whose colour stands before it; `code` sets it as a name."""
+
+    text: str
+    interval: str = ""
+    share: float | None = None
+    mark: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """`groups` (what stands over columns, "" continuing the one before) and `heads`, then lines of as many cells.
+
+    The first `names` columns say what a line is of, the rest are values. `folded`: only shown when asked for, under
+    its caption.
+    """
+
+    caption: str
+    heads: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+    names: int
+    groups: Sequence[str] = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing as inline SVG, for renderers that can show it."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Drawings that stand side by side where there is room."""
+
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Command lines, to be copied."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Errors drawn on their images: items as `report.drawing` takes them, and the folder of the pictures."""
+
+    items: Sequence[Record]
+    images: str | None
+
+
+Block = Paragraph | Table | Figures | Lines | Gallery
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what is under it; `parts` are its own sections."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+    parts: Sequence[Section] = ()
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A number that is shown large."""
+
+    label: str
+    value: Cell
+    note: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report."""
+
+    title: str
+    lead: Words
+    headlines: Sequence[Headline]
+    sections: Sequence[Section]
+
+
+def number(value: float | None, unit: str = "%", *, signed: bool = False) -> str:
+    """A row's value as it is printed: counts with thousands, the rest rounded; a dash for none."""
+    if value is None:
+        return DASH
+    text = f"{value:,}" if isinstance(value, int) else f"{value:.{DECIMALS.get(unit, 3)}f}"
+    nothing = not text.strip("-0.,")
+    text = text.lstrip("-") if nothing else text.replace("-", "\N{MINUS SIGN}")
+    return f"+{text}" if signed and not nothing and value > 0 else text
+
+
+def value_cell(row: Row, *, signed: bool = False) -> Cell:
+    """The value of a result row, with its interval where it has one (in the value's own unit)."""
+    unit = str(row.get("unit", "%"))
+    low, high = row.get("ci_low"), row.get("ci_high")
+    interval = "" if low is None or high is None else f"[{number(low, unit)}, {number(high, unit)}]"
+    return Cell(number(row["value"], unit, signed=signed), interval)
+
+
+def pivoted(
+    rows: Iterable[Row],
+    caption: str,
+    *,
+    index: Sequence[str],
+    column: Callable[[Row], tuple[str, str]] = lambda row: (str(row["metric"]), str(row["subset"])),
+    cell: Callable[[Row], Cell] = value_cell,
+    folded: bool = False,
+) -> Table:
+    """A table with a line per value of `index` (keys of a row, or of its tags) and a column per (group, head).
+
+    Everything keeps the order of first appearance, but that the columns of a group stand together; what no row has is
+    a dash, and an index column that no row has is left out. Of two rows for one place the later one counts: rows of
+    different settings must differ in `index`.
+    """
+    lines: dict[tuple[str, ...], dict[tuple[str, str], Cell]] = {}
+    groups: dict[str, dict[str, None]] = {}
+    for row in rows:
+        group, head = column(row)
+        groups.setdefault(group, {})[head] = None
+        lines.setdefault(tuple(_named(row, key) for key in index), {})[group, head] = cell(row)
+    columns = [(group, head) for group, heads in groups.items() for head in heads]
+    kept = [at for at in range(len(index)) if any(names[at] for names in lines)]
+    above = [""] * len(kept)
+    for at, (group, _) in enumerate(columns):
+        above.append(group if at == 0 or columns[at - 1][0] != group else "")
+    body = [
+        [*(Cell(names[at] or DASH) for at in kept), *(cells.get(place, Cell(DASH)) for place in columns)]
+        for names, cells in lines.items()
+    ]
+    heads = [*(index[at] for at in kept), *(head for _, head in columns)]
+    return Table(caption, heads, body, len(kept), groups=above, folded=folded)
+
+
+def with_codes(table: Table) -> Table:
+    """The table with its first column set as names."""
+    return replace(table, lines=[[replace(line[0], code=True), *line[1:]] for line in table.lines])
+
+
+def _named(row: Row, key: str) -> str:
+    value: Any = row.get(key, (row.get("tags") or {}).get(key))
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)

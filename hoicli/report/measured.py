@@ -1,0 +1,173 @@
+"""All that a report says of a prediction dump, measured: the rows of eval, diagnose and pairstats, and what goes with
+them. Predictions are matched once for eval and diagnose together; pair statistics read them a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
+from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
+from hoicli.diagnosis.rows import diagnosis_rows
+from hoicli.diagnosis.run import with_images
+from hoicli.errors import UsageError
+from hoicli.evaluation import Tally
+from hoicli.evaluation_rows import Wanted, tally_rows
+from hoicli.matches import is_match_record
+from hoicli.matching import Filters, GroundTruth
+from hoicli.pairing import Coverage, prediction_lines, read_truth
+from hoicli.protocols import MAIN, Protocol
+from hoicli.records import Record
+from hoicli.resampling.draws import Resampling
+from hoicli.results import Row, signature
+from hoicli.scenes import ErrorPolicy
+from hoicli.vocabulary import Vocabulary
+from hoicli.workers import no_garbage_collection
+
+PAIR_NMS = (0.3, 0.5, 0.7)
+"""The thresholds of the sweep in Diag-HOI's Table 3."""
+
+EXAMPLES = 3
+"""Errors of each type in the gallery."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be measured, and how; `split` is the vocabulary's name of it, `top` counts classes and images;
+    `resampling` gives every mAP its interval."""
+
+    vocabulary: Vocabulary
+    protocols: Sequence[Protocol]
+    filters: Filters
+    split: str | None
+    tags: Mapping[str, str]
+    top: int
+    resampling: Resampling | None = None
+
+    @property
+    def primary(self) -> Protocol:
+        """The protocol of the headline and of the classes."""
+        wanted = MAIN[self.vocabulary.name]
+        return next((row for row in self.protocols if row.name == wanted), self.protocols[0])
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What all signatures of matched predictions hold."""
+        return {**self.filters.signature(), "data": self.vocabulary.name}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rows as the commands give them, and what they do not say.
+
+    evaluation: of eval; classes: its rows per class under `Request.primary`; diagnosis, with `top` (and composition:
+    edges and counts along the ranking), and pairs: of diagnose and pairstats, empty for a dataset without them.
+    coverage counts the predictions; images, triplets and derived (images without image-level labels) the ground truth;
+    skipped the bad lines that were dropped.
+    """
+
+    request: Request
+    evaluation: list[Row]
+    classes: list[Row]
+    diagnosis: list[Row]
+    composition: tuple[list[int], dict[str, list[int]]]
+    pairs: list[Row]
+    examples: list[Record]
+    coverage: Coverage
+    images: int
+    triplets: int
+    derived: int
+    skipped: int
+
+
+def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy, pair_policy: ErrorPolicy) -> Measured:
+    """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
+
+    The predictions are read twice: `pair_policy` judges the lines of the second time.
+    """
+    truth = read_truth(gt, request.vocabulary, policy)
+    first, lines = prediction_lines(paths)
+    if is_match_record(first):
+        raise UsageError("report needs the predictions themselves, not match records")
+    diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
+    found = match_and_diagnose(
+        lines, paths, truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
+    )
+    found.coverage.report(truth, request.protocols)
+    evaluation, classes = _evaluated(found.tally, request)
+    rows: list[Row] = []
+    composition: tuple[list[int], dict[str, list[int]]] = ([], {})
+    diagnosis = found.diagnosis
+    if diagnosis is not None:
+        rows = list(
+            diagnosis_rows(
+                diagnosis,
+                request.vocabulary,
+                as_released=False,
+                per_class=False,
+                top=request.top,
+                settings=request.settings,
+                tags=request.tags,
+            )
+        )
+        composition = diagnosis.composition()
+    return Measured(
+        request,
+        evaluation,
+        classes,
+        rows,
+        composition,
+        [] if diagnosis is None else _paired(paths, truth, request, pair_policy),
+        with_images(list(found.examples.items()), gt),
+        found.coverage,
+        images=len(truth.scenes.image_ids),
+        triplets=len(truth.scenes.interaction),
+        derived=truth.scenes.derived,
+        skipped=policy.skipped,
+    )
+
+
+def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row]]:
+    """(eval's rows, those of the classes under the primary protocol)."""
+    wanted = Wanted(request.split, per_class=True, resampling=request.resampling)
+    rows = list(tally_rows(tally, request.vocabulary, wanted, settings=request.settings, tags=request.tags))
+    primary = request.primary.name
+    return [row for row in rows if "verb" not in row], [
+        row for row in rows if "verb" in row and row["protocol"] == primary
+    ]
+
+
+def _paired(paths: Sequence[str], truth: GroundTruth, request: Request, policy: ErrorPolicy) -> list[Row]:
+    """pairstats' rows of all pairs, and after pair NMS at each of PAIR_NMS."""
+    protocol = PROTOCOL_OF[request.vocabulary.name]
+    settings = sweeps(PAIR_NMS, ())
+    statistics = PairStatistics(truth, settings)
+    _, lines = prediction_lines(paths)
+    with no_garbage_collection():
+        for batch in read_pair_batches(lines, request.vocabulary, policy=policy, known=truth.position):
+            statistics.add(batch)
+    rows: list[Row] = []
+    for setting, results in statistics.results():
+        settled = signature({"protocol": protocol.name, "data": request.vocabulary.name, **setting.signature()})
+        rows += pair_rows(setting, results, protocol=protocol, signature=settled, tags=request.tags)
+    return rows
+
+
+def facts(measured: Measured) -> list[tuple[str, int]]:
+    """How the two streams met: (what was counted, how many)."""
+    coverage, dataset = measured.coverage, measured.request.vocabulary.name
+
+    lines = [
+        ("ground-truth images", measured.images),
+        ("of them without predictions; their triplets count as missed", measured.images - coverage.images),
+        ("ground-truth triplets", measured.triplets),
+        ("predicted triplets", coverage.triplets),
+        (f"of them no {dataset} interaction (verb and object), and ignored", coverage.not_interactions),
+        ("of them with an object box that has no label", coverage.unlabelled),
+    ]
+    if any(protocol.known_object for protocol in measured.request.protocols):
+        lines.append(
+            ("images whose image-level labels (Known Object) were derived from their triplets", measured.derived)
+        )
+    lines.append(("bad lines dropped", measured.skipped))
+    return lines

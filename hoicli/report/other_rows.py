@@ -1,0 +1,174 @@
+"""Sections of a report for the rows of other commands: robustness, SHOE, agreement, and whatever else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hoicli.report import svg
+from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
+from hoicli.report.plots import FAMILY_WORDS, model_name, severity_lines
+from hoicli.report.rows import AGREE, CHANCES, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
+from hoicli.results import Row
+
+LONGEST = 30
+"""Lines of a table that are shown without being asked for."""
+
+TITLES = {
+    ROBUST: "Robustness",
+    SHOE: "Open vocabulary (SHOE)",
+    COMPARE: "Comparison",
+    AGREE: "Agreement",
+    OTHER: "Other results",
+}
+
+
+def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
+    """A section for each kind of rows there are."""
+    makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
+    return [Section(kind, TITLES[kind], makers[kind](given[kind])) for kind in KINDS if given.get(kind)]
+
+
+def _robust(rows: Sequence[Row]) -> list[Block]:
+    models = list(dict.fromkeys(map(model_name, rows)))
+    index = [*tag_keys(rows), "protocol", "subset"]
+    whole = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
+    blocks: list[Block] = [
+        Paragraph(
+            [
+                "On corrupted images. MRI is the mean over corruptions of their means over severities; CRI divides "
+                "each by the clean value and by 1 + ln(1 + its deviation over severities); the relative drop is what "
+                "is lost of the clean value."
+            ]
+        ),
+        pivoted(whole, "Summary", index=index, column=lambda row: ("", _measure(row)), cell=_worst),
+        *_severities(rows),
+    ]
+    several = len(models) > 1
+
+    def column(row: Row) -> tuple[str, str]:
+        return ("mean", model_name(row)) if several else ("", _measure(row))
+
+    for keys, caption in ((PARTS[:2], "By corruption"), (("family",), "By family"), (("severity",), "By severity")):
+        parts = [_with_family(row) for row in rows if {*PARTS} & row.keys() == {*keys} and row["metric"] != "worst"]
+        chosen = [row for row in parts if row["metric"] == "mean"] if several else parts
+        if chosen:
+            blocks.append(pivoted(chosen, caption, index=keys, column=column))
+    return blocks
+
+
+def _measure(row: Row) -> str:
+    name = str(row["metric"])
+    return name.upper() if name in ("mri", "cri") else name.replace("_", " ")
+
+
+def _with_family(row: Row) -> Row:
+    return {**row, "family": FAMILY_WORDS.get(row["family"], row["family"])} if "family" in row else row
+
+
+def _worst(row: Row) -> Cell:
+    """A value; of the worst cell, which it is as well."""
+    place = " ".join(str(row[key]) for key in ("corruption", "severity") if key in row)
+    cell = value_cell(row)
+    return Cell(f"{cell.text} ({place})" if place else cell.text, cell.interval)
+
+
+def _severities(rows: Sequence[Row]) -> list[Block]:
+    """The figure of the means by severity, where there are any."""
+    whole = [row for row in rows if row["metric"] in ("clean", "mri", "mean")]
+    protocols = {(row.get("protocol"), row["subset"]) for row in whole}
+    if len(protocols) != 1 or not any(row["metric"] == "mri" and row["value"] is not None for row in whole):
+        return []
+    series = {name: [(x, y, "") for x, y in points] for name, points in severity_lines(whole).items() if points}
+    if not any(len(points) > 1 for points in series.values()):
+        return []
+    ticks = {float(x): str(x) if x else "clean" for x in sorted({x for row in series.values() for x, _, _ in row})}
+    caption = "Mean over corruptions by severity"
+    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=ticks), caption)])]
+
+
+def _shoe(rows: Sequence[Row]) -> list[Block]:
+    words = (
+        "Predictions in free text, scored by how alike in meaning they are to the ground truth, from 0 to 100: soft "
+        "mAP ranks by score; mF1 and the miss rates need no scores; mAP is by equal spelling on the same boxes."
+    )
+    return [Paragraph([words]), *_tables(rows)]
+
+
+def _compare(rows: Sequence[Row]) -> list[Block]:
+    """A line a difference: what it is between, how large, and how likely by chance."""
+    words = (
+        "Differences between models on the same images, with their 95 % intervals. p is how often chance alone makes "
+        "one as large; q is p corrected for how many were looked at."
+    )
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(identifying(row), []).append(row)
+    tables: list[Block] = []
+    for keys, members in groups.items():
+        index = [*tag_keys(members), *keys, "measure", "subset"]
+        wide = [part for row in members for part in _difference({**row, "measure": _measure(row)})]
+        table = pivoted(wide, _caption(members), index=index, column=lambda row: ("", str(row["column"])))
+        tables.append(replace(table, folded=len(table.lines) > LONGEST))
+    return [Paragraph([words]), *tables]
+
+
+def _difference(row: Row) -> Iterator[Row]:
+    """The cells of a difference, as rows of their own."""
+    for key in ("from", "to"):
+        if key in row:
+            yield {**row, "column": key, "value": row[key], "ci_low": None, "ci_high": None}
+    yield {**row, "column": "difference"}
+    for key in CHANCES:
+        if key in row:
+            yield {**row, "column": key, "value": row[key], "unit": "probability", "ci_low": None, "ci_high": None}
+
+
+def _caption(rows: Sequence[Row]) -> str:
+    return ", ".join(dict.fromkeys(map(_measure, rows)))
+
+
+def _agree(rows: Sequence[Row]) -> list[Block]:
+    from hoicli.agreement_rows import blocks
+
+    words = "Agreement among raters, and of models with the mean of people."
+    tables: list[Block] = []
+    for lines in blocks(rows):
+        heads = list(dict.fromkeys(key for line in lines for key in line))
+        names = heads.index("of") + 1
+        body = [[Cell(str(line.get(key, number(None)))) for key in heads] for line in lines]
+        caption = ", ".join(head.replace("_", " ") for head in heads[names:])
+        tables.append(Table(caption, heads, body, names, folded=len(body) > LONGEST))
+    return [Paragraph([words]), *tables]
+
+
+def _other(rows: Sequence[Row]) -> list[Block]:
+    return [*_tables(rows)]
+
+
+def _tables(rows: Sequence[Row]) -> list[Table]:
+    """A table for each set of keys that rows are told apart by: means here, classes there. Fractions that a row has
+    besides its value (a p, the ends of an interval) are columns of their own."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(identifying(row), []).append(row)
+    tables = []
+    for keys, members in groups.items():
+        index = [*tag_keys(members), *keys]
+        wide = [part for row in members for part in (row, *_besides(row, keys))]
+        one = len({row["subset"] for row in members}) == 1
+
+        def column(row: Row, alone: bool = one) -> tuple[str, str]:
+            return ("", _measure(row)) if alone else (_measure(row), str(row["subset"]))
+
+        table = pivoted(wide, _caption(members), index=index, column=column)
+        tables.append(replace(table, folded=len(table.lines) > LONGEST))
+    return tables
+
+
+def _besides(row: Row, keys: Sequence[str]) -> list[dict[str, Any]]:
+    known = {"value", "ci_low", "ci_high", *keys}
+    further = {key: value for key, value in row.items() if isinstance(value, float) and key not in known}
+    common = {key: row[key] for key in ("subset", "tags", *keys)}
+    return [{"metric": key, "value": value, "unit": "probability", **common} for key, value in further.items()]

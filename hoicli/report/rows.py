@@ -1,0 +1,108 @@
+"""Result rows of other commands, read from files and sorted by what a report's section can say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hoicli.errors import DataError
+from hoicli.records import is_number, parse, result_problems
+from hoicli.report.tables import INDEX_KEYS
+from hoicli.results import Row
+from hoicli.scenes import ErrorPolicy
+from hoicli.streams import Line, read_lines
+
+ROBUST, SHOE, COMPARE, AGREE, OTHER = "robust", "shoe", "compare", "agree", "other"
+KINDS = (ROBUST, SHOE, COMPARE, AGREE, OTHER)
+"""Kinds of rows, in the order of their sections."""
+
+PARTS = ("corruption", "family", "severity")
+"""The keys that say which part of a corrupted benchmark a row is of."""
+
+_ROBUST_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "mean", "sigma", "cri_term"})
+
+CHANCES = ("p", "p_bootstrap", "q")
+"""How likely a difference is by chance, as compare says it."""
+
+_VALUES = frozenset({"value", "n", "unit", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
+"""Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for INDEX_KEYS."""
+
+
+def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]:
+    """Kind -> its rows, in the order of the files.
+
+    Raises `DataError`, or leaves it to `policy`, for a line that is no result row, and for a second value of what has
+    one: rows of several models need tags to be told apart.
+    """
+    kinds: dict[str, list[Row]] = {kind: [] for kind in KINDS}
+    places: dict[tuple[Any, ...], tuple[str, Any]] = {}
+    for line in read_lines(paths, label="rows"):
+        try:
+            row = _sound(line)
+            key = _key(row)
+            if key in places:
+                place, value = places[key]
+                if value == row["value"]:
+                    continue
+                raise DataError(
+                    f"another value of what {place} has; give the rows of each model a --tag model=NAME",
+                    place=line.place,
+                    field="value",
+                )
+            places[key] = line.place, row["value"]
+        except DataError as error:
+            policy.handle(error)
+        else:
+            kinds[kind_of(row)].append(row)
+    return {kind: rows for kind, rows in kinds.items() if rows}
+
+
+def _sound(line: Line) -> Row:
+    row = parse(line)
+    for problem in result_problems(row):
+        raise DataError(problem.text, place=line.place, field=problem.field)
+    for key in ("ci_low", "ci_high", "from", "to", *CHANCES):
+        if not (row.get(key) is None or is_number(row[key])):
+            raise DataError("no finite number; null where there is none", place=line.place, field=key)
+    for key in ("unit", "signature", "protocol"):
+        if not isinstance(row.get(key, ""), str):
+            raise DataError("must be a string; every command of hoicli writes it so", place=line.place, field=key)
+    if type(row.get("severity", 1)) is not int:
+        raise DataError("must be a whole number", place=line.place, field="severity")
+    return {"unit": "%", "tags": {}, **row}
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(sorted((key, str(value)) for key, value in _flat(row)))
+
+
+def _flat(row: Row) -> Iterator[tuple[str, Any]]:
+    for key, value in row.items():
+        if key == "tags":
+            yield from ((f"tags.{name}", text) for name, text in value.items())
+        elif _tells(key, value):
+            yield key, value
+
+
+def _tells(key: str, value: Any) -> bool:
+    return key not in _VALUES and (key in INDEX_KEYS or not isinstance(value, float))
+
+
+def kind_of(row: Row) -> str:
+    """Which of KINDS a row is, by its protocol, its keys or its metric."""
+    if row.get("protocol") in (SHOE, AGREE):
+        return str(row["protocol"])
+    if "p_bootstrap" in row:
+        return COMPARE
+    whole_or_part = row["metric"] != "mean" or any(key in row for key in PARTS)
+    return ROBUST if row["metric"] in _ROBUST_METRICS and whole_or_part else OTHER
+
+
+def identifying(row: Row) -> tuple[str, ...]:
+    """The keys of a row that say what its value is of, besides metric, subset and tags."""
+    return tuple(key for key, value in row.items() if key not in ("metric", "subset", "tags") and _tells(key, value))
+
+
+def tag_keys(rows: Sequence[Row]) -> list[str]:
+    """The tags of some rows, in the order of first appearance."""
+    return list(dict.fromkeys(key for row in rows for key in row["tags"]))
