@@ -1,14 +1,15 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
-#   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot
+#   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot, and a report of it all
 #   make test    set up, then all tests
 #   make lint    ruff and mypy
-#   make bench   the README's tables of times, six minutes; PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump
+#   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
+#                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth $(TRUTH))
+BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth $(TRUTH)) $(if $(PEERS),--peers $(PEERS))
 
 .PHONY: demo test lint bench clean
 
@@ -31,10 +32,8 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 bench: $(VENV)/.ready
-	$(BIN)/python -m tests.bench $(BENCH)
-	$(BIN)/python -m tests.bench_vcoco
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
-	$(BIN)/python -m tests.bench_corrupt
+	$(BIN)/python -m tests.bench $(BENCH)
 
 clean:
 	rm -rf $(VENV) demo-output bench-output build dist *.egg-info

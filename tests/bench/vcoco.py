@@ -1,21 +1,12 @@
-"""`make bench`, V-COCO's part: convert and eval on a dump of the test set's size, beside the released algorithm.
+"""The page's V-COCO part: official files of the size and shape of the test set, the same every time.
 
-    python -m tests.bench_vcoco [--repeat 3] [--folder DIR]
-
-Makes official files of the size and shape of V-COCO's test set (4,946 images, 10,000 dictionaries that lack keys, as
-UPT's cache writes them), the same ones every time. The slow evaluator reads what the released one does into plain
-Python (tests/vcoco_reference.py), without its search through all detections for every image.
+The predictions are dictionaries that lack keys, as UPT's cache writes them. The slow evaluator does what the released
+one does in plain Python (tests/vcoco_reference.py), without its search through all detections for every image.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import pickle
-import platform
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +14,48 @@ import numpy as np
 import orjson
 
 from hoicli.vocabulary import coco_objects, load
-from tests.bench import FLOOR, measure
+from tests.bench import released
+from tests.bench.measuring import HOICLI, PYTHON, Process
+from tests.bench.options import Options
 
 IMAGES = 4_946
 FILES = ("vcoco_test.json", "instances.json", "test.ids", "vcoco_results.pkl")
-REFERENCE = """
-import orjson, sys
-from hoicli.vocabulary import load
-from tests import vcoco_reference
-truth, found = ([orjson.loads(line) for line in open(path, 'rb')] for path in sys.argv[1:])
-for name in ('vcoco-agent', 'vcoco-s1', 'vcoco-s2'):
-    vcoco_reference.evaluate(name, truth, found, load('vcoco').roles_of)
-"""
 
 Record = dict[str, Any]
+
+
+def prepare(options: Options) -> None:
+    """Make the four files."""
+    make_dump(options.folder)
+
+
+def processes(options: Options) -> list[Process]:
+    """From the official files to the numbers."""
+    vsrl, instances, ids, cache = (str(options.folder / name) for name in FILES)
+    truth, found, full = (
+        str(options.folder / name) for name in ("vcoco_gt.jsonl", "vcoco_predictions.jsonl", "vcoco_full.pkl")
+    )
+    floor = "floor: every line of the records"
+    rows = [
+        Process("convert (the three official files)", (*HOICLI, "convert", vsrl, instances, ids, "-o", truth)),
+        Process("convert (the pickled cache)", (*HOICLI, "convert", cache, "-o", found)),
+        Process("convert --to vcoco-pkl", (*HOICLI, "convert", found, "--to", "vcoco-pkl", "-o", full)),
+        Process(floor, (*PYTHON, "-m", "tests.bench.floor", "lines", found)),
+        Process("eval --dataset vcoco", (*HOICLI, "eval", "--dataset", "vcoco", "--gt", truth, found), floor),
+        Process("diagnose --dataset vcoco", (*HOICLI, "diagnose", "--dataset", "vcoco", "--gt", truth, found), floor),
+        Process("plain-Python loops, agents and both scenarios",
+                (*PYTHON, "-m", "tests.bench.loops", "vcoco", truth, found), floor, "eval --dataset vcoco", once=True),
+    ]  # fmt: skip
+    if options.peers:
+        command = (*PYTHON, "-m", "tests.bench.released", "vcoco", str(options.peers), vsrl, instances, ids, full)
+        rows.append(Process(released.VCOCO, command, floor, "eval --dataset vcoco", once=True))
+    return rows
+
+
+def facts(options: Options) -> str:
+    """The size of what was read."""
+    people = len(pickle.loads((options.folder / FILES[3]).read_bytes()))
+    return f"a made cache: {IMAGES:,} images, {people:,} dictionaries"
 
 
 def make_dump(folder: Path) -> None:
@@ -93,45 +112,3 @@ def make_dump(folder: Path) -> None:
 def _jittered(rng: np.random.Generator, box: Any) -> list[float]:
     moved: list[float] = (box + rng.normal(0, 20, 4)).tolist()
     return moved
-
-
-def main() -> None:
-    """Print the table of the README."""
-    parser = argparse.ArgumentParser(description="Measure V-COCO's commands beside the released algorithm.")
-    parser.add_argument("--folder", type=Path, default=Path("bench-output"))
-    parser.add_argument("--repeat", type=int, default=3)
-    options = parser.parse_args()
-    options.folder.mkdir(exist_ok=True)
-    # in a process of its own: a large parent would show in the peak memory of its children
-    code = "import sys; from pathlib import Path; from tests.bench_vcoco import make_dump; make_dump(Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", code, str(options.folder)], check=True)
-    vsrl, instances, ids, cache = (options.folder / name for name in FILES)
-    truth, found = options.folder / "vcoco_gt.jsonl", options.folder / "vcoco_predictions.jsonl"
-    python = sys.executable
-    hoicli = [python, "-m", "hoicli"]
-    measured = [
-        (name, *measure(command, repeat))
-        for name, command, repeat in (
-            (
-                "convert (the three official files)",
-                [*hoicli, "convert", vsrl, instances, ids, "-o", truth],
-                options.repeat,
-            ),
-            ("convert (the pickled cache)", [*hoicli, "convert", cache, "-o", found], options.repeat),
-            ("floor: orjson.loads of every line of the records", [python, "-c", FLOOR, found], options.repeat),
-            ("eval --dataset vcoco", [*hoicli, "eval", "--dataset", "vcoco", "--gt", truth, found], options.repeat),
-            ("plain-Python loops (agents, scenarios 1 and 2)", [python, "-c", REFERENCE, truth, found], 1),
-        )
-    ]
-    people = len(pickle.loads(cache.read_bytes()))
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, orjson {orjson.__version__}"
-    print(f"V-COCO: {IMAGES:,} images, {people:,} dictionaries; {os.cpu_count()} processors, {versions}")
-    print(f"best of {options.repeat}\n")
-    print("| whole process | seconds | peak MiB |\n| --- | ---: | ---: |")
-    for name, seconds, peak in measured:
-        print(f"| {name} | {seconds:.2f} | {peak:.0f} |")
-    (options.folder / "bench_vcoco.json").write_text(json.dumps(measured, indent=1))
-
-
-if __name__ == "__main__":
-    main()

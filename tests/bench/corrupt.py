@@ -1,7 +1,6 @@
-"""Corruption beside imagecorruptions: speed, and PSNR against the original where the constants are the same.
+"""The page's part on corruptions: beside imagecorruptions, in speed and in PSNR against the original, and the command.
 
-    python -m tests.bench_corrupt           both tables, on the photographs of scikit-image and scikit-learn
-    python -m tests.bench_corrupt --means   mean PSNR and SSIM of every corruption and severity (the README)
+    python -m tests.bench.corrupt    mean PSNR and SSIM of every corruption and severity (the README's table of them)
 
 Needs scikit-image, scikit-learn and imagecorruptions (pip install --no-deps imagecorruptions; it wants pkg_resources of
 setuptools below 81, and is helped here over what SciPy and scikit-image have since removed).
@@ -9,32 +8,33 @@ setuptools below 81, and is helped here over what SciPy and scikit-image have si
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
-import os
-import platform
-import subprocess
+import shutil
 import sys
-import tempfile
 import time
 import types
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from hoicli.corruption import CORRUPTIONS, corrupt
 from hoicli.corruption.constants import REFERENCE_SIDE, SEVERITIES
 from hoicli.corruption.quality import Original
+from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
+from tests.bench.options import Options
 from tests.test_corruption_quality import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
+
+PICTURES = "corrupt_pictures"
+FILES = len(CORRUPTIONS) * len(SEVERITIES)
+HEADER = ("corruption", "hoicli ms", "imagecorruptions ms", "times ours", "PSNR hoicli", "PSNR imagecorruptions",
+          "largest difference of a severity", "")  # fmt: skip
 
 THEIR_NAMES = {
     "motion_blur": "motion_blur",
@@ -81,6 +81,43 @@ def imagecorruptions() -> Any:
         skimage.filters.gaussian = gaussian
 
 
+def prepare(options: Options) -> None:
+    """The photographs as JPEGs, and records of them with two boxes each; nothing corrupted yet."""
+    imagecorruptions()  # to say so before the work, where it is not installed
+    folder = options.folder / PICTURES
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    lines = []
+    for file, photo in photographs().items():
+        name = f"{file.split('.')[0]}.jpg"
+        cv2.imwrite(str(folder / name), cv2.cvtColor(photo, cv2.COLOR_RGB2BGR))
+        lines.append({"image_id": file, "file_name": name, "boxes": [[20, 20, 120, 200], [50, 80, 240, 230]]})
+    (folder / "gt.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def processes(options: Options) -> list[Process]:
+    """The whole command on every photograph, corruption and severity. What is made once is there the second time."""
+    folder = options.folder / PICTURES
+    floor = f"floor: JPEGs decoded, and encoded {FILES} times"
+    rows = [Process(floor, (*PYTHON, "-m", "tests.bench.floor", "images", str(folder), str(FILES)))]
+    for jobs in (1, 2):
+        out = ("--images", str(folder), "--out", str(folder / f"out{jobs}"))
+        command = (*HOICLI, "corrupt", *out, "--jobs", str(jobs), str(folder / "gt.jsonl"))
+        rows.append(Process(f"corrupt --jobs {jobs}", command, floor, once=True))
+        rows.append(Process(f"corrupt --jobs {jobs}, again", command, floor, once=True))
+    return rows
+
+
+def facts(options: Options) -> str:
+    """How much was read and written."""
+    made = [path.stat().st_size for path in (options.folder / PICTURES / "out1").rglob("*.jpg")]
+    return (
+        f"{len(PHOTOS)} photographs of scikit-image and scikit-learn, longer side at most {REFERENCE_SIDE}; "
+        f"{len(made):,} files of {np.mean(made) / 1000:.0f} kB; the second table: one picture in memory, one thread, "
+        f"the mean over photographs and severities, best of {options.repeat}"
+    )
+
+
 def photographs() -> dict[str, Image]:
     """RGB, the longer side at most REFERENCE_SIDE."""
     photos = {name: photograph(name, REFERENCE_SIDE) for name in PHOTOS}
@@ -97,13 +134,12 @@ def timed(work: Callable[[], Image], repeat: int) -> tuple[float, Image]:
     return best, result
 
 
-def compare(repeat: int) -> None:
+def comparison(options: Options) -> Table:
     """A row for each corruption that both have: the mean time of a picture, and the PSNRs."""
     theirs = imagecorruptions()
     cv2.setNumThreads(1)
     photos = photographs()
-    print("| corruption | hoicli ms | imagecorruptions ms | times faster | PSNR hoicli | PSNR imagecorruptions | "
-          "largest difference of a severity | |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")  # fmt: skip
+    rows: list[tuple[str, ...]] = []
     for name, their_name in THEIR_NAMES.items():
         times = np.zeros((2, len(SEVERITIES), len(photos)))
         psnr = np.zeros_like(times)
@@ -120,55 +156,22 @@ def compare(repeat: int) -> None:
 
                 for side, work in enumerate((our_way, their_way)):
                     slow = side == 1 and name == "glass_blur"
-                    times[side, row, column], result = timed(work, 1 if slow else repeat)
+                    times[side, row, column], result = timed(work, 1 if slow else options.repeat)
                     psnr[side, row, column] = original.psnr(result)
         ours_ms, theirs_ms = (1000 * times[side].mean() for side in (0, 1))
         means = psnr.mean(axis=2)
         difference = np.abs(means[0] - means[1]).max()
-        print(
-            f"| {name} | {ours_ms:.1f} | {theirs_ms:.1f} | {theirs_ms / ours_ms:.1f} | {means[0].mean():.2f} | "
-            f"{means[1].mean():.2f} | {difference:.2f} | {OTHERWISE.get(name, '')} |",
-            flush=True,
-        )
+        times_ours = f"{theirs_ms / ours_ms:.1f}"
+        psnrs = (f"{means[0].mean():.2f}", f"{means[1].mean():.2f}", f"{difference:.2f}")
+        rows.append((name, f"{ours_ms:.1f}", f"{theirs_ms:.1f}", times_ours, *psnrs, OTHERWISE.get(name, "")))
+        say(f"  {ours_ms:8.1f} ms  {theirs_ms:8.1f} ms  {name}")
+    return Table(HEADER, rows, frozenset({0, len(HEADER) - 1}))
 
 
-def grid() -> None:
-    """How long the whole command takes for 100 files a photograph."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        lines = []
-        for file, photo in photographs().items():
-            cv2.imwrite(str(folder / f"{Path(file).stem}.jpg"), cv2.cvtColor(photo, cv2.COLOR_RGB2BGR))
-            boxes = [[20, 20, 120, 200], [50, 80, 240, 230]]
-            lines.append({"image_id": file, "file_name": f"{Path(file).stem}.jpg", "boxes": boxes})
-        (folder / "gt.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        for jobs in dict.fromkeys((1, len(os.sched_getaffinity(0)))):
-            out = folder / f"out{jobs}"
-            command = [
-                sys.executable,
-                "-m",
-                "hoicli",
-                "corrupt",
-                "--images",
-                name,
-                "--out",
-                str(out),
-                "--jobs",
-                str(jobs),
-            ]
-            for what in ("made", "there already"):
-                start = time.perf_counter()
-                subprocess.run([*command, str(folder / "gt.jsonl")], stdout=subprocess.DEVNULL, check=True)
-                seconds = time.perf_counter() - start
-                print(f"{jobs} processes, {100 * len(lines)} files {what}: {100 * len(lines) / seconds:.0f} files/s")
-        size = sum(path.stat().st_size for path in out.rglob("*.jpg")) / (100 * len(lines))
-        print(f"{size / 1000:.0f} kB a file")
-
-
-def means() -> None:
-    """A table of mean PSNR and SSIM for each corruption and severity."""
+def means() -> Table:
+    """Mean PSNR and SSIM for each corruption and severity."""
     photos = photographs()
-    print("| corruption | PSNR 1 | 2 | 3 | 4 | 5 | SSIM 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 10)
+    rows = []
     for name in CORRUPTIONS:
         values = np.zeros((len(photos), 2, len(SEVERITIES)))
         for row, (photo_name, photo) in enumerate(photos.items()):
@@ -178,25 +181,9 @@ def means() -> None:
                 values[row, :, column] = original.psnr(result), original.ssim(result)
         psnr, ssim = values.mean(axis=0)
         cells = [f"{value:.1f}" for value in psnr] + [f"{value:.2f}" for value in ssim]
-        print(f"| {name} | " + " | ".join(cells) + " |")
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description="Measure hoicli corrupt beside imagecorruptions.")
-    parser.add_argument("--means", action="store_true", help="mean PSNR and SSIM instead")
-    parser.add_argument("--repeat", type=int, default=5)
-    options = parser.parse_args()
-    if options.means:
-        means()
-        return
-    print(f"{len(PHOTOS)} photographs, longer side at most {REFERENCE_SIDE}; best of {options.repeat}")
-    versions = f"OpenCV {cv2.__version__}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    print(f"{versions}, Python {platform.python_version()}\n")
-    compare(options.repeat)
-    print()
-    grid()
+        rows.append((name, *cells))
+    return Table(("corruption", "PSNR 1", "2", "3", "4", "5", "SSIM 1", "2", "3", "4", "5"), rows)
 
 
 if __name__ == "__main__":
-    main()
+    print(means().markdown(), end="")
