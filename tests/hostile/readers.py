@@ -1,0 +1,435 @@
+"""Everything that hoicli reads: a row a reader, with a sound file to begin from and command lines that read it.
+
+A new command or format needs a row here (or a word in READS_NOTHING): tests/test_hostile_readers.py compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import FIXTURES
+
+CORPUS = Path(__file__).parent / "corpus"
+FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
+GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
+
+READS_NOTHING = {
+    "schema": "prints what hoicli itself holds",
+    "completion": "prints a script, or completes words from what hoicli itself holds",
+}
+"""Commands without input, and why that is so."""
+
+LINES = "lines"
+"""An accepted stream has a line out for every line in, but for those it says it skipped."""
+ITEMS = "items"
+"""An accepted list has a record for every item, but for those it says it skipped or left out."""
+TRUTH = "truth"
+"""An accepted ground truth has a line for every image, whatever the predictions."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Something that is read.
+
+    name: command:format or command:role; seed: a sound file; kind: a key of mutations.STRUCTURE; calls: command lines,
+    one of which is taken, in which IN is the broken file, OUT where -o goes, DIR the folder of both (with CORPUS' two
+    pictures in `images`). file: the broken file's name in DIR; beside: sound files copied there, too. records: whether
+    the output is image records; law: LINES, ITEMS, TRUTH or none. stdin: IN is read from there.
+    """
+
+    name: str
+    seed: Path
+    kind: str
+    calls: Sequence[str]
+    file: str = ""
+    beside: Callable[[], dict[str, Path]] = dict
+    records: bool = False
+    law: str = ""
+    stdin: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command that reads."""
+        return self.name.split(":")[0]
+
+
+def _convert(
+    name: str, seed: Path, kind: str, *options: str, law: str = "", detected: bool = True, **more: object
+) -> Reader:
+    """A format, read by name and (if it is `detected` without more) by detection, strictly and under skip; or with each
+    of the options, where it needs some."""
+    format_ = name.split("/")[0]
+    calls = [f"convert --from {format_} IN -o OUT", "convert IN -o OUT"] if detected else []
+    calls += [f"convert --from {format_} {option} IN -o OUT" for option in options]
+    calls += [f"{call} --on-error skip" for call in calls]
+    return Reader(f"convert:{name}", seed, kind, calls, records=True, law=law, **more)  # type: ignore[arg-type]
+
+
+def _vsrl(role: str, seed: Path, kind: str, own: str) -> Reader:
+    names = {
+        "vcoco_test.json": VCOCO / "vcoco_test.json",
+        "instances.json": VCOCO / "instances.json",
+        "test.ids": VCOCO / "test.ids",
+    }
+    others = {name: path for name, path in names.items() if name != own}
+    paths = " ".join(["IN", *(f"DIR/{name}" for name in others)])
+    calls = [f"convert {paths} -o OUT", f"convert --from vsrl {paths} -o OUT --on-error skip"]
+    return Reader(f"convert:vsrl/{role}", seed, kind, calls, file=own, beside=lambda: others, records=True)
+
+
+def _folder_of_mat() -> dict[str, Path]:
+    return {f"mats/{path.name}": path for path in (FOREIGN / "detections_mat").iterdir() if "_05" not in path.name}
+
+
+def _predictions(command: str, *options: str, law: str = "", gt: Path = GT) -> list[Reader]:
+    """A command that reads predictions beside a ground truth: each of them broken in turn."""
+    preds = PREDICTIONS if gt == GT else gt.with_name("predictions.jsonl")
+    tails = [f"{option} --on-error {policy}" for option in options or ("",) for policy in ("stop", "skip")]
+    of = "" if gt == GT else f" {gt.parent.name}"
+    return [
+        Reader(
+            f"{command}:predictions{of}",
+            preds,
+            "jsonl",
+            [f"{command} --gt {gt} IN -o OUT {tail}" for tail in tails],
+            law=law,
+        ),
+        Reader(
+            f"{command}:ground truth{of}",
+            gt,
+            "jsonl",
+            [f"{command} --gt IN {preds} -o OUT {tail}" for tail in tails],
+            law=law,
+        ),
+    ]
+
+
+def _both(*calls: str) -> list[str]:
+    return [f"{call} --on-error {policy}" for call in calls for policy in ("stop", "skip")]
+
+
+READERS: list[Reader] = [
+    # convert
+    _convert("records", PREDICTIONS, "jsonl", law=LINES),
+    Reader(
+        "convert:records/to",
+        PREDICTIONS,
+        "jsonl",
+        _both("convert --to cdn-json IN -o OUT", "convert --to inpcc-json IN -o OUT", "convert --to mat IN -o OUT"),
+    ),
+    Reader(
+        "convert:records/to vcoco",
+        VCOCO / "predictions.jsonl",
+        "jsonl",
+        _both("convert --to vcoco-pkl IN -o OUT", "convert --to vcoco-json IN -o OUT"),
+    ),
+    _vsrl("actions", VCOCO / "vcoco_test.json", "json", "vcoco_test.json"),
+    _vsrl("instances", VCOCO / "instances.json", "json", "instances.json"),
+    _vsrl("ids", VCOCO / "test.ids", "text", "test.ids"),
+    _convert("qpic-vcoco", CORPUS / "qpic_vcoco.json", "json", law=ITEMS),
+    _convert("ppdm-vcoco-gt", CORPUS / "ppdm_vcoco.json", "json"),
+    _convert("pocket-vcoco", CORPUS / "pocket_vcoco.json", "json"),
+    _convert("pocket", FOREIGN / "instances_test2015.json", "json"),
+    _convert("hoia", FOREIGN / "test_hico.json", "json", law=ITEMS),
+    _convert("swig", SWIG / "foreign/swig_dev_1000.json", "json", law=ITEMS),
+    Reader(
+        "convert:hico-mat/boxes",
+        FOREIGN / "anno_bbox.mat",
+        "mat",
+        _both("convert IN -o OUT", f"convert IN {FOREIGN / 'anno.mat'} -o OUT", "convert --split train IN -o OUT"),
+        records=True,
+    ),
+    Reader(
+        "convert:hico-mat/labels",
+        FOREIGN / "anno.mat",
+        "mat",
+        _both(f"convert {FOREIGN / 'anno_bbox.mat'} IN -o OUT"),
+        records=True,
+    ),
+    _convert("no-frills", FOREIGN / "anno_list.json", "json"),
+    _convert("vcoco", VCOCO / "predictions.json", "json"),
+    _convert("vcoco/pickle", VCOCO / "foreign/vcoco_results.pkl", "pickle"),
+    _convert("qpic-vcoco-list", CORPUS / "qpic_vcoco_list.json", "json", law=ITEMS),
+    _convert("ppdm-vcoco-list", CORPUS / "ppdm_vcoco_list.json", "json"),
+    _convert("cdn", FOREIGN / "cdn.json", "json", law=ITEMS),
+    _convert("cdn/text in text", FOREIGN / "results.json", "json-string"),
+    _convert("gen-vlkt", FOREIGN / "results_gen_vlkt.json", "json-string"),
+    _convert("ppdm", FOREIGN / "predictions_ppdm.json", "json"),
+    _convert("inpcc", FOREIGN / "inpcc.json", "json", f"--images {GT}"),
+    _convert("inpcc/pickle", FOREIGN / "preds.pkl", "pickle", f"--images {GT}"),
+    _convert(
+        "mat",
+        FOREIGN / "detections_mat/detections_05.mat",
+        "mat",
+        f"--images {GT}",
+        detected=False,
+        file="mats/detections_05.mat",
+        beside=_folder_of_mat,
+    ),
+    _convert(
+        "logits",
+        FOREIGN / "logits.npz",
+        "npz",
+        f"--images {GT}",
+        f"--images {GT} --lambda 1 --box-nms 0.5",
+        "--activation softmax",
+        "--threshold 0",
+    ),
+    _convert("diag-pairs", FOREIGN / "pairs.pkl", "pickle"),
+    _convert(
+        "vlm",
+        FIXTURES / "vlm/answers.jsonl",
+        "jsonl",
+        "--coords 1000",
+        "--coords 1000-yx",
+        "--coords qwen2.5",
+        "--coords relative --to-vocabulary",
+        "--coords resized:640x480",
+        detected=False,
+    ),
+    _convert("vlm/grounding", CORPUS / "vlm_grounding.json", "json", "--to-vocabulary"),
+    _convert("vlm/hoi-r1", CORPUS / "vlm_hoi_r1.json", "json", f"--coords 1000 --images {GT}", detected=False),
+    _convert("vlm/mllms", CORPUS / "vlm_mllms.json", "json", "--to-vocabulary", "--coords pixels", detected=False),
+    Reader(
+        "convert:--boxes",
+        GT,
+        "jsonl",
+        _both(f"convert --from vlm --coords 1000 --boxes IN {FIXTURES / 'vlm/answers.jsonl'} -o OUT"),
+        records=True,
+    ),
+    Reader(
+        "convert:--images records",
+        GT,
+        "jsonl",
+        _both(
+            f"convert --images IN {FOREIGN / 'preds.pkl'} -o OUT",
+            f"convert --images IN --from logits {FOREIGN / 'logits.npz'} -o OUT",
+        ),
+        records=True,
+    ),
+    Reader(
+        "convert:--images list",
+        CORPUS / "images.txt",
+        "text",
+        _both(
+            f"convert --images IN {FOREIGN / 'inpcc.json'} -o OUT",
+            f"convert --images IN {FOREIGN / 'detections_mat'} -o OUT",
+        ),
+        records=True,
+    ),
+    # records, and what is made of them
+    *_predictions("eval", "", "--per-class --nms 0.7 --top-k 3", "--split rf-uc --format csv"),
+    *_predictions("eval", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
+    *_predictions("eval", "--dataset swig", gt=SWIG / "gt.jsonl"),
+    Reader("eval:matches", MATCHES, "jsonl", _both("eval IN -o OUT")),
+    *_predictions("match", "--protocol hico", law=TRUTH),
+    *_predictions("match", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
+    *_predictions("pairstats", "", "--format csv"),
+    *_predictions(
+        "diagnose",
+        "",
+        "--as-released --per-class --top 2",
+        "--emit predictions",
+        "--plot DIR/plot.svg",
+        "--gallery DIR/gallery",
+    ),
+    *_predictions("diagnose", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
+    Reader("diagnose:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("diagnose IN -o OUT")),
+    Reader(
+        "validate:predictions",
+        PREDICTIONS,
+        "jsonl",
+        [f"validate --gt {GT} IN -o OUT", "validate IN -o OUT", "validate --open-vocabulary IN -o OUT"],
+        law=LINES,
+    ),
+    Reader(
+        "validate:ground truth", GT, "jsonl", [f"validate --gt IN {PREDICTIONS} -o OUT", "validate --gt IN IN -o OUT"]
+    ),
+    Reader(
+        "validate:vcoco",
+        VCOCO / "predictions.jsonl",
+        "jsonl",
+        [f"validate --dataset vcoco --gt {VCOCO / 'ground_truth.jsonl'} IN -o OUT"],
+    ),
+    Reader("validate:matches", MATCHES, "jsonl", ["validate IN -o OUT"]),
+    Reader("validate:results", FIXTURES / "robust/rows.jsonl", "jsonl", ["validate IN -o OUT"]),
+    Reader(
+        "agree:ratings",
+        FIXTURES / "ratings.jsonl",
+        "jsonl",
+        _both(
+            "agree --permutations 50 IN -o OUT",
+            "agree --permutations 50 --subsets --distribution IN -o OUT",
+            "agree --permutations 50 --models deepseek* IN -o OUT",
+        ),
+    ),
+    Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
+    Reader(
+        "curriculum:epochs",
+        FIXTURES / "robust/epochs.jsonl",
+        "jsonl",
+        ["curriculum IN -o OUT", "curriculum --every IN -o OUT"],
+    ),
+    Reader(
+        "prompts:records",
+        GT,
+        "jsonl",
+        _both(
+            "prompts IN -o OUT",
+            "prompts --task pairs IN -o OUT",
+            "prompts --task pairs --vocabulary hico --coords pixels --response-format IN -o OUT",
+        ),
+    ),
+    # pictures
+    Reader(
+        "corrupt:records",
+        CORPUS / "pictures.jsonl",
+        "jsonl",
+        _both(
+            "corrupt --images DIR/images --out DIR/made "
+            "--corruption jpeg,elastic,occlusion --severity 3 --jobs 1 IN -o OUT"
+        ),
+    ),
+    Reader(
+        "corrupt:PNG",
+        CORPUS / "a.png",
+        "png",
+        _both("corrupt --images DIR --out DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN -o OUT"),
+        file="picture.png",
+    ),
+    Reader(
+        "corrupt:JPEG",
+        CORPUS / "b.jpg",
+        "jpeg",
+        _both("corrupt --images DIR --out DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN -o OUT"),
+        file="picture.jpg",
+    ),
+    Reader(
+        "mask:records",
+        CORPUS / "pictures.jsonl",
+        "jsonl",
+        _both("mask IN -o OUT", "mask --all-boxes IN -o OUT", "mask --images DIR/images --out DIR/made IN -o OUT"),
+        law=LINES,
+    ),
+    Reader(
+        "mask:PNG",
+        CORPUS / "a.png",
+        "png",
+        _both("mask --images DIR/images --out DIR/made DIR/pictures.jsonl -o OUT"),
+        file="images/a.png",
+        beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
+    ),
+    Reader(
+        "mask:JPEG",
+        CORPUS / "b.jpg",
+        "jpeg",
+        _both("mask --all-boxes --images DIR/images --out DIR/made DIR/pictures.jsonl -o OUT"),
+        file="images/b.jpg",
+        beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
+    ),
+    # meaning
+    Reader(
+        "shoe-sim:predictions",
+        SHOE / "predictions.jsonl",
+        "jsonl",
+        _both(
+            f"shoe-sim --backend wordnet:path --gt {SHOE / 'gt.jsonl'} IN -o OUT",
+            f"shoe-sim --backend lexical --all-pairs --gt {SHOE / 'gt.jsonl'} IN -o OUT",
+        ),
+    ),
+    Reader(
+        "shoe-sim:ground truth",
+        SHOE / "gt.jsonl",
+        "jsonl",
+        _both(f"shoe-sim --backend wordnet:path --gt IN {SHOE / 'predictions.jsonl'} -o OUT"),
+    ),
+    Reader(
+        "shoe-sim:pairs", CORPUS / "pairs.jsonl", "jsonl", _both("shoe-sim --backend wordnet:wup --pairs IN -o OUT")
+    ),
+    Reader(
+        "shoe-sim:tables",
+        SHOE / "sim.jsonl",
+        "jsonl",
+        _both(
+            "shoe-sim --merge mean IN -o OUT",
+            f"shoe-sim --merge majority IN {SHOE / 'sim.jsonl'} -o OUT",
+            f"shoe-sim --backend table:IN --pairs {CORPUS / 'pairs.jsonl'} -o OUT",
+        ),
+    ),
+    Reader(
+        "shoe-sim:cache",
+        CORPUS / "llm_cache.jsonl",
+        "jsonl",
+        [f"shoe-sim --backend llm --model m --cache IN --dry-run --pairs {CORPUS / 'pairs.jsonl'} -o OUT"],
+    ),
+    Reader(
+        "shoe-eval:predictions",
+        SHOE / "predictions.jsonl",
+        "jsonl",
+        _both(
+            f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} IN -o OUT",
+            f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --per-class --against dataset --explain "
+            "DIR/why.jsonl IN -o OUT",
+        ),
+    ),
+    Reader(
+        "shoe-eval:ground truth",
+        SHOE / "gt.jsonl",
+        "jsonl",
+        _both(
+            f"shoe-eval --gt IN --sim {SHOE / 'sim.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT",
+            f"shoe-eval --gt IN --sim {SHOE / 'sim.jsonl'} --single-hoi {SHOE / 'predictions.jsonl'} -o OUT",
+        ),
+    ),
+    Reader(
+        "shoe-eval:tables",
+        SHOE / "sim.jsonl",
+        "jsonl",
+        _both(f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim IN {SHOE / 'predictions.jsonl'} -o OUT"),
+    ),
+    Reader(
+        "synsets:labels", CORPUS / "labels.txt", "text", ["synsets --pos v -o OUT -", "synsets -o OUT -"], stdin=True
+    ),
+    Reader(
+        "vocab:python",
+        CORPUS / "swig_v1_categories.py",
+        "python",
+        ["vocab IN -o OUT", "vocab --list objects IN -o OUT"],
+        file="swig_v1_categories.py",
+    ),
+    # all together
+    Reader(
+        "compare:predictions",
+        PREDICTIONS,
+        "jsonl",
+        _both(
+            f"compare --bootstrap 10 --gt {GT} {PREDICTIONS} IN -o OUT",
+            f"compare --bootstrap 10 --gt {GT} IN {PREDICTIONS} --name a,b -o OUT",
+        ),
+    ),
+    Reader(
+        "compare:ground truth",
+        GT,
+        "jsonl",
+        _both(f"compare --bootstrap 10 --name a,b --gt IN {PREDICTIONS} {CORPUS / 'predictions_b.jsonl'} -o OUT"),
+    ),
+    *_predictions("report", "--format html", "--format md --protocol hico --split rf-uc"),
+    Reader(
+        "report:rows",
+        FIXTURES / "robust/rows.jsonl",
+        "jsonl",
+        _both(f"report --gt {GT} --rows IN --format html {PREDICTIONS} -o OUT"),
+    ),
+    Reader("doctor:cache", CORPUS / "llm_cache.jsonl", "jsonl", ["doctor --cache IN -o OUT"]),
+    Reader(
+        "vocab:JSON",
+        CORPUS / "swig_categories.json",
+        "json",
+        ["vocab IN -o OUT", "vocab --list objects IN -o OUT"],
+        file="swig.json",
+    ),
+]
+
+BY_NAME = {reader.name: reader for reader in READERS}
