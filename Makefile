@@ -1,7 +1,7 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
 #   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot, and a report of it all
-#   make test    set up, then all tests
+#   make test    set up, then all tests, on every processor
 #   make lint    ruff and mypy
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
@@ -24,7 +24,7 @@ demo: $(VENV)/.ready
 	@PATH="$(abspath $(BIN)):$$PATH" sh fixtures/demo.sh demo-output
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
