@@ -65,13 +65,13 @@ def validate(
         truth = checked[0].images
     name = ", ".join(map(display_name, paths))
     checked.append(validate_images(read_lines(paths, label="records"), vocabulary, name, truth=truth))
+    if not checked[-1].lines:
+        raise DataError("is empty: no lines to check", place=name)
     rows = [finding.row() for stream in checked for finding in stream.findings]
     with open_output(output) as write:
         write(render(rows, output_format))
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
     verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
     note(f"checked {sum(stream.lines for stream in checked):,} lines: {kinds}{verdict}")
-    if not checked[-1].lines:
-        raise DataError("is empty: no lines to check", place=name)
     if any(stream.findings.has_errors for stream in checked):
         raise typer.Exit(1)
