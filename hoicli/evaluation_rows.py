@@ -19,12 +19,11 @@ from hoicli.vocabulary import Vocabulary
 @dataclass(frozen=True)
 class Wanted:
     """What to say of each protocol: the subsets of a split (a key of `vocabulary.unseen`) as well, the means without
-    no_interaction, a row a class, intervals."""
+    no_interaction, a row a class."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
     per_class: bool = False
-    resampling: Resampling | None = None
 
     def settings(self) -> dict[str, str]:
         """For the signatures."""
@@ -46,21 +45,30 @@ class Wanted:
 
 
 def tally_rows(
-    tally: Tally, vocabulary: Vocabulary, wanted: Wanted, *, settings: Mapping[str, str], tags: Mapping[str, str]
+    tally: Tally,
+    vocabulary: Vocabulary,
+    wanted: Wanted,
+    resampling: Resampling | None,
+    *,
+    settings: Mapping[str, str],
+    tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Everything a tally says of its protocols: `evaluation_rows`, and `class_rows` if they are wanted."""
+    """Everything a tally says of its protocols: `evaluation_rows`, and `class_rows` if they are wanted; with intervals
+    from `resampling`."""
     settings = {**settings, "data": vocabulary.name, **wanted.settings()}
     lists: Mapping[str, RankedLists] = {}
-    if wanted.resampling is not None:
+    if resampling is not None:
         lists = {row.name: ranked for row, ranked in tally.ranked(tally.image_ids)}
     for protocol, results in tally.results(vocabulary):
         settings = {**settings, "protocol": protocol.name}
         chosen = wanted.means(results, vocabulary, protocol)
         intervals = None
-        if wanted.resampling is not None:
+        if resampling is not None:
             label = f"{protocol.name}: resamples"
-            (rounds,) = resampled([lists[protocol.name]], wanted.resampling, label)
-            intervals = estimated_intervals(lists[protocol.name], rounds, protocol, results, vocabulary, wanted)
+            (rounds,) = resampled([lists[protocol.name]], resampling, label)
+            intervals = estimated_intervals(
+                lists[protocol.name], rounds, protocol, results, vocabulary, wanted, resampling
+            )
         yield from evaluation_rows(protocol, chosen, settings=settings, tags=tags, intervals=intervals)
         if wanted.per_class:
             yield from class_rows(protocol, results, vocabulary, settings=settings, tags=tags, intervals=intervals)
@@ -73,11 +81,12 @@ def estimated_intervals(
     results: ClassResults,
     vocabulary: Vocabulary,
     wanted: Wanted,
+    resampling: Resampling,
 ) -> Intervals:
     """The intervals of all means, and of the classes where they are wanted, from a model's resamples."""
     estimates = {mean.subset: mean.ap for mean in wanted.means(results, vocabulary, protocol)}
     return Intervals(
-        wanted.resampling.signature() if wanted.resampling is not None else {},
+        resampling.signature(),
         mean_intervals(lists, rounds, estimates, wanted.members(results, vocabulary, protocol)),
         class_intervals(lists, rounds, results.ap) if wanted.per_class else {},
     )

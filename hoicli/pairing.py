@@ -140,6 +140,17 @@ def prediction_lines(paths: Sequence[str]) -> tuple[Line, Iterator[Line]]:
     return first, chain([first], lines)
 
 
+def unmatched_lines(paths: Sequence[str], who: str) -> Iterator[Line]:
+    """All lines of prediction streams, for a command (`who`) that match records cannot serve.
+
+    Raises `DataError` if there are none, `UsageError` for match records.
+    """
+    first, lines = prediction_lines(paths)
+    if is_match_record(first):
+        raise UsageError(f"{who} needs the predictions themselves, not match records")
+    return lines
+
+
 def check_streams(truth: str, paths: Sequence[str]) -> None:
     """Refuses to read two streams from one stdin."""
     if [truth, *paths].count("-") > 1:

@@ -46,6 +46,10 @@ def percent(value: float | None) -> float | None:
     return None if value is None else 100.0 * float(value)
 
 
+CHANCES = ("p", "p_bootstrap", "q")
+"""How likely a difference is by chance, as compare says it."""
+
+
 def interval_keys(ends: tuple[float, float] | None) -> Row:
     """ci_low and ci_high of a row in percent, null where nothing could be estimated."""
     low, high = ends or (None, None)

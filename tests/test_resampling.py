@@ -22,7 +22,7 @@ from hoicli.diagnosis.gather import match_and_diagnose, protocol_of
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.matching import Filters
 from hoicli.protocols import PROTOCOLS, protocols
-from hoicli.resampling.comparison import Difference, count_difference, difference, image_differences
+from hoicli.resampling.comparison import Difference, count_differences, difference, image_differences
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.intervals import false_discovery, interval, p_resampled, p_swapped, quantile
 from hoicli.resampling.ranked import RankedLists
@@ -247,7 +247,7 @@ def test_false_discovery_by_hand() -> None:
 def test_a_count_difference_has_the_spread_of_sums() -> None:
     rng = np.random.default_rng(2)
     before, after = rng.poisson(3, 400), rng.poisson(3, 400)
-    found = count_difference(before, after, Resampling(2000, 0))
+    (found,) = count_differences(before[np.newaxis], after[np.newaxis], Resampling(2000, 0))
     spread = (after - before).std() * math.sqrt(400)
     assert (found.before, found.after) == (before.sum(), after.sum())
     assert found.ci is not None

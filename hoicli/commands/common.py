@@ -74,6 +74,14 @@ IgnoreNoInteraction = Annotated[
     bool,
     typer.Option("--ignore-no-interaction", help="Leave the no_interaction classes out of every mean (520 of 600)."),
 ]
+Bootstrap = Annotated[
+    int | None,
+    typer.Option(
+        "--bootstrap",
+        metavar="N",
+        help="A 95 % interval for every mAP, from N resamples of the images (1000 is usual).",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Which resamples: same seed, same intervals.")]
 TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Keep the best K triplets of an image.")]
 NMS = Annotated[

@@ -124,7 +124,7 @@ def compare(
     chosen = protocols(protocol or [MAIN.get(dataset or "hico", "all")], dataset)
     vocabulary = load(chosen[0].dataset)
     resampling = Resampling.checked(bootstrap, seed)
-    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, resampling)
+    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
     names = [part for names in name or [] for part in names.split(",")]
     models = Model.named(paths, names)
     output_format = chosen_format(format_, output)

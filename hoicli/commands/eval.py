@@ -10,6 +10,7 @@ from hoicli.commands.common import (
     NMS,
     Alpha,
     Beta,
+    Bootstrap,
     DatasetOfProtocols,
     Format,
     GroundTruthOption,
@@ -54,14 +55,7 @@ def evaluate(
         bool, typer.Option("--per-class", help="Adds a row per interaction: AP and max_recall.")
     ] = False,
     ignore_no_interaction: IgnoreNoInteraction = False,
-    bootstrap: Annotated[
-        int | None,
-        typer.Option(
-            "--bootstrap",
-            metavar="N",
-            help="A 95 % interval for every mAP, from N resamples of the images (1000 is usual).",
-        ),
-    ] = None,
+    bootstrap: Bootstrap = None,
     seed: Seed = 0,
     tag: Tag = None,
     top_k: TopK = None,
@@ -108,8 +102,8 @@ def evaluate(
     for tally, vocabulary, settings in tallies(
         inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=bool(protocol)
     ):
-        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, resampling)
-        rows += tally_rows(tally, vocabulary, wanted, settings=settings, tags=tags)
+        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
+        rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
     policy.report()
     with open_output(output) as write:
         write(render(rows, output_format))

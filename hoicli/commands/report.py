@@ -11,6 +11,7 @@ from hoicli.commands.common import (
     NMS,
     Alpha,
     Beta,
+    Bootstrap,
     GroundTruthOption,
     OnError,
     Output,
@@ -78,10 +79,7 @@ def report(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
-    bootstrap: Annotated[
-        int | None,
-        typer.Option("--bootstrap", metavar="N", help="A 95 % interval for every mAP and AP, as in eval (1000)."),
-    ] = None,
+    bootstrap: Bootstrap = None,
     seed: Seed = 0,
     format_: Annotated[
         str,

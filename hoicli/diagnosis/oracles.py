@@ -251,8 +251,7 @@ class Diagnosis:
     def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[str, RankedLists]]:
         """(oracle, the ranked lists it leaves) as `results` has them, with images as places in `image_ids`, which has
         all images of predictions and of ground truth."""
-        place = {image_id: row for row, image_id in enumerate(image_ids)}
-        image = places([*self._image_ids, *self._absent_ids], place)
+        image = self._places_in(image_ids)
         for oracle, repaired in self._repaired(as_released=False):
             yield (
                 oracle,
@@ -268,11 +267,14 @@ class Diagnosis:
                 ),
             )
 
+    def _places_in(self, image_ids: Sequence[str]) -> Ints:
+        """Where each image, of predictions or only of ground truth, is in `image_ids`."""
+        return places([*self._image_ids, *self._absent_ids], {name: row for row, name in enumerate(image_ids)})
+
     def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
         """Error type -> (image, class) of each prediction of the type, of `missed_gt` of each ground truth; images as
         places in `image_ids`."""
-        place = {image_id: row for row, image_id in enumerate(image_ids)}
-        image = places([*self._image_ids, *self._absent_ids], place)
+        image = self._places_in(image_ids)
         error, of_prediction = self._column("error", np.uint8), image[self._column("image", np.int32)]
         interaction = self._column("interaction", np.int16).astype(np.int64)
         rows = {name: np.flatnonzero(error == code) for code, name in enumerate(ERRORS)}

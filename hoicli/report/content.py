@@ -20,7 +20,6 @@ from hoicli.report.document import (
     Figures,
     Gallery,
     Headline,
-    Link,
     Paragraph,
     Section,
     Table,
@@ -52,7 +51,7 @@ def build(measured: Measured, source: Source, given: Mapping[str, Sequence[Row]]
     streams = [file_name(path) for path in source.predictions]
     called = ", ".join("stdin" if name == "-" else name for name in streams)
     tags = [f"{key}={value}" for key, value in request.tags.items()]
-    lead: list[str | Code | Link] = [
+    lead: list[str | Code] = [
         Code(called),
         " against ",
         Code("stdin" if source.gt == "-" else file_name(source.gt)),
@@ -130,7 +129,7 @@ def _protocols(measured: Measured) -> Section:
         )
         for name in titles
     ]
-    words: list[str | Code | Link] = [
+    words: list[str | Code] = [
         "A protocol is what one released evaluator does, to the digit. ",
         "They disagree on what counts as a correct box, which predictions count and what is averaged, so numbers of "
         "different protocols must not be compared. ",
@@ -173,7 +172,7 @@ def _errors(measured: Measured) -> Section:
         "Errors of each type, and what fixing the type would give", ["type", *subsets, *subsets], lines, 1, groups
     )
     without = ", ".join(f"{row['subset']} {number(row['value'])}" for row in base)
-    words: list[str | Code | Link] = [
+    words: list[str | Code] = [
         "Every prediction is of one type by protocol ",
         Code(base[0]["protocol"]),
         f" (mAP {without}); of missed GT, ground-truth triplets are counted. The delta is what mAP gains when an "
@@ -214,7 +213,7 @@ def _pairs(measured: Measured) -> Section:
         index=("measure", "subset"),
         column=lambda row: ("", "all pairs") if row["nms"] is None else ("after pair NMS", f"{row['nms']:g}"),
     )
-    words: list[str | Code | Link] = [
+    words: list[str | Code] = [
         "How well people and objects are paired, and how well their pairs are told apart. Recall is over the annotated "
         "pairs, precision over the detected ones; negative AP says whether pairs that do nothing score low; "
         "interaction mAP ranks verbs on correctly localised pairs."
@@ -259,7 +258,7 @@ def _classes(measured: Measured) -> Section:
     enough = min(ENOUGH, median_low([row["n"] for row in known] or [1]))
     solid = [row for row in known if row["n"] >= enough]
     weakest = sorted(solid, key=lambda row: (row["value"], -row["n"], row["verb"], row[qualifier] or ""))
-    words: list[str | Code | Link] = [
+    words: list[str | Code] = [
         "AP of each class by protocol ",
         Code(measured.request.primary.name),
         f": {len(ap):,} classes, {len(known):,} with ground truth; {zeros:,} of these have an AP of 0. GT is how many "

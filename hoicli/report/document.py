@@ -26,15 +26,7 @@ class Code:
     text: str
 
 
-@dataclass(frozen=True)
-class Link:
-    """A reference to a section by its id."""
-
-    text: str
-    target: str
-
-
-Words = Sequence[str | Code | Link]
+Words = Sequence[str | Code]
 """A sentence or several."""
 
 
@@ -108,12 +100,11 @@ Block = Paragraph | Table | Figures | Lines | Gallery
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what is under it; `parts` are its own sections."""
+    """A heading with what is under it."""
 
     id: str
     title: str
     blocks: Sequence[Block]
-    parts: Sequence[Section] = ()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from hoicli.report.document import (
     Figures,
     Gallery,
     Lines,
-    Link,
     Paragraph,
     Section,
     Table,
@@ -65,7 +64,7 @@ def render(document: Document) -> bytes:
     links = "".join(f'<li><a href="#{section.id}">{text(section.title)}</a></li>' for section in document.sections)
     page.write(f"<nav><ul>{links}</ul></nav>\n</header>\n<main>\n".encode())
     for section in document.sections:
-        _write_section(page, section, 2)
+        _write_section(page, section)
     page.write(b"</main>\n</body>\n</html>\n")
     return page.getvalue()
 
@@ -78,12 +77,10 @@ def _headlines(document: Document) -> bytes:
     return f'<dl class="headlines">{tiles}</dl>\n'.encode() if tiles else b""
 
 
-def _write_section(page: IO[bytes], section: Section, level: int) -> None:
-    page.write(f'<section id="{section.id}">\n<h{level}>{text(section.title)}</h{level}>\n'.encode())
+def _write_section(page: IO[bytes], section: Section) -> None:
+    page.write(f'<section id="{section.id}">\n<h2>{text(section.title)}</h2>\n'.encode())
     for block in section.blocks:
         _write_block(page, block)
-    for part in section.parts:
-        _write_section(page, part, level + 1)
     page.write(b"</section>\n")
 
 
@@ -106,13 +103,7 @@ def _write_block(page: IO[bytes], block: Block) -> None:
 
 
 def _words(words: Words) -> str:
-    return "".join(map(_word, words))
-
-
-def _word(word: str | Code | Link) -> str:
-    if isinstance(word, Code):
-        return f"<code>{text(word.text)}</code>"
-    return f'<a href="#{word.target}">{text(word.text)}</a>' if isinstance(word, Link) else text(word)
+    return "".join(f"<code>{text(word.text)}</code>" if isinstance(word, Code) else text(word) for word in words)
 
 
 def _table(table: Table) -> str:

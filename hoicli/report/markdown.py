@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Link, Paragraph, Section, Table, Words
+from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
 
 BAR = 10
 """Characters of a full bar."""
@@ -20,12 +20,12 @@ def render(document: Document) -> bytes:
         tiles = (f"- **{_cell(item.value)}** {_text(item.label)} ({_text(item.note)})" for item in document.headlines)
         parts.append("\n".join(tiles))
     for section in document.sections:
-        parts += _section(section, 2)
+        parts += _section(section)
     return ("\n\n".join(part for part in parts if part) + "\n").encode()
 
 
-def _section(section: Section, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {_text(section.title)}"
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {_text(section.title)}"
     for block in section.blocks:
         if isinstance(block, Paragraph):
             yield _words(block.words)
@@ -37,8 +37,6 @@ def _section(section: Section, level: int) -> Iterator[str]:
             yield f"{len(block.items):,} errors are drawn in the HTML report."
         elif not isinstance(block, Figures):
             raise AssertionError(f"no way to write a {type(block).__name__}")
-    for part in section.parts:
-        yield from _section(part, level + 1)
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -77,11 +75,7 @@ def _bar(share: float | None) -> str:
 
 
 def _words(words: Words) -> str:
-    return "".join(_code(part.text) if isinstance(part, Code) else _linked(part) for part in words)
-
-
-def _linked(part: str | Link) -> str:
-    return f"[{_text(part.text)}](#{part.target})" if isinstance(part, Link) else _text(part)
+    return "".join(_code(part.text) if isinstance(part, Code) else _text(part) for part in words)
 
 
 def _listing(lines: Sequence[str]) -> str:

@@ -10,12 +10,10 @@ from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
 from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.diagnosis.run import with_images
-from hoicli.errors import UsageError
 from hoicli.evaluation import Tally
 from hoicli.evaluation_rows import Wanted, tally_rows
-from hoicli.matches import is_match_record
 from hoicli.matching import Filters, GroundTruth
-from hoicli.pairing import Coverage, prediction_lines, read_truth
+from hoicli.pairing import Coverage, prediction_lines, read_truth, unmatched_lines
 from hoicli.protocols import MAIN, Protocol
 from hoicli.records import Record
 from hoicli.resampling.draws import Resampling
@@ -86,9 +84,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
     The predictions are read twice: `pair_policy` judges the lines of the second time.
     """
     truth = read_truth(gt, request.vocabulary, policy)
-    first, lines = prediction_lines(paths)
-    if is_match_record(first):
-        raise UsageError("report needs the predictions themselves, not match records")
+    lines = unmatched_lines(paths, "report")
     diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
     found = match_and_diagnose(
         lines, paths, truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
@@ -129,8 +125,9 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
 
 def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row]]:
     """(eval's rows, those of the classes under the primary protocol)."""
-    wanted = Wanted(request.split, per_class=True, resampling=request.resampling)
-    rows = list(tally_rows(tally, request.vocabulary, wanted, settings=request.settings, tags=request.tags))
+    wanted = Wanted(request.split, per_class=True)
+    settings, tags = request.settings, request.tags
+    rows = list(tally_rows(tally, request.vocabulary, wanted, request.resampling, settings=settings, tags=tags))
     primary = request.primary.name
     return [row for row in rows if "verb" not in row], [
         row for row in rows if "verb" in row and row["protocol"] == primary

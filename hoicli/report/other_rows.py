@@ -9,8 +9,8 @@ from typing import Any
 from hoicli.report import svg
 from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.plots import FAMILY_WORDS, model_name, severity_lines
-from hoicli.report.rows import AGREE, CHANCES, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
-from hoicli.results import Row
+from hoicli.report.rows import AGREE, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
+from hoicli.results import CHANCES, Row
 
 LONGEST = 30
 """Lines of a table that are shown without being asked for."""

@@ -8,7 +8,7 @@ from typing import Any
 from hoicli.errors import DataError
 from hoicli.records import is_number, parse, result_problems
 from hoicli.report.tables import INDEX_KEYS
-from hoicli.results import Row
+from hoicli.results import CHANCES, Row
 from hoicli.scenes import ErrorPolicy
 from hoicli.streams import Line, read_lines
 
@@ -20,9 +20,6 @@ PARTS = ("corruption", "family", "severity")
 """The keys that say which part of a corrupted benchmark a row is of."""
 
 _ROBUST_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "mean", "sigma", "cri_term"})
-
-CHANCES = ("p", "p_bootstrap", "q")
-"""How likely a difference is by chance, as compare says it."""
 
 _VALUES = frozenset({"value", "n", "unit", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
 """Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for INDEX_KEYS."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hoicli.errors import UsageError
 from hoicli.records import dump
-from hoicli.results import Row
+from hoicli.results import CHANCES, Row
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex")
 """What `--format` takes; auto is a table on a terminal and JSONL into a pipe or a file."""
@@ -111,7 +111,7 @@ def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[
 def listed(rows: Sequence[Row], *, index: tuple[str, ...]) -> tuple[Cells, int]:
     """(cells, number of index columns) of differences: a line each, with what it is between, its interval and p."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
-    chances = [key for key in ("p", "p_bootstrap", "q") if key in rows[0]]
+    chances = [key for key in CHANCES if key in rows[0]]
     heads = [*tags, *index, "from", "to", "difference", *chances]
     body = [
         [

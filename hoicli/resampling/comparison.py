@@ -70,16 +70,18 @@ class PairedRounds:
         return resamples, swaps
 
 
-def count_difference(before: Ints, after: Ints, resampling: Resampling) -> Difference:
-    """The difference in how many there are of anything that is counted: [N] of each image, in either model. The count
-    of a resample is the sum of its images' counts."""
+def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list[Difference]:
+    """The differences in how many there are of M things that are counted: [M, N] of each in each image, in either
+    model. The count of a resample is the sum of its images' counts."""
     change = after - before
+    images = change.shape[1]
     resamples, swaps = [], []
     for block in blocks(resampling):
-        resamples.append(change @ block.resamples(len(change)))
-        swaps.append(change @ (1 - 2 * block.swaps(len(change))))
-    totals = float(before.sum()), float(after.sum())
-    return difference(*totals, *(np.concatenate(parts).astype(np.float64) for parts in (resamples, swaps)))
+        resamples.append(change @ block.resamples(images))
+        swaps.append(change @ (1 - 2 * block.swaps(images)))
+    rounds = [np.concatenate(parts, axis=1).astype(np.float64) for parts in (resamples, swaps)]
+    totals = [side.sum(axis=1).astype(np.float64).tolist() for side in (before, after)]
+    return [difference(*row) for row in zip(*totals, *rounds, strict=True)]
 
 
 def image_differences(first: RankedLists, second: RankedLists, members: Ints) -> Floats:

@@ -17,7 +17,7 @@ from hoicli.resampling.bootstrap import FEWEST_IMAGES
 from hoicli.resampling.comparison import (
     Difference,
     PairedRounds,
-    count_difference,
+    count_differences,
     difference,
     image_differences,
 )
@@ -66,9 +66,11 @@ def protocol_rows(protocol: Protocol, models: Sequence[Compared], setting: Setti
     class, image_diff by image."""
     rounds = resampled([model.lists for model in models], setting.resampling, f"{protocol.name}: resamples")
     for model, alone in zip(models, rounds, strict=True):
-        wanted = setting.wanted
-        chosen = wanted.means(model.results, setting.vocabulary, protocol)
-        intervals = estimated_intervals(model.lists, alone, protocol, model.results, setting.vocabulary, wanted)
+        wanted, vocabulary = setting.wanted, setting.vocabulary
+        chosen = wanted.means(model.results, vocabulary, protocol)
+        intervals = estimated_intervals(
+            model.lists, alone, protocol, model.results, vocabulary, wanted, setting.resampling
+        )
         yield from evaluation_rows(
             protocol, chosen, settings={**setting.settings, "protocol": protocol.name},
             tags={"model": model.name, **setting.tags}, intervals=intervals,
@@ -160,18 +162,22 @@ def error_rows(baseline: tuple[str, Diagnosis], model: tuple[str, Diagnosis], se
     common = setting.common(protocol, baseline[0], model[0])
     diagnoses = [baseline[1], model[1]]
     subsets = diagnoses[0].subsets(setting.vocabulary)
-    images = len(setting.image_ids)
-    before, after = (diagnosis.by_image(setting.image_ids) for diagnosis in diagnoses)
-    for error in (*ERRORS, MISSED):
-        for subset, members in subsets.items():
-            sides = [
-                np.bincount(image[np.isin(class_, members)], minlength=images)
-                for image, class_ in (before[error], after[error])
+    sides = [diagnosis.by_image(setting.image_ids) for diagnosis in diagnoses]
+    counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
+    before, after = (
+        np.stack(
+            [
+                np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(setting.image_ids))
+                for (image, class_), subset in ((side[error], subset) for error, subset in counted)
             ]
-            found = count_difference(sides[0], sides[1], setting.resampling)
-            unit = "triplets" if error == MISSED else "predictions"
-            n = int(sides[0].sum() + sides[1].sum())
-            yield _row("count_diff", {"subset": subset, "error": error}, found, n, unit, common)
+        )
+        for side in sides
+    )
+    differences = count_differences(before, after, setting.resampling)
+    totals = (before + after).sum(axis=1).tolist()
+    for (error, subset), found, n in zip(counted, differences, totals, strict=True):
+        unit = "triplets" if error == MISSED else "predictions"
+        yield _row("count_diff", {"subset": subset, "error": error}, found, n, unit, common)
     yield from _oracle_rows(diagnoses, model[0], setting, common)
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Model
-from hoicli.errors import UsageError
 from hoicli.evaluation import Tally
 from hoicli.evaluation_rows import Wanted
-from hoicli.matches import is_match_record
 from hoicli.matching import Filters
-from hoicli.pairing import check_streams, prediction_lines, read_truth
+from hoicli.pairing import check_streams, read_truth, unmatched_lines
 from hoicli.protocols import Protocol
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rows import Compared, Setting, error_rows, protocol_rows
@@ -46,9 +44,7 @@ def compare(
     tallies: list[Tally] = []
     diagnoses: list[tuple[str, Diagnosis]] = []
     for model in models:
-        first, lines = prediction_lines([model.path])
-        if is_match_record(first):
-            raise UsageError(f"{model.path}: compare needs the predictions themselves, not match records")
+        lines = unmatched_lines([model.path], f"{model.path}: compare")
         gathered = match_and_diagnose(lines, [model.path], truth, protocols, diagnosed, filters, policy)
         gathered.coverage.report(truth, protocols, model=model.name)
         tallies.append(gathered.tally)
