@@ -19,7 +19,9 @@ from hoicli.cli import run
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import diagnosis_records, protocol_of, typed_batches
 from hoicli.diagnosis.oracles import ORACLES, REPAIRED, Diagnosis
-from hoicli.diagnosis.pairs import PairResults, PairStatistics, Sweep, read_pair_batches
+from hoicli.diagnosis.pairs.reading import read_pair_batches
+from hoicli.diagnosis.pairs.settings import Sweep
+from hoicli.diagnosis.pairs.statistics import PairResults, PairStatistics
 from hoicli.diagnosis.person_first import REPAIR_CANDIDATES
 from hoicli.matching import Filters, GroundTruth
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes

@@ -14,16 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
-from hoicli.diagnosis.pairs import (
-    RELEASED_STEPS,
-    PairResults,
-    PairStatistics,
-    Sweep,
-    _extras,
-    read_pair_batches,
-    surviving_pairs,
-    sweeps,
-)
+from hoicli.diagnosis.pairs.reading import _extras, read_pair_batches
+from hoicli.diagnosis.pairs.settings import Sweep, surviving_pairs, sweeps
+from hoicli.diagnosis.pairs.statistics import RELEASED_STEPS, PairResults, PairStatistics
 from hoicli.errors import DataError, UsageError
 from hoicli.matching import GroundTruth
 from hoicli.records import problems

@@ -106,7 +106,10 @@ def pairstats(
     (pairs_per_image: pairs). Each value of --nms and of --det-threshold adds rows beside those of all pairs.
     """
     from hoicli.diagnosis.gather import protocol_of
-    from hoicli.diagnosis.pairs import NOT_RELEASED, PairStatistics, pair_rows, read_pair_batches, sweeps
+    from hoicli.diagnosis.pairs.reading import read_pair_batches
+    from hoicli.diagnosis.pairs.rows import pair_rows
+    from hoicli.diagnosis.pairs.settings import sweeps
+    from hoicli.diagnosis.pairs.statistics import NOT_RELEASED, PairStatistics
     from hoicli.errors import UsageError
     from hoicli.pairing import check_streams, prediction_lines, read_truth
     from hoicli.report.plots import check_figure, plot_pairs

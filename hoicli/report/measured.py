@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
-from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
+from hoicli.diagnosis.pairs.reading import read_pair_batches
+from hoicli.diagnosis.pairs.rows import pair_rows
+from hoicli.diagnosis.pairs.settings import sweeps
+from hoicli.diagnosis.pairs.statistics import PairStatistics
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.diagnosis.run import with_images
 from hoicli.evaluation import Tally
