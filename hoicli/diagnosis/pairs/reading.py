@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -28,22 +28,31 @@ from hoicli.scenes import (
 from hoicli.streams import Line
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 @dataclass(frozen=True)
 class PairBatch:
     """Some images' predictions beside the pairs that were handed to interaction classification.
 
-    scenes: the predictions, T triplets. verb_score [T]: of the verb alone, the triplet's score where there is none.
-    pairs: the same images and boxes, with the P pairs in the place of triplets (verb 0, interaction -1) and their
-    interactiveness as score. box_scores [B], None if some record has none. scored: pairs whose interactiveness is
-    known; the others have 0.
+    scenes: the predictions, T triplets. paired [T]: those that make a pair (`actual_triplets`), but for V-COCO's
+    `unstated`. verb_score [T]: of the verb alone, NaN where the record does not say.
+    pairs: the same images and boxes, with the P pairs in the place of triplets (verb 0, interaction -1). Their score is
+    what pair NMS and one-to-one go by: interactiveness where a record states it for all its pairs, else the best score
+    of the pair's triplets, -inf for a pair without any.
+    interacting [P]: how sure the detector is that the pair does something: its interactiveness, else the largest verb
+    score of its triplets, NaN where that is not known. stated [P]: whether it is an interactiveness.
+    box_scores [B], None if some record has none.
     """
 
     scenes: Scenes
+    paired: Bools
     verb_score: Floats
     pairs: Scenes
+    interacting: Floats
+    stated: Bools
     box_scores: Floats | None
-    scored: int
 
 
 def read_pair_batches(
@@ -53,13 +62,14 @@ def read_pair_batches(
     policy: ErrorPolicy,
     known: Container[str] | None = None,
     box_scores: bool = False,
+    triplet_scores: bool = False,
     batch: int = BATCH,
 ) -> Iterator[PairBatch]:
     """The prediction records of a stream with their pairs. `box_scores`: every record needs `scores`.
 
-    The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets. A pair
-    without interactiveness has the best verb score of its triplets, or 0. Pairs whose subject is no person, and
-    triplets of no interaction or of no_interaction, make no pair (protocol `diag`); V-COCO: those without object.
+    The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets. Pairs whose
+    subject is no person, and triplets of no interaction or of no_interaction, make no pair (protocol `diag`); V-COCO:
+    those without object. `triplet_scores`: every triplet's score stands in for its verb's.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
@@ -76,7 +86,7 @@ def read_pair_batches(
             if scenes is None or extras is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
         if scenes.image_ids:
-            yield _pair_batch(scenes, extras, vocabulary)
+            yield _pair_batch(scenes, extras, vocabulary, triplet_scores=triplet_scores)
 
 
 def _with_box_scores(lines: Iterable[Line], policy: ErrorPolicy) -> Iterator[Line]:
@@ -96,12 +106,14 @@ def _with_box_scores(lines: Iterable[Line], policy: ErrorPolicy) -> Iterator[Lin
 class _Extras:
     """What `Scenes` leaves out of N records: pairs with box indices of their own image, and scores.
 
-    verb_score [H] of the H triplets that the records state, stated [N] of each; count [N] pairs, -1 for a record
-    without the key; subject, object, interactiveness [P] (NaN where missing).
+    verb_score [H] of the H triplets that the records state, box_scores of the boxes; stated, boxes [N] how many of each
+    a record has; count [N] pairs, -1 for a record without the key; subject, object, interactiveness [P]. NaN where
+    missing.
     """
 
     verb_score: Floats
     stated: Ints
+    boxes: Ints
     box_scores: Floats | None
     count: Ints
     subject: Ints
@@ -116,6 +128,7 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
     """
     verb_score: list[Any] = []
     stated: list[int] = []
+    box_count: list[int] = []
     box_scores: list[Any] = []
     has_scores = True
     count: list[int] = []
@@ -126,9 +139,10 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
     try:
         for line in lines:
             record = orjson.loads(line.data)
-            verb_score += [hoi.get("verb_score", hoi["score"]) for hoi in record["hois"]]
+            verb_score += [hoi.get("verb_score", _MISSING) for hoi in record["hois"]]
             stated.append(len(record["hois"]))
             boxes, scores, pairs = len(record["boxes"]), record.get("scores"), record.get("pairs")
+            box_count.append(boxes)
             if scores is None:
                 has_scores = False
             elif type(scores) is not list or len(scores) != boxes:
@@ -147,13 +161,13 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
             interactiveness += [pair.get("interactiveness", _MISSING) for pair in pairs]
     except (KeyError, TypeError, AttributeError):
         return None
-    given = [value for value in interactiveness if value is not _MISSING]
-    numbers, indices = chain(verb_score, box_scores, given), chain(subject, object_)
+    given = [value for value in chain(verb_score, interactiveness) if value is not _MISSING]
+    numbers, indices = chain(box_scores, given), chain(subject, object_)
     if not set(map(type, numbers)) <= {int, float} or not set(map(type, indices)) <= {int}:
         return None
     try:
         rows = [np.array(column, dtype=np.int64) for column in (subject, object_)]
-        values = [np.array(column, dtype=np.float64) for column in (verb_score, box_scores, given)]
+        values = [np.array(column, dtype=np.float64) for column in (box_scores, given)]
     except OverflowError:
         return None
     if any(((row < 0) | (row >= np.array(limit, dtype=np.int64))).any() for row in rows):
@@ -161,9 +175,10 @@ def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
     if not all(np.isfinite(value).all() for value in values) or (need_scores and not has_scores):
         return None
     return _Extras(
-        verb_score=values[0],
+        verb_score=np.array(verb_score, dtype=np.float64),
         stated=np.array(stated, dtype=np.int64),
-        box_scores=values[1] if has_scores else None,
+        boxes=np.array(box_count, dtype=np.int64),
+        box_scores=values[0] if has_scores else None,
         count=np.array(count, dtype=np.int64),
         subject=rows[0],
         object=rows[1],
@@ -175,13 +190,14 @@ _MISSING = float("nan")
 """Known by identity: JSON has no NaN, so no record can hold it."""
 
 
-def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary) -> PairBatch:
-    if vocabulary.roles:
-        # What a record leaves unsaid comes after what it says, image by image: no pair was handed on for it.
-        own = np.arange(len(scenes.score)) - scenes.hoi_start[scenes.image_of_hoi] < extras.stated[scenes.image_of_hoi]
-        paired = actual_triplets(scenes, vocabulary)
-        extras = replace(extras, verb_score=extras.verb_score[paired[own]])
-        scenes = with_triplets(scenes, np.flatnonzero(own & paired))
+def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary, *, triplet_scores: bool) -> PairBatch:
+    # What a V-COCO record leaves unsaid comes after what it says, image by image: no pair was handed on for it.
+    own = np.arange(len(scenes.score)) - scenes.hoi_start[scenes.image_of_hoi] < extras.stated[scenes.image_of_hoi]
+    paired = own & actual_triplets(scenes, vocabulary)
+    verb_score = np.full(len(scenes.score), np.nan)
+    verb_score[own] = extras.verb_score
+    if triplet_scores:
+        verb_score = scenes.score
     boxes = len(scenes.boxes)
     listed = extras.count >= 0
     image = np.repeat(np.arange(len(listed)), np.maximum(extras.count, 0))
@@ -189,44 +205,64 @@ def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary) -> Pair
     subject, object_ = extras.subject + first_box, extras.object + first_box
 
     # The pairs of triplets, in the order of their first triplets.
-    triplet = np.flatnonzero(actual_triplets(scenes, vocabulary))
+    triplet = np.flatnonzero(paired)
     keys, first, inverse = np.unique(
         scenes.subject[triplet] * boxes + scenes.object[triplet], return_index=True, return_inverse=True
     )
-    best = np.full(len(keys), -np.inf)
-    np.maximum.at(best, inverse, extras.verb_score[triplet])
+    surest_verb, best = (np.append(np.full(len(keys), -np.inf), missing) for missing in (np.nan, -np.inf))
+    with np.errstate(invalid="ignore"):
+        np.maximum.at(surest_verb, inverse, verb_score[triplet])  # NaN where one of them is not known
+    np.maximum.at(best, inverse, scenes.score[triplet])
 
-    # A listed pair without interactiveness takes that of its triplets.
-    score, silent = extras.interactiveness, np.isnan(extras.interactiveness)
+    # A listed pair without interactiveness takes what its triplets say; the last place says nothing.
+    silent = np.isnan(extras.interactiveness)
     place, met = find(keys, subject * boxes + object_)
-    score = np.where(silent, 0.0, score)
-    borrowed = silent & met
-    score[borrowed] = best[place[borrowed]]
+    place = np.where(met, place, len(keys))
+    interacting = np.where(silent, surest_verb[place], extras.interactiveness)
     sound = _can_be_pairs(scenes, vocabulary, subject, object_)
+    all_stated = np.bincount(image[silent & sound], minlength=len(listed)) == 0
+    by_interactiveness = all_stated[image]
+    score = np.where(by_interactiveness, extras.interactiveness, best[place])
 
     image_of_key = scenes.image_of_box[keys // boxes] if boxes else keys
     derived = np.flatnonzero(~listed[image_of_key])
     derived = derived[np.argsort(first[derived])]
-    columns = [
-        np.concatenate([mine[sound], other[derived]])
-        for mine, other in ((image, image_of_key), (subject, keys // max(boxes, 1)), (object_, keys % max(boxes, 1)))
-    ]
-    scores = np.concatenate([score[sound], best[derived]])
-    order = np.argsort(columns[0], kind="stable")
-    images, subjects, objects = (column[order] for column in columns)
+    images = np.concatenate([image[sound], image_of_key[derived]])
+    order = np.argsort(images, kind="stable")
+
+    def together(of_listed: NDArray[Any], of_derived: NDArray[Any]) -> Any:
+        return np.concatenate([of_listed[sound], of_derived])[order]
+
     zeros = np.zeros(len(order), dtype=np.int64)
-    start = np.searchsorted(images, np.arange(len(listed) + 1))
     pairs = replace(
         scenes,
-        subject=subjects,
-        object=objects,
+        subject=together(subject, keys[derived] // max(boxes, 1)),
+        object=together(object_, keys[derived] % max(boxes, 1)),
         verb=zeros,
         interaction=zeros - 1,
-        score=scores[order],
-        hoi_start=start,
+        score=together(score, best[derived]),
+        hoi_start=np.searchsorted(images[order], np.arange(len(listed) + 1)),
     )
-    known = len(derived) + int((sound & (~silent | borrowed)).sum())
-    return PairBatch(scenes, extras.verb_score, pairs, extras.box_scores, known)
+    return PairBatch(
+        scenes,
+        paired,
+        verb_score,
+        pairs,
+        interacting=together(interacting, surest_verb[derived]),
+        stated=together(~silent, np.zeros(len(derived), dtype=bool)),
+        box_scores=_of_all_boxes(extras, scenes),
+    )
+
+
+def _of_all_boxes(extras: _Extras, scenes: Scenes) -> Floats | None:
+    """[B] the scores of the boxes, infinite for one that no record states: the object box of V-COCO's `unstated`, which
+    nobody detected, so that of those statements the person alone decides."""
+    if extras.box_scores is None:
+        return None
+    scores = np.full(len(scenes.boxes), np.inf)
+    place = np.arange(len(scores)) - scenes.box_start[scenes.image_of_box]
+    scores[place < extras.boxes[scenes.image_of_box]] = extras.box_scores
+    return scores
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:

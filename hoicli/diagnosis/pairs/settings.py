@@ -33,7 +33,7 @@ class Sweep:
         if self.det_threshold is not None:
             settings["det"] = f"{self.det_threshold:g}"
         if self.nms is not None:
-            settings["nms"] = f"{self.nms:g}/{self.alpha:g}/{self.beta:g}"
+            settings["pairnms"] = f"{self.nms:g}/{self.alpha:g}/{self.beta:g}"
         return settings
 
 
@@ -69,15 +69,21 @@ def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
 
 
 def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
-    """[T] the triplets that go on when only the pairs of `keep` do; a triplet of no listed pair stays through NMS."""
+    """[T] the triplets that go on when only the pairs of `keep` do, whatever their verbs.
+
+    Pair NMS leaves a triplet that belongs to no pair alone; so does a detection threshold a statement without object,
+    but for its person (V-COCO).
+    """
     scenes, pairs, boxes = batch.scenes, batch.pairs, len(batch.scenes.boxes)
     triplets = np.ones(len(scenes.score), dtype=bool)
+    has_object = scenes.object >= 0
     if setting.det_threshold is not None:
         high = _confident(batch, setting.det_threshold)
-        triplets &= high[scenes.subject] & high[scenes.object]
+        triplets = high[scenes.subject]
+        triplets[has_object] &= high[scenes.object[has_object]]
     if setting.nms is not None:
         keys = pairs.subject * boxes + pairs.object
-        wanted = scenes.subject * boxes + scenes.object
+        wanted = np.where(has_object, scenes.subject * boxes + scenes.object, -1)
         kept, gone = (np.unique(keys[rows]) for rows in (keep, ~keep))
         triplets &= find(kept, wanted)[1] | ~find(gone, wanted)[1]
     return triplets

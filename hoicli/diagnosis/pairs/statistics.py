@@ -1,20 +1,25 @@
-"""Pair statistics gathered from batches of images: localisation of pairs, and classification of their interactions."""
+"""Pair statistics gathered from batches of images, and the results of each setting of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hoicli.average_precision import enveloped_ap, interpolated_ap, max_recall
-from hoicli.diagnosis.pairs.reading import PairBatch, with_triplets
+from hoicli.average_precision import interpolated_ap
+from hoicli.diagnosis.pairs.classification import Classified, Interactions, classified, joined
+from hoicli.diagnosis.pairs.reading import PairBatch, read_pair_batches
 from hoicli.diagnosis.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.diagnosis.pairs.truth import TruthPairs
 from hoicli.errors import DataError, UsageError
-from hoicli.matching import TRUE_POSITIVE, Batch, Filters, GroundTruth
-from hoicli.scenes import Bools, Floats, Ints, Scenes
+from hoicli.evaluation import Mean, Tally, means
+from hoicli.matching import Batch, GroundTruth
+from hoicli.protocols import Protocol
+from hoicli.scenes import Bools, ErrorPolicy, Floats, Ints, Scenes
+from hoicli.streams import Line
+from hoicli.vocabulary import Vocabulary
+from hoicli.workers import no_garbage_collection
 
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
@@ -49,52 +54,67 @@ class PairResults:
         """Mean detected pairs an image."""
         return self.pairs / self.images if self.images else None
 
-
-class _Localised:
-    """Under one setting: the triplets on correctly localised pairs, and the true pairs that some triplet localises."""
-
-    def __init__(self, images: int, truth_pairs: int) -> None:
-        self.interaction: list[Ints] = []
-        self.score: list[Floats] = []
-        self.hit: list[Bools] = []
-        self.image: list[Ints] = []
-        self.position: list[Ints] = []
-        self.found = np.zeros(truth_pairs, dtype=bool)
-        self.answered = np.zeros(images, dtype=bool)
+    @property
+    def negative_share(self) -> float | None:
+        """Of the detected pairs those that match no true one: what negative AP is of pairs ranked at random."""
+        return self.negatives / self.pairs if self.pairs else None
 
 
 class PairStatistics:
     """Gathers batches of images in any order; results() when all is in.
 
     one_to_one: a detected pair finds one true pair at most. as_released: the released code's numbers to the digit, see
-    `results`. images, pairs: how many were added; scored: pairs among them whose interactiveness is known. Raises
-    `UsageError` for a dataset without a protocol for it, and for `as_released` beyond HICO-DET.
+    `results`. triplet_scores: the batches were read so (`read_pair_batches`). pairs, triplets, images: how many were
+    added. Raises `UsageError` for a dataset without a protocol for it, and for `as_released` beyond HICO-DET.
     """
 
     def __init__(
-        self, truth: GroundTruth, settings: Sequence[Sweep], *, one_to_one: bool = False, as_released: bool = False
+        self,
+        truth: GroundTruth,
+        settings: Sequence[Sweep],
+        *,
+        one_to_one: bool = False,
+        as_released: bool = False,
+        triplet_scores: bool = False,
     ) -> None:
         self._truth = TruthPairs(truth)
-        if as_released and self._truth.protocol.person_first:
+        if as_released and self.protocol.person_first:
             raise UsageError(NOT_RELEASED)
+        self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
         self._settings = list(settings)
-        self._one_to_one, self._as_released = one_to_one, as_released
         self._image: list[Ints] = []
         self._position: list[Ints] = []
         self._score: list[Floats] = []
+        self._interacting: list[Floats] = []
         self._kept: list[list[Bools]] = [[] for _ in settings]
         self._row: list[Ints] = []
         self._mate: list[Ints] = []
         self._overlap: list[Floats] = []
-        self._localised = [_Localised(len(truth.scenes.image_ids), len(self._truth.image)) for _ in settings]
+        self._interactions = [Interactions(self._truth) for _ in settings]
+        # One tally holds the triplets once, with their outcomes under each setting as under a protocol of its own.
+        settled = [replace(self.protocol, name=str(number)) for number in range(len(settings))]
+        self._tally = Tally(settled, len(truth.vocabulary.interactions))
+        self._tally.add_truth(truth)
         self._seen = np.zeros(len(truth.scenes.image_ids), dtype=bool)
+        self._annotated = self._truth.images("full")
+        self._said = _Said()
         self.pairs = 0
-        self.scored = 0
+        self.triplets = 0
         self.images = 0
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol of its idea of a correct box."""
+        return self._truth.protocol
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The dataset's."""
+        return self._truth.truth.vocabulary
 
     def add(self, batch: PairBatch) -> None:
         """Match a batch. Raises `DataError` for an image that the ground truth does not have."""
-        pairs, position = batch.pairs, self._truth.truth.position
+        pairs, scenes, position = batch.pairs, batch.scenes, self._truth.truth.position
         missing = [image_id for image_id in pairs.image_ids if image_id not in position]
         if missing:
             raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
@@ -109,71 +129,37 @@ class PairStatistics:
         self._image.append(image_of_pair)
         self._position.append(np.arange(len(pairs.score)) - pairs.hoi_start[pairs.image_of_hoi])
         self._score.append(pairs.score)
-        everything: _Classified | None = None
-        for setting, kept, localised in zip(self._settings, self._kept, self._localised, strict=True):
+        self._interacting.append(batch.interacting)
+        everything: Classified | None = None
+        codes = {}
+        for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
-            kept.append(keep & ~ignored)
-            triplets = surviving_triplets(batch, keep, setting)
-            if triplets.all():
-                everything = everything or self._classify(batch, triplets)
-                self._gather(everything, localised)
+            self._kept[number].append(keep & ~ignored)
+            left = surviving_triplets(batch, keep, setting)
+            if left.all():
+                part = everything = everything or classified(batch, left, self._truth)
             else:
-                self._gather(self._classify(batch, triplets), localised)
+                part = classified(batch, left, self._truth)
+            self._interactions[number].add(part)
+            codes[str(number)] = part.code
+        self._tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
+        ranked = self._annotated[image_of_pair] & ~ignored
+        told_apart = batch.paired & self._annotated[image[scenes.image_of_hoi]]
+        self._said.add(batch.interacting[ranked], batch.stated[ranked], batch.verb_score[told_apart])
         self.pairs += len(pairs.score)
-        self.scored += batch.scored
+        self.triplets += len(scenes.score)
         self.images += len(image)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """([P] the annotated person each pair belongs to, None for a protocol that does not look at the person first;
         [P] whether nobody looked at what that person does)."""
-        protocol, truth = self._truth.protocol, self._truth.truth
+        protocol, truth = self.protocol, self._truth.truth
         if not protocol.person_first or not len(pairs.score):
             return None, np.zeros(len(pairs.score), dtype=bool)
         person, _ = Batch(pairs, truth).best_people(protocol)
         ignored = np.zeros(len(person), dtype=bool)
         ignored[person >= 0] = ~truth.scenes.annotated[person[person >= 0]]
         return person, ignored
-
-    def _classify(self, batch: PairBatch, triplets: Bools) -> _Classified:
-        """The triplets on pairs that match a true pair, and the rest that interaction mAP needs of a batch."""
-        chosen = np.flatnonzero(triplets)
-        scenes = with_triplets(batch.scenes, chosen)
-        matched = Batch(scenes, self._truth.truth)
-        protocol = self._truth.protocol
-        code = matched.match(protocol, Filters()).code
-        counted = np.flatnonzero(code <= TRUE_POSITIVE)
-        keys, first, inverse = np.unique(
-            scenes.subject[counted] * len(scenes.boxes) + scenes.object[counted],
-            return_index=True,
-            return_inverse=True,
-        )
-        subject, object_ = keys // max(len(scenes.boxes), 1), keys % max(len(scenes.boxes), 1)
-        image = matched.image[scenes.image_of_box[subject]]
-        person = matched.best_people(protocol)[0][counted[first]] if protocol.person_first else None
-        row, mate, _ = self._truth.join(scenes, image, subject, object_, person)
-        correct = np.zeros(len(keys), dtype=bool)
-        correct[row] = True
-        # All others on a correct pair are duplicates or have the wrong verb.
-        rows = counted[correct[inverse]]
-        return _Classified(
-            interaction=scenes.interaction[rows],
-            score=batch.verb_score[chosen[rows]],
-            hit=code[rows] == TRUE_POSITIVE,
-            image=matched.image_of_hoi[rows],
-            position=chosen[rows] - batch.scenes.hoi_start[scenes.image_of_hoi[rows]],
-            found=mate,
-            answered=image,
-        )
-
-    @staticmethod
-    def _gather(part: _Classified, into: _Localised) -> None:
-        into.interaction.append(part.interaction)
-        into.score.append(part.score)
-        into.hit.append(part.hit)
-        into.image.append(part.image)
-        into.position.append(part.position)
-        into.found[part.found] = True
-        into.answered[part.answered] = True
 
     def results(self) -> Iterator[tuple[Sweep, list[PairResults]]]:
         """Each setting's results for full and for the vocabulary's groups.
@@ -188,23 +174,26 @@ class PairStatistics:
         can be reached; verbs with localised predictions but no true positive leave the interaction mAP, and the
         triplets of images without predictions stay in its ground truth.
         """
-        image, position, score = (_joined(parts) for parts in (self._image, self._position, self._score))
-        row, mate, overlap = (_joined(parts) for parts in (self._row, self._mate, self._overlap))
-        for setting, kept, localised in zip(self._settings, self._kept, self._localised, strict=True):
-            keep = _joined(kept).astype(bool)
+        image, position, score = (joined(parts) for parts in (self._image, self._position, self._score))
+        row, mate, overlap = (joined(parts) for parts in (self._row, self._mate, self._overlap))
+        reasons = self.reasons()
+        for setting, kept, interactions in zip(self._settings, self._kept, self._interactions, strict=True):
+            keep = joined(kept).astype(bool)
             of_kept = keep[row]
             rows, mates, overlaps = row[of_kept], mate[of_kept], overlap[of_kept]
-            neg_ap, negatives = self._negative_ap(keep, rows, image, position, score)
+            neg_ap, negatives = self._negative_ap(keep, rows, image, position)
             results = []
             for subset, members in self._truth.members.items():
                 images = self._truth.images(subset)
-                if self._as_released:
+                if self.as_released:
                     images &= self._seen
                 counted = members & images[self._truth.image]
                 detected = int((keep & images[image]).sum())
                 matches = counted[mates]
                 found, finders = self._located(rows[matches], mates[matches], overlaps[matches], image, position, score)
-                inter_map, inter_recall, verbs = self._interaction_map(localised, subset)
+                verbs: tuple[float | None, float | None, int] = (None, None, 0)
+                if "inter_map" not in reasons:
+                    verbs = interactions.mean_ap(subset, as_released=self.as_released)
                 wanted = int(counted.sum())
                 results.append(
                     PairResults(
@@ -214,20 +203,42 @@ class PairStatistics:
                         truth_pairs=wanted,
                         recall=found / wanted if wanted else None,
                         precision=finders / detected if detected else None,
-                        neg_ap=neg_ap if subset == "full" else None,
+                        neg_ap=neg_ap if subset == "full" and "neg_ap" not in reasons else None,
                         negatives=negatives if subset == "full" else 0,
-                        inter_map=inter_map,
-                        inter_recall=inter_recall,
-                        verbs=verbs,
+                        inter_map=verbs[0],
+                        inter_recall=verbs[1],
+                        verbs=verbs[2],
                     )
                 )
             yield setting, results
+
+    def means(self) -> Iterator[list[Mean]]:
+        """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` has them of what is left.
+
+        Diag-HOI's tables have the mAP of its standard_eval.py, which is protocol `diag`'s: `as_released` changes
+        nothing here (it is map_improvement_hicodet.py that leaves classes out).
+        """
+        for protocol, results in self._tally.results(self.vocabulary):
+            found = list(means(results, self.vocabulary, protocol))
+            yield [replace(mean, ap=None, max_recall=None) for mean in found] if "mAP" in self.reasons() else found
+
+    @property
+    def stated(self) -> bool:
+        """Whether negative AP ranks by interactiveness, rather than by verb scores."""
+        return self._said.stated > 0
+
+    def reasons(self) -> dict[str, str]:
+        """Metric -> why it has no value: the records do not say, all in one way, what it ranks by."""
+        found = self._said.reasons(triplet_scores=self.triplet_scores)
+        if self.pairs and not self.triplets:
+            found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
+        return found
 
     def _located(
         self, row: Ints, mate: Ints, overlap: Floats, image: Ints, position: Ints, score: Floats
     ) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) of matches: detected row, true mate, smaller IoU."""
-        if not self._one_to_one:
+        if not self.one_to_one:
             order = np.lexsort((row, mate))
             first = np.r_[True, np.diff(mate[order]) != 0] if len(order) else np.zeros(0, dtype=bool)
             return int(first.sum()), len(np.unique(row[order][first]))
@@ -239,70 +250,84 @@ class PairStatistics:
                 taken.add(true)
         return len(taken), len(busy)
 
-    def _negative_ap(
-        self, keep: Bools, row: Ints, image: Ints, position: Ints, score: Floats
-    ) -> tuple[float | None, int]:
+    def _negative_ap(self, keep: Bools, row: Ints, image: Ints, position: Ints) -> tuple[float | None, int]:
         """(AP of "does not interact", pairs that do not); least interactive first, ties by image id and position."""
+        interacting = joined(self._interacting)
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[row] = True
         rows = np.flatnonzero(keep & self._truth.images("full")[image])
         negatives = len(rows) - int(interacts[rows].sum())
-        if negatives == 0 or self.scored == 0:
+        if negatives == 0:
             return None, negatives
-        order = rows[np.lexsort((position[rows], self._truth.rank[image[rows]], score[rows]))]
+        order = rows[np.lexsort((position[rows], self._truth.rank[image[rows]], interacting[rows]))]
         rank = np.flatnonzero(~interacts[order]) + 1
-        grid = tuple((np.arange(RELEASED_STEPS if self._as_released else STEPS) * 0.01).tolist())
+        grid = tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
         bounds, positives = np.array([0, negatives]), np.array([negatives])
         return float(interpolated_ap(rank, bounds, positives, grid)[0]), negatives
 
-    def _interaction_map(self, localised: _Localised, subset: str) -> tuple[float | None, float | None, int]:
-        """(mAP over verbs by verb score, mean maximal recall, verbs) on correctly localised pairs."""
-        vocabulary, truth = self._truth.truth.vocabulary, self._truth
-        # What is told apart on a pair: its verb, or, where an action has roles, the action-role.
-        verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
-        if vocabulary.roles:
-            verb_of = np.arange(len(verb_of))
-        wanted = localised.found[truth.pair]
-        if self._as_released:
-            wanted = wanted | ~localised.answered[truth.image[truth.pair]]
-        annotated = truth.truth.scenes.interaction[truth.triplet]
-        verbs = verb_of[annotated[wanted & truth.classes[subset][annotated]]]
-        positives = np.bincount(verbs, minlength=int(verb_of.max()) + 1)
 
-        interaction = _joined(localised.interaction)
-        chosen = np.flatnonzero(truth.classes[subset][interaction])
-        verb, score = verb_of[interaction[chosen]], _joined(localised.score)[chosen]
-        position, image = _joined(localised.position)[chosen], _joined(localised.image)[chosen]
-        order = np.lexsort((position, truth.rank[image], -score, verb))
-        hit = _joined(localised.hit).astype(bool)[chosen][order]
-        bounds = np.searchsorted(verb[order], np.arange(len(positives) + 1))
-        hits = np.flatnonzero(hit)
-        hit_bounds = np.searchsorted(hits, bounds)
-        rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
-        # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-        grid = truth.protocol.grid
-        ap = interpolated_ap(rank, hit_bounds, positives, grid) if grid else enveloped_ap(rank, hit_bounds, positives)
-        in_mean = positives > 0
-        if self._as_released:
-            in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
-        if not (in_mean.any() and localised.answered.any()):
-            return None, None, 0
-        recall = max_recall(hit_bounds, positives)
-        return float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
+@dataclass
+class _Said:
+    """What the records say of the pairs that negative AP ranks and of the triplets that interaction mAP ranks: pairs
+    with interactiveness (`stated`), with verb scores alone (`known`), with neither (`unknown`); triplets with a verb
+    score and without."""
 
+    stated: int = 0
+    known: int = 0
+    unknown: int = 0
+    scored: int = 0
+    unscored: int = 0
 
-@dataclass(frozen=True)
-class _Classified:
-    """R triplets on localised pairs (hit: true positives), the true pairs found, and the images with predictions."""
+    def add(self, interacting: Floats, stated: Bools, verb_score: Floats) -> None:
+        unknown = int(np.isnan(interacting).sum())
+        self.unknown += unknown
+        self.stated += int(stated.sum())
+        self.known += len(stated) - int(stated.sum()) - unknown
+        unscored = int(np.isnan(verb_score).sum())
+        self.unscored += unscored
+        self.scored += len(verb_score) - unscored
 
-    interaction: Ints
-    score: Floats
-    hit: Bools
-    image: Ints
-    position: Ints
-    found: Ints
-    answered: Ints
+    def reasons(self, *, triplet_scores: bool) -> dict[str, str]:
+        found = {}
+        if self.unscored:
+            found["inter_map"] = f"{_of(self.unscored, self.scored, 'triplets')} no verb_score"
+        if self.unknown:
+            lacking = "triplet" if triplet_scores else "verb_score on each of their triplets"
+            words = _of(self.unknown, self.stated + self.known, "pairs")
+            found["neg_ap"] = f"{words} neither interactiveness nor a {lacking}"
+        elif self.stated and self.known:
+            total = self.stated + self.known
+            found["neg_ap"] = f"{self.stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
+        return found
 
 
-def _joined(parts: Sequence[Any]) -> Any:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+def pair_statistics(
+    lines: Iterable[Line],
+    truth: GroundTruth,
+    settings: Sequence[Sweep],
+    policy: ErrorPolicy,
+    *,
+    one_to_one: bool = False,
+    as_released: bool = False,
+    triplet_scores: bool = False,
+) -> PairStatistics:
+    """One model's pair statistics from its prediction lines. Raises `DataError` as `read_pair_batches` does."""
+    statistics = PairStatistics(
+        truth, settings, one_to_one=one_to_one, as_released=as_released, triplet_scores=triplet_scores
+    )
+    batches = read_pair_batches(
+        lines,
+        truth.vocabulary,
+        policy=policy,
+        known=truth.position,
+        box_scores=any(setting.det_threshold is not None for setting in settings),
+        triplet_scores=triplet_scores,
+    )
+    with no_garbage_collection():
+        for batch in batches:
+            statistics.add(batch)
+    return statistics
+
+
+def _of(some: int, others: int, what: str) -> str:
+    return f"{some:,} of {some + others:,} {what} have"
