@@ -804,3 +804,24 @@ def test_a_threshold_on_statements_without_a_detected_object() -> None:
             absent = scenes.object < 0
             assert left[absent].all() == (setting is settings[1])
     assert gathered([SCENE], [{**empty, "image_id": 1}], *settings).pairs == 0
+
+
+def test_pair_nms_leaves_statements_without_object() -> None:
+    """They are no pair: a person's own stays when another's pair with the image's last box goes."""
+    hois = [
+        {"subject": 0, "object": 2, "verb": "hold", "role": "obj", "score": 0.5},
+        {"subject": 1, "object": 2, "verb": "hold", "role": "obj", "score": 0.9},
+        {"subject": 1, "object": None, "verb": "sit", "role": "instr", "score": 0.7},
+    ]
+    near = [coordinate + 1 for coordinate in PERSON]
+    record: Record = {
+        "image_id": 1,
+        "boxes": [near, PERSON, CUP],
+        "labels": ["person", "person", None],
+        "hois": hois,
+    }
+    (batch,) = read_pair_batches(lines([record]), VCOCO, policy=ErrorPolicy())
+    nms = Sweep(nms=0.5)
+    keep = surviving_pairs(batch, nms)
+    assert keep.tolist() == [False, True]
+    assert surviving_triplets(batch, keep, nms)[:3].tolist() == [False, True, True]

@@ -353,6 +353,9 @@ def test_what_the_records_do_not_say_has_no_value() -> None:
     assert values(stated)[1] == {"neg_ap": reason}
     reason = "1 of 2 pairs have neither interactiveness nor a triplet"
     assert values(stated, triplet_scores=True)[1] == {"neg_ap": reason}
+    # what no figure looks at needs no score: the prediction of an image that annotates no interaction
+    truth.append(truth_record((0, 2, "no_interaction"), image_id="c"))
+    assert values(prediction(hois=[said, told]), prediction(hois=[silent], image_id="c"))[1] == {}
     # pairs alone
     reason = "the records list pairs and no triplets"
     assert values(prediction([(0, 2, 0.9), (0, 4, 0.1)])) == (
@@ -465,6 +468,11 @@ def test_a_sweep_takes_pairs_with_all_their_triplets() -> None:
     assert mean_ap(truth, [record], nms) == [100.0]
     record["pairs"][1]["interactiveness"] = 0.8
     assert mean_ap(truth, [record], nms) == [50.0]
+    record["pairs"].insert(0, record["pairs"][0])  # listed twice, and once is enough for its triplets
+    record["pairs"][2]["interactiveness"] = 0.95
+    assert mean_ap(truth, [record], nms) == [100.0]
+    record["pairs"] = [record["pairs"][2]] * 2
+    assert mean_ap(truth, [record], nms) == [100.0]
 
 
 def without_worse_pairs(record: Record, threshold: float) -> Record:
