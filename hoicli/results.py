@@ -12,13 +12,15 @@ Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
     *("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms"),
+    *("pairnms", "pairscore", "verbscore"),
     *("sim", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "missing"),
     "version",
 )
-"""Every key a signature may hold, in its order. Of eval's and diagnose's settings (the first line) only those that
-differ from the defaults appear; of SHOE's, the agreement's and the robustness's all, as no default is canonical."""
+"""Every key a signature may hold, in its order. Of eval's, diagnose's and pairstats' settings (the first two lines)
+only those that differ from the defaults appear; of SHOE's, the agreement's and the robustness's all, as no default is
+canonical."""
 
 
 def signature(settings: Mapping[str, str]) -> str:

@@ -19,7 +19,9 @@ from hoicli.cli import run
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import diagnosis_records, protocol_of, typed_batches
 from hoicli.diagnosis.oracles import ORACLES, REPAIRED, Diagnosis
-from hoicli.diagnosis.pairs import PairResults, PairStatistics, Sweep, read_pair_batches
+from hoicli.diagnosis.pairs.reading import read_pair_batches
+from hoicli.diagnosis.pairs.settings import Sweep, surviving_pairs, surviving_triplets
+from hoicli.diagnosis.pairs.statistics import PairResults, PairStatistics
 from hoicli.diagnosis.person_first import REPAIR_CANDIDATES
 from hoicli.matching import Filters, GroundTruth
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
@@ -643,11 +645,21 @@ def test_as_released_is_refused_for_matches_too(hoicli: Hoicli, tmp_path: Path) 
 
 
 def pairs(truth: Sequence[Record], predictions: Sequence[Record], **options: Any) -> PairResults:
-    gathered = PairStatistics(annotated(truth), [Sweep()], **options)
-    for batch in read_pair_batches(lines(predictions), VCOCO, policy=ErrorPolicy()):
-        gathered.add(batch)
-    ((_, (result,)),) = gathered.results()
+    """By triplet scores, as official V-COCO lists have no others."""
+    ((_, (result,)),) = gathered(truth, predictions, Sweep(), triplet_scores=True, **options).results()
     return result
+
+
+def gathered(
+    truth: Sequence[Record], predictions: Sequence[Record], *sweeps: Sweep, triplet_scores: bool = False, **options: Any
+) -> PairStatistics:
+    whole = PairStatistics(annotated(truth), sweeps, triplet_scores=triplet_scores, **options)
+    box_scores = any(sweep.det_threshold is not None for sweep in sweeps)
+    for batch in read_pair_batches(
+        lines(predictions), VCOCO, policy=ErrorPolicy(), box_scores=box_scores, triplet_scores=triplet_scores
+    ):
+        whole.add(batch)
+    return whole
 
 
 def test_pairs_by_hand() -> None:
@@ -743,7 +755,73 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
 
 def test_pairstats_rows(hoicli: Hoicli) -> None:
     found = rows(hoicli("pairstats", "--nms", "0.5", *PAIR).out)
-    assert {row["subset"] for row in found} == {"full"}
+    assert {row["subset"] for row in found if row["metric"] != "mAP"} == {"full"}
     assert {row["protocol"] for row in found} == {"vcoco-s1"}
-    assert len(found) == 10
+    assert len(found) == 2 * 8  # six metrics, and the mAP of 24 and 25 action-roles
     assert all("protocol:vcoco-s1|data:vcoco" in row["signature"] for row in found)
+
+
+def test_pairstats_map_is_that_of_eval(hoicli: Hoicli) -> None:
+    """Statements without an object and what a record leaves unstated make no pair, and count in mAP all the same."""
+    theirs = rows(hoicli("eval", "--protocol", "vcoco-s1", "--format", "jsonl", *PAIR).out)
+    keys = ("subset", "value", "n", "signature")
+    wanted = [[row[key] for key in keys] for row in theirs if row["metric"] == "mAP"]
+    assert [[row[key] for key in keys] for row in rows(hoicli("pairstats", *PAIR).out) if row["metric"] == "mAP"] == (
+        wanted
+    )
+
+
+def test_a_threshold_on_statements_without_a_detected_object() -> None:
+    """The object box of `unstated` has no score, and a statement without object no box: their person decides."""
+    hois = [
+        {"subject": 0, "object": 2, "verb": "hold", "role": "obj", "score": 0.9},
+        {"subject": 1, "object": 3, "verb": "look", "role": "obj", "score": 0.8},
+        {"subject": 1, "object": None, "verb": "sit", "role": "instr", "score": 0.7},
+    ]
+    prediction: Record = {
+        "image_id": 1,
+        "boxes": [PERSON, OTHER, CUP, DOG],
+        "labels": ["person", "person", None, None],
+        "scores": [0.9, 0.9, 0.9, 0.2],
+        "hois": hois,
+    }
+    unstated = {**prediction, "unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}}
+    empty = {"image_id": 0, "boxes": [], "labels": [], "hois": [], "scores": []}
+    settings = (Sweep(), Sweep(det_threshold=0.5), Sweep(det_threshold=0.95))
+    for record in (prediction, unstated):
+        # an image before it, so that boxes and their scores would come apart
+        before = {**unstated, "image_id": 0}
+        whole = gathered([{**SCENE, "image_id": 0}, SCENE], [before, record], *settings)
+        assert [results[0].pairs for _, results in whole.results()] == [4, 2, 0]
+        (batch,) = read_pair_batches(lines([before, record]), VCOCO, policy=ErrorPolicy(), box_scores=True)
+        scenes = batch.scenes
+        for setting, people in ((settings[1], {0, 1}), (settings[2], set())):
+            left = surviving_triplets(batch, surviving_pairs(batch, setting), setting)
+            start = scenes.box_start[scenes.image_of_hoi]
+            assert {int(box) for box in (scenes.subject - start)[left]} == people
+            gone = left & (scenes.object - start == 3) & (scenes.object >= 0)
+            assert not gone.any()
+            absent = scenes.object < 0
+            assert left[absent].all() == (setting is settings[1])
+    assert gathered([SCENE], [{**empty, "image_id": 1}], *settings).pairs == 0
+
+
+def test_pair_nms_leaves_statements_without_object() -> None:
+    """They are no pair: a person's own stays when another's pair with the image's last box goes."""
+    hois = [
+        {"subject": 0, "object": 2, "verb": "hold", "role": "obj", "score": 0.5},
+        {"subject": 1, "object": 2, "verb": "hold", "role": "obj", "score": 0.9},
+        {"subject": 1, "object": None, "verb": "sit", "role": "instr", "score": 0.7},
+    ]
+    near = [coordinate + 1 for coordinate in PERSON]
+    record: Record = {
+        "image_id": 1,
+        "boxes": [near, PERSON, CUP],
+        "labels": ["person", "person", None],
+        "hois": hois,
+    }
+    (batch,) = read_pair_batches(lines([record]), VCOCO, policy=ErrorPolicy())
+    nms = Sweep(nms=0.5)
+    keep = surviving_pairs(batch, nms)
+    assert keep.tolist() == [False, True]
+    assert surviving_triplets(batch, keep, nms)[:3].tolist() == [False, True, True]

@@ -8,22 +8,17 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.cli import run
-from hoicli.diagnosis.pairs import (
-    RELEASED_STEPS,
-    PairResults,
-    PairStatistics,
-    Sweep,
-    _extras,
-    read_pair_batches,
-    surviving_pairs,
-    sweeps,
-)
+from hoicli.diagnosis.pairs.reading import _extras, read_pair_batches
+from hoicli.diagnosis.pairs.rows import pair_rows
+from hoicli.diagnosis.pairs.settings import Sweep, surviving_pairs, sweeps
+from hoicli.diagnosis.pairs.statistics import RELEASED_STEPS, PairResults, PairStatistics
 from hoicli.errors import DataError, UsageError
 from hoicli.matching import GroundTruth
 from hoicli.records import problems
@@ -31,7 +26,7 @@ from hoicli.results import parse_tags
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line
 from hoicli.vocabulary import load
-from tests.conftest import Hoicli
+from tests.conftest import FIXTURES, Hoicli
 from tests.reference import overlap
 from tests.strategies import datasets, scores
 
@@ -52,12 +47,26 @@ def truth_of(records: list[Record]) -> GroundTruth:
 def statistics(
     truth: list[Record], predictions: list[Record], sweep: Sweep = Sweep(), *, batch: int = 256, **options: bool
 ) -> dict[str, PairResults]:
-    gathered = PairStatistics(truth_of(truth), [sweep], **options)
-    with_scores = sweep.det_threshold is not None
-    for part in read_pair_batches(lines(predictions), HICO, policy=ErrorPolicy(), box_scores=with_scores, batch=batch):
-        gathered.add(part)
-    ((_, results),) = gathered.results()
+    ((_, results),) = gathered(truth, predictions, sweep, batch=batch, **options).results()
     return {result.subset: result for result in results}
+
+
+def gathered(
+    truth: list[Record], predictions: list[Record], *sweeps: Sweep, batch: int = 256, **options: bool
+) -> PairStatistics:
+    whole = PairStatistics(truth_of(truth), sweeps, **options)
+    with_scores = any(sweep.det_threshold is not None for sweep in sweeps)
+    triplet_scores = options.get("triplet_scores", False)
+    for part in read_pair_batches(
+        lines(predictions),
+        HICO,
+        policy=ErrorPolicy(),
+        box_scores=with_scores,
+        triplet_scores=triplet_scores,
+        batch=batch,
+    ):
+        whole.add(part)
+    return whole
 
 
 # --- the released code's numbers ---------------------------------------------------------------------------------
@@ -88,11 +97,14 @@ def golden_files(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     return files
 
 
-def full_of(hoicli: Hoicli, *arguments: object) -> dict[str, float]:
+def rows_of(hoicli: Hoicli, *arguments: object) -> list[Record]:
     result = hoicli("pairstats", "--format", "jsonl", *arguments)
     assert result.code == 0, result.err
-    rows = map(json.loads, result.out.splitlines())
-    return {row["metric"]: row["value"] for row in rows if row["subset"] == "full"}
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def full_of(hoicli: Hoicli, *arguments: object) -> dict[str, float]:
+    return {row["metric"]: row["value"] for row in rows_of(hoicli, *arguments) if row["subset"] == "full"}
 
 
 @pytest.mark.parametrize("options", [[], ["--as-released"]])
@@ -124,16 +136,40 @@ def test_interaction_map_is_that_of_the_released_code(
     golden = expected["diag-hoi"]["action"]
     ours = full_of(hoicli, "--as-released", "--gt", golden_files["gt"], golden_files["triplets"])
     assert ours["inter_map"] / 100 == pytest.approx(golden["mAP"], abs=1e-9)
-    gathered = PairStatistics(
-        truth_of([json.loads(line) for line in golden_files["gt"].read_text().splitlines()]),
-        [Sweep()],
-        as_released=True,
+    truth, records = (
+        [json.loads(line) for line in golden_files[name].read_text().splitlines()] for name in ("gt", "triplets")
     )
-    records = [json.loads(line) for line in golden_files["triplets"].read_text().splitlines()]
-    for part in read_pair_batches(lines(records), HICO, policy=ErrorPolicy()):
-        gathered.add(part)
-    ((_, (full, *_)),) = gathered.results()
+    full = statistics(truth, records, as_released=True)["full"]
     assert full.inter_recall == pytest.approx(golden["mean max recall"], abs=1e-9)
+
+
+def test_the_triplet_score_stands_in_only_when_asked_to(
+    golden_files: dict[str, Path], tmp_path: Path, hoicli: Hoicli
+) -> None:
+    bare = tmp_path / "bare.jsonl"
+    records = [json.loads(line) for line in golden_files["triplets"].read_text().splitlines()]
+    for record in records:
+        for hoi in record["hois"]:
+            del hoi["verb_score"]
+    write(bare, records)
+    truth = ("--gt", golden_files["gt"])
+    with_scores = full_of(hoicli, *truth, golden_files["triplets"])
+    assert {name: round(with_scores[name], 2) for name in ("inter_map", "neg_ap")} == {
+        "inter_map": 69.19,
+        "neg_ap": 82.35,
+    }
+    assert round(with_scores["neg_share"], 1) == 72.9  # pairs ranked at random: what 82 is to be read against
+    none = full_of(hoicli, *truth, bare)
+    assert {none["inter_map"], none["neg_ap"]} == {None}
+    assert {name: value for name, value in none.items() if name not in ("inter_map", "neg_ap")} == {
+        name: value for name, value in with_scores.items() if name not in ("inter_map", "neg_ap")
+    }
+    stand_in = full_of(hoicli, "--verb-score", "triplet", *truth, bare)
+    assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {
+        "inter_map": 72.48,
+        "neg_ap": 88.28,
+    }
+    assert full_of(hoicli, "--verb-score", "triplet", *truth, golden_files["triplets"]) == stand_in
 
 
 # --- cases worked by hand ------------------------------------------------------------------------------------------
@@ -171,7 +207,7 @@ def triplet(subject: int, object_: int, verb: str, score: float, **more: float) 
 
 
 def test_a_perfect_detector() -> None:
-    hois = [triplet(0, 2, "fly", 0.9), triplet(1, 2, "fly", 0.8)]
+    hois = [triplet(0, 2, "fly", 0.9, verb_score=0.9), triplet(1, 2, "fly", 0.8, verb_score=0.9)]
     full = statistics([truth_record((0, 2, "fly"), (1, 2, "fly"))], [prediction(hois=hois)])["full"]
     assert (full.images, full.pairs, full.truth_pairs) == (1, 2, 2)
     assert (full.recall, full.precision, full.pairs_per_image) == (1.0, 1.0, 2.0)
@@ -215,10 +251,10 @@ def test_interaction_map_by_hand() -> None:
     truth = [truth_record((0, 2, "fly"), (1, 2, "carry"))]
     hois = [
         triplet(0, 2, "fly", 0.3, verb_score=0.5),
-        triplet(0, 2, "carry", 0.9),  # wrong verb on the right pair
-        triplet(1, 2, "carry", 0.1, verb_score=0.7),
-        triplet(3, 4, "carry", 1.0),  # pairs that are not localised do not count
-        triplet(3, 2, "fly", 1.0),
+        triplet(0, 2, "carry", 0.2, verb_score=0.9),  # wrong verb on the right pair
+        triplet(1, 2, "carry", 0.9, verb_score=0.7),
+        triplet(3, 4, "carry", 1.0, verb_score=1.0),  # pairs that are not localised do not count
+        triplet(3, 2, "fly", 1.0, verb_score=1.0),
     ]
     full = statistics(truth, [prediction(hois=hois)])["full"]
     assert full.inter_map == pytest.approx((1.0 + 0.5) / 2)
@@ -228,27 +264,113 @@ def test_interaction_map_by_hand() -> None:
     assert (full.inter_map, full.verbs) == (1.0, 1)
     # a verb with ground truth and only wrong predictions counts 0, and not at all in the released code
     hois = [triplet(0, 2, "fly", 0.3), triplet(1, 2, "fly", 0.2), triplet(0, 2, "carry", 0.9)]
-    assert statistics(truth, [prediction(hois=hois)])["full"].inter_map == 0.5
-    assert statistics(truth, [prediction(hois=hois)], as_released=True)["full"].inter_map == 1.0
+    assert statistics(truth, [prediction(hois=hois)], triplet_scores=True)["full"].inter_map == 0.5
+    assert statistics(truth, [prediction(hois=hois)], triplet_scores=True, as_released=True)["full"].inter_map == 1.0
 
 
 def test_a_pair_takes_its_score_from_its_triplets() -> None:
     hois = [
-        triplet(0, 2, "fly", 0.1, verb_score=0.6),
-        triplet(0, 2, "carry", 0.8),
+        triplet(0, 2, "fly", 0.4, verb_score=0.6),
+        triplet(0, 2, "carry", 0.2, verb_score=0.7),
         triplet(0, 2, "no_interaction", 0.99),
         triplet(0, 4, "no_interaction", 0.9),  # no pair of its own: protocol diag drops the verb
         triplet(2, 4, "fly", 0.9),  # nor is this a human-object pair
         triplet(3, 4, "ride", 0.9),  # nor this an interaction
     ]
     (batch,) = read_pair_batches(lines([prediction(hois=hois)]), HICO, policy=ErrorPolicy())
-    assert batch.pairs.score.tolist() == [0.8]
+    assert (batch.pairs.score.tolist(), batch.interacting.tolist()) == ([0.4], [0.7])
     record = prediction([(0, 2, 0.0), (3, 4, 0.3)], hois=hois)
+    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
+    assert (batch.pairs.score.tolist(), batch.interacting.tolist()) == ([0.0, 0.3], [0.0, 0.3])
+    assert batch.stated.all()
     del record["pairs"][0]["interactiveness"]
     record["pairs"].append({"subject": 0, "object": 4})
     (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
-    assert batch.pairs.score.tolist() == [0.8, 0.3, 0.0]
-    assert batch.scored == 2
+    # interactiveness and triplet scores are two scales: the record's pairs are ordered by one of them
+    assert batch.pairs.score.tolist() == [0.4, -np.inf, -np.inf]
+    np.testing.assert_array_equal(batch.interacting, [0.7, 0.3, np.nan])
+    assert batch.stated.tolist() == [False, True, False]
+    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy(), triplet_scores=True)
+    np.testing.assert_array_equal(batch.interacting, [0.4, 0.3, np.nan])
+    del hois[0]["verb_score"]  # whose verb score may be the larger one
+    (batch,) = read_pair_batches(lines([prediction(hois=hois)]), HICO, policy=ErrorPolicy())
+    assert np.isnan(batch.interacting).all()
+
+
+def test_equal_verb_scores_are_ranked_by_triplet_score() -> None:
+    """As action_map_hicodet.py: an image's predictions come by triplet score to the ranking by verb score."""
+    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "carry"), image_id="b")]
+    wrong, right = triplet(0, 2, "fly", 0.5, verb_score=0.7), triplet(0, 2, "fly", 0.6, verb_score=0.7)
+    # A duplicate with a lower triplet score is listed first, the true positive after it.
+    full = statistics(truth[:1], [prediction(hois=[wrong, right])])["full"]
+    assert full.inter_map == 1.0
+    assert statistics(truth[:1], [prediction(hois=[right, wrong])])["full"] == full
+    # Between images the id decides, whatever the triplet scores, as the released file's order does. (Nothing carries.)
+    first = prediction(hois=[triplet(0, 2, "fly", 0.1, verb_score=0.7)])
+    other = prediction(hois=[triplet(0, 2, "fly", 0.9, verb_score=0.7)], image_id="b")
+    assert statistics(truth, [other, first])["full"].inter_map == (1.0 + 0.0) / 2
+
+
+def test_what_the_records_do_not_say_has_no_value() -> None:
+    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "carry"), image_id="b")]
+
+    def values(*records: Record, **options: bool) -> tuple[dict[str, float | None], dict[str, str]]:
+        whole = gathered(truth, list(records), Sweep(), **options)
+        found = {row["metric"]: row for row in pair_rows(whole, tags={}) if row["subset"] == "full"}
+        wanted = ("inter_map", "neg_ap", "mAP")
+        reasons = {name: row["reason"] for name, row in found.items() if "reason" in row}
+        assert all(found[name]["value"] is None for name in reasons)
+        return {name: found[name]["value"] for name in wanted}, reasons
+
+    said, silent = triplet(0, 2, "fly", 0.5, verb_score=0.5), triplet(0, 4, "fly", 0.4)
+    told = triplet(0, 4, "fly", 0.4, verb_score=0.1)
+    assert values(prediction(hois=[said, told])) == ({"inter_map": 100.0, "neg_ap": 100.0, "mAP": 50.0}, {})
+    # one triplet without a verb score is enough, in whatever image; no_interaction needs none, nor does a pair stated
+    mixed = [prediction(hois=[said]), prediction(hois=[silent], image_id="b")]
+    assert values(*mixed) == (
+        {"inter_map": None, "neg_ap": None, "mAP": 50.0},
+        {
+            "inter_map": "1 of 2 triplets have no verb_score",
+            "neg_ap": "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets",
+        },
+    )
+    assert values(*mixed) == values(*mixed[::-1])
+    assert values(*mixed, triplet_scores=True)[1] == {}
+    assert values(prediction(hois=[said, told, triplet(0, 2, "no_interaction", 0.9)]))[1] == {}
+    stated = prediction([(0, 2, 0.9), (0, 4, 0.1)], hois=[said, silent])
+    assert values(stated) == (
+        {"inter_map": None, "neg_ap": 100.0, "mAP": 50.0},
+        {"inter_map": "1 of 2 triplets have no verb_score"},
+    )
+    # two scales in one ranking
+    both = prediction([(0, 2, 0.9)], hois=[said]), prediction(hois=[said], image_id="b")
+    assert values(*both)[1] == {"neg_ap": "1 of 2 pairs state interactiveness, the others have verb scores"}
+    assert values(*both, triplet_scores=True)[1].keys() == {"neg_ap"}
+    # a pair of no triplet: cut off from the dump, its verbs have scores that nobody knows
+    stated["pairs"] = [{"subject": 0, "object": 2}, {"subject": 1, "object": 4}]
+    stated["hois"] = [said]
+    reason = "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets"
+    assert values(stated)[1] == {"neg_ap": reason}
+    reason = "1 of 2 pairs have neither interactiveness nor a triplet"
+    assert values(stated, triplet_scores=True)[1] == {"neg_ap": reason}
+    # what no figure looks at needs no score: the prediction of an image that annotates no interaction
+    truth.append(truth_record((0, 2, "no_interaction"), image_id="c"))
+    assert values(prediction(hois=[said, told]), prediction(hois=[silent], image_id="c"))[1] == {}
+    # pairs alone
+    reason = "the records list pairs and no triplets"
+    assert values(prediction([(0, 2, 0.9), (0, 4, 0.1)])) == (
+        {"inter_map": None, "neg_ap": 100.0, "mAP": None},
+        {"inter_map": reason, "mAP": reason},
+    )
+    # nothing to divide by is nothing to explain; what nobody predicted is missed
+    assert values(prediction([])) == ({"inter_map": None, "neg_ap": None, "mAP": 0.0}, {})
+
+
+def test_the_share_of_negatives() -> None:
+    truth = [truth_record((0, 2, "fly"))]
+    full = statistics(truth, [prediction([(0, 2, 0.9), (0, 2, 0.5), (0, 4, 0.1), (3, 4, 0.2)])])["full"]
+    assert (full.negative_share, full.precision) == (0.5, 0.25)  # a repeated pair is no find, and no negative either
+    assert statistics(truth, [prediction([])])["full"].negative_share is None
 
 
 def test_images_without_interactions_do_not_count() -> None:
@@ -260,7 +382,7 @@ def test_images_without_interactions_do_not_count() -> None:
 
 def test_images_without_predictions() -> None:
     truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "fly"), image_id="b")]
-    found = [prediction([(0, 2, 0.9)], hois=[triplet(0, 2, "fly", 0.9)])]
+    found = [prediction([(0, 2, 0.9)], hois=[triplet(0, 2, "fly", 0.9, verb_score=0.9)])]
     full = statistics(truth, found)["full"]
     assert (full.recall, full.pairs_per_image, full.inter_recall) == (0.5, 0.5, 1.0)
     released = statistics(truth, found, as_released=True)["full"]
@@ -295,7 +417,7 @@ def test_sweeps() -> None:
         Sweep(det_threshold=0.1),
         Sweep(det_threshold=0.2),
     ]
-    assert Sweep(nms=0.5).signature() == {"nms": "0.5/1/0.5"}
+    assert Sweep(nms=0.5).signature() == {"pairnms": "0.5/1/0.5"}
     assert Sweep(det_threshold=0.1).signature() == {"det": "0.1"}
     with pytest.raises(UsageError, match=r"--nms 1\.5"):
         sweeps([1.5], [])
@@ -307,7 +429,10 @@ def test_nms_and_thresholds() -> None:
     near = [1, 1, 100, 95]
     record = prediction([(0, 2, 0.5), (3, 2, 0.9), (1, 2, 0.4), (3, 1, 0.3)], scores=[0.9, 0.5, 0.2, 0.8, 0.1])
     record["boxes"][3] = near  # a second, better box of the first person
-    record["hois"] = [triplet(0, 2, "fly", 0.9), triplet(3, 2, "fly", 0.8), triplet(1, 4, "fly", 0.7)]
+    record["hois"] = [
+        triplet(subject, object_, "fly", score, verb_score=score)
+        for subject, object_, score in ((0, 2, 0.9), (3, 2, 0.8), (1, 4, 0.7))
+    ]
     (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
     assert surviving_pairs(batch, Sweep(nms=0.7)).tolist() == [False, True, True, True]
     assert surviving_pairs(batch, Sweep(nms=1.0)).all()
@@ -322,6 +447,71 @@ def test_nms_and_thresholds() -> None:
         surviving_pairs(bare, Sweep(det_threshold=0.3))
 
 
+def mean_ap(truth: list[Record], predictions: list[Record], *sweeps: Sweep) -> list[float | None]:
+    rows = pair_rows(gathered(truth, predictions, *sweeps), tags={})
+    return [row["value"] for row in rows if (row["metric"], row["subset"]) == ("mAP", "full")]
+
+
+def test_a_sweep_takes_pairs_with_all_their_triplets() -> None:
+    """Not the triplets of a class, as eval's --nms does: a verb that only the worse pair has goes with it, and what a
+    better pair's own verb would suppress stays with its pair."""
+    truth = [truth_record((0, 2, "fly"), (0, 2, "carry"))]
+    near = [1, 1, 100, 95]
+    record = prediction(hois=[triplet(3, 2, "fly", 0.9), triplet(0, 2, "carry", 0.8), triplet(0, 2, "fly", 0.1)])
+    record["boxes"][3] = near
+    nms = Sweep(nms=0.7)
+    assert mean_ap(truth, [record], Sweep(), nms) == [100.0, 50.0]
+    record["hois"][1]["score"] = 0.95  # now the other pair is the better one, and its two verbs stay
+    assert mean_ap(truth, [record], Sweep(), nms) == [100.0, 100.0]
+    # pairs are put in order by their interactiveness where all of a record state it
+    record["pairs"] = [{"subject": 3, "object": 2, "interactiveness": 0.9}, {"subject": 0, "object": 2}]
+    assert mean_ap(truth, [record], nms) == [100.0]
+    record["pairs"][1]["interactiveness"] = 0.8
+    assert mean_ap(truth, [record], nms) == [50.0]
+    record["pairs"].insert(0, record["pairs"][0])  # listed twice, and once is enough for its triplets
+    record["pairs"][2]["interactiveness"] = 0.95
+    assert mean_ap(truth, [record], nms) == [100.0]
+    record["pairs"] = [record["pairs"][2]] * 2
+    assert mean_ap(truth, [record], nms) == [100.0]
+
+
+def without_worse_pairs(record: Record, threshold: float) -> Record:
+    """Pair NMS, one pair after the other."""
+    ranked = sorted(slow_pairs(record), key=lambda pair: -pair[2])
+    kept: list[tuple[int, int]] = []
+    for subject, object_, _ in ranked:
+        others = [other for other in kept if record["labels"][other[1]] == record["labels"][object_]]
+        boxes = [tuple(record["boxes"][box]) for box in (subject, object_)]
+
+        def near(other: tuple[int, int], boxes: list[Any] = boxes) -> float:
+            sides = [overlap("hico", tuple(record["boxes"][box]), mine) for box, mine in zip(other, boxes, strict=True)]
+            return float(sides[0] * sides[1] ** 0.5)
+
+        if all(near(other) <= threshold for other in others):
+            kept.append((subject, object_))
+    gone = {(subject, object_) for subject, object_, _ in ranked} - set(kept)
+    return {**record, "hois": [hoi for hoi in record["hois"] if (hoi["subject"], hoi["object"]) not in gone]}
+
+
+@given(datasets(), st.sampled_from([0.1, 0.3, 0.5]))
+def test_map_is_that_of_the_triplets_that_are_left(data: tuple[list[Record], list[Record]], threshold: float) -> None:
+    truth, predictions = data
+    left = [without_worse_pairs(record, threshold) for record in predictions]
+    assert mean_ap(truth, predictions, Sweep(nms=threshold)) == mean_ap(truth, left, Sweep())
+
+
+@pytest.mark.parametrize("options", [[], ["--as-released"], ["--one-to-one"]])
+def test_map_is_that_of_eval(options: list[str], hoicli: Hoicli) -> None:
+    """Diag-HOI's tables have the mAP of its standard_eval.py: protocol diag, whatever is done about pairs."""
+    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    theirs = hoicli("eval", "--protocol", "diag", "--format", "jsonl", *files)
+    wanted = [json.loads(line) for line in theirs.out.splitlines()]
+    keys = ("metric", "subset", "value", "n", "unit", "signature")
+    assert [[row[key] for key in keys] for row in rows_of(hoicli, *options, *files) if row["metric"] == "mAP"] == [
+        [row[key] for key in keys] for row in wanted if row["metric"] == "mAP"
+    ]
+
+
 # --- a slow evaluator on random data -------------------------------------------------------------------------------
 
 
@@ -332,16 +522,39 @@ def counted(record: Record, hoi: Record) -> bool:
 
 
 def slow_pairs(record: Record) -> list[tuple[int, int, float]]:
-    """(subject, object, interactiveness) of a prediction record."""
+    """(subject, object, what orders them) of a prediction record."""
     best: dict[tuple[int, int], float] = {}
     for hoi in record["hois"]:
         if counted(record, hoi):
             key = (hoi["subject"], hoi["object"])
-            best[key] = max(best.get(key, -9e9), hoi.get("verb_score", hoi["score"]))
+            best[key] = max(best.get(key, -9e9), hoi["score"])
     if "pairs" not in record:
         return [(*key, score) for key, score in best.items()]
+    listed = [pair for pair in record["pairs"] if record["labels"][pair["subject"]] == "person"]
+    stated = all("interactiveness" in pair for pair in listed)
+    places = [(pair["subject"], pair["object"]) for pair in listed]
     return [
-        (pair["subject"], pair["object"], pair.get("interactiveness", best.get((pair["subject"], pair["object"]), 0)))
+        (*place, pair["interactiveness"] if stated else best.get(place, -9e9))
+        for place, pair in zip(places, listed, strict=True)
+    ]
+
+
+def slow_interacting(record: Record, *, triplet_scores: bool) -> list[tuple[str, float | None]]:
+    """(where it comes from, how sure the detector is that it interacts, None for unknown) of each pair."""
+    known: dict[tuple[int, int], list[float | None]] = {}
+    for hoi in record["hois"]:
+        if counted(record, hoi):
+            score = hoi["score"] if triplet_scores else hoi.get("verb_score")
+            known.setdefault((hoi["subject"], hoi["object"]), []).append(score)
+
+    def surest(subject: int, object_: int) -> tuple[str, float | None]:
+        found = known.get((subject, object_), [None])
+        return "verbs", None if None in found else max(score for score in found if score is not None)
+
+    if "pairs" not in record:
+        return [surest(*key) for key in known]
+    return [
+        ("stated", pair["interactiveness"]) if "interactiveness" in pair else surest(pair["subject"], pair["object"])
         for pair in record["pairs"]
         if record["labels"][pair["subject"]] == "person"
     ]
@@ -362,7 +575,15 @@ def slow_ap(hits: list[bool], positives: int, points: list[float], divisor: int)
     return sum(max([p for r, p in curve if r >= point], default=0.0) for point in points) / divisor
 
 
-def slow(truth: list[Record], predictions: list[Record], subset: str, *, one_to_one: bool, released: bool) -> Any:
+def slow(
+    truth: list[Record],
+    predictions: list[Record],
+    subset: str,
+    *,
+    one_to_one: bool,
+    released: bool,
+    triplet_scores: bool,
+) -> Any:
     """(images, pairs, true pairs, recall, precision, neg_ap, inter_map, verbs) by loops."""
 
     def wanted(label: str, verb: str) -> bool:
@@ -371,8 +592,10 @@ def slow(truth: list[Record], predictions: list[Record], subset: str, *, one_to_
     by_image = {record["image_id"]: record for record in predictions}
     some = False
     images = pairs_seen = true_pairs = found_true = finders = 0
+    sources: list[tuple[str, float | None]] = []
+    unscored = False
     negatives: list[tuple[float, str, int, bool]] = []
-    answers: dict[str, list[tuple[float, str, int, bool]]] = {}
+    answers: dict[str, list[tuple[float, str, float, int, bool]]] = {}
     positives: dict[str, int] = {}
     for record in truth:
         name = record["image_id"]
@@ -408,8 +631,11 @@ def slow(truth: list[Record], predictions: list[Record], subset: str, *, one_to_
             return min(sides) if min(sides) >= 0.5 else 0.0
 
         if all_keys:
-            for at, pair in enumerate(detected):
-                negatives.append((pair[2], name, at, not any(matches(pair, key) for key in all_keys)))
+            unscored = unscored or any("verb_score" not in hoi for _, hoi in usable)
+            said = slow_interacting(found, triplet_scores=triplet_scores)
+            sources += said
+            for at, (pair, (_, sure)) in enumerate(zip(detected, said, strict=True)):
+                negatives.append((sure or 0.0, name, at, not any(matches(pair, key) for key in all_keys)))
         if keys:
             images += 1
             pairs_seen += len(detected)
@@ -442,19 +668,22 @@ def slow(truth: list[Record], predictions: list[Record], subset: str, *, one_to_
                 taken.add(-row)
             correct = any(matches((hoi["subject"], hoi["object"], 0.0), key) for key in all_keys)
             if correct and wanted(found["labels"][hoi["object"]], hoi["verb"]):
-                answers.setdefault(hoi["verb"], []).append((hoi.get("verb_score", hoi["score"]), name, at, hit))
+                verb_score = hoi["score"] if triplet_scores else hoi.get("verb_score", 0.0)
+                answers.setdefault(hoi["verb"], []).append((-verb_score, name, -hoi["score"], at, hit))
 
     neg_ap = None
     ranked = [negative for *_, negative in sorted(negatives)]
-    if subset == "full" and sum(ranked):
+    one_source = len({source for source, _ in sources}) == 1 and all(sure is not None for _, sure in sources)
+    if subset == "full" and sum(ranked) and one_source:
         count = 110 if released else 101
         neg_ap = slow_ap(ranked, sum(ranked), [step * 0.01 for step in range(count)], count)
     aps = []
     tenths = [0, 0.1, 0.2, 3 * 0.1, 0.4, 0.5, 6 * 0.1, 7 * 0.1, 0.8, 0.9, 1.0]
     for verb, count in positives.items():
-        hits = [hit for *_, hit in sorted(answers.get(verb, []), key=lambda item: (-item[0], item[1], item[2]))]
+        hits = [hit for *_, hit in sorted(answers.get(verb, []))]
         if not (released and hits and not any(hits)):
             aps.append(slow_ap(hits, count, tenths, 11))
+    some = some and (triplet_scores or not unscored)
     return (
         images,
         pairs_seen,
@@ -469,51 +698,53 @@ def slow(truth: list[Record], predictions: list[Record], subset: str, *, one_to_
 
 @st.composite
 def with_pairs(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
-    """Random scenes; some predictions list their pairs, some triplets have a verb score."""
+    """Random scenes; some predictions list their pairs, all or some triplets and pairs have scores of their own."""
     truth, predictions = draw(datasets())
+    verb_scores, interactiveness = (draw(st.sampled_from([st.just(True), st.booleans()])) for _ in range(2))
     for record in predictions:
         for hoi in record["hois"]:
-            if draw(st.booleans()):
+            if draw(verb_scores):
                 hoi["verb_score"] = draw(scores)
         count = len(record["boxes"])
         if count and draw(st.booleans()):
             box = st.integers(0, count - 1)
             record["pairs"] = [
                 {"subject": draw(box), "object": draw(box)}
-                | ({"interactiveness": draw(scores)} if draw(st.booleans()) else {})
+                | ({"interactiveness": draw(scores)} if draw(interactiveness) else {})
                 for _ in range(draw(st.integers(0, 5)))
             ]
     return truth, predictions
 
 
-@given(with_pairs(), st.booleans(), st.booleans(), st.integers(1, 3))
+@given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3))
 def test_a_slow_evaluator_agrees(
-    data: tuple[list[Record], list[Record]], one_to_one: bool, released: bool, batch: int
+    data: tuple[list[Record], list[Record]], one_to_one: bool, released: bool, triplet_scores: bool, batch: int
 ) -> None:
     truth, predictions = data
-    ours = statistics(truth, predictions, batch=batch, one_to_one=one_to_one, as_released=released)
-    scored = sum(part.scored for part in read_pair_batches(lines(predictions), HICO, policy=ErrorPolicy()))
+    options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
+    ours = statistics(truth, predictions, batch=batch, as_released=released, **options)
     for subset, result in ours.items():
-        theirs = slow(truth, predictions, subset, one_to_one=one_to_one, released=released)
+        theirs = slow(truth, predictions, subset, released=released, **options)
         assert theirs[:3] == (result.images, result.pairs, result.truth_pairs)
         assert theirs[3:5] == (result.recall, result.precision)
-        if result.neg_ap is not None or scored:  # without any score there is no ranking, only ties
-            assert theirs[5] == (None if result.neg_ap is None else pytest.approx(result.neg_ap))
+        assert theirs[5] == (None if result.neg_ap is None else pytest.approx(result.neg_ap))
         assert theirs[6] == (None if result.inter_map is None else pytest.approx(result.inter_map))
         assert theirs[7] == result.verbs
 
 
-@given(with_pairs(), st.booleans(), st.randoms(use_true_random=False))
+@given(with_pairs(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_lines_changes_nothing(
-    data: tuple[list[Record], list[Record]], one_to_one: bool, shuffler: random.Random
+    data: tuple[list[Record], list[Record]], one_to_one: bool, triplet_scores: bool, shuffler: random.Random
 ) -> None:
     truth, predictions = data
-    for sweep in (Sweep(), Sweep(nms=0.3)):
-        before = statistics(truth, predictions, sweep, one_to_one=one_to_one)
-        other_truth, other_predictions = list(truth), list(predictions)
-        shuffler.shuffle(other_truth)
-        shuffler.shuffle(other_predictions)
-        assert statistics(other_truth, other_predictions, sweep, batch=2, one_to_one=one_to_one) == before
+    settings = (Sweep(), Sweep(nms=0.3))
+    options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
+    before = list(pair_rows(gathered(truth, predictions, *settings, **options), tags={}))
+    other_truth, other_predictions = list(truth), list(predictions)
+    shuffler.shuffle(other_truth)
+    shuffler.shuffle(other_predictions)
+    after = gathered(other_truth, other_predictions, *settings, batch=2, **options)
+    assert list(pair_rows(after, tags={})) == before
 
 
 # --- bad records, and the command ------------------------------------------------------------------------------
@@ -599,7 +830,7 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
     result = hoicli("pairstats", "--gt", files[0], *options, "--format", "jsonl", files[1])
     assert (result.code, result.err) == (0, "")
     rows = [json.loads(line) for line in result.out.splitlines()]
-    assert len(rows) == 4 * 13  # five metrics of three subsets, but negative AP of one
+    assert len(rows) == 4 * 17  # seven metrics of three subsets, but negative AP and its share of one
     recall = [row for row in rows if row["metric"] == "pair_recall" and row["subset"] == "full"]
     assert [(row["nms"], row["det_threshold"], row["value"]) for row in recall] == [
         (None, None, 100.0),
@@ -607,16 +838,66 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
         (0.7, None, 100.0),
         (None, 0.6, 0.0),
     ]
-    assert recall[1]["signature"].startswith("protocol:diag|data:hico|pairs:one-to-one|released:yes|nms:0.5/1/0.5|")
+    head = "protocol:diag|data:hico|"
+    assert recall[1]["signature"].startswith(f"{head}pairs:one-to-one|released:yes|pairnms:0.5/1/0.5|version:")
     assert "|det:0.6|" in recall[3]["signature"]
+    # mAP after pair NMS is not what eval --nms gives, and no option on pairs changes it
+    (row,) = (row for row in rows if (row["metric"], row["subset"], row["nms"]) == ("mAP", "full", 0.5))
+    assert row["signature"].startswith(f"{head}pairnms:0.5/1/0.5|version:")
     assert all(row["tags"] == parse_tags(["model=x"]) and row["protocol"] == "diag" for row in rows)
     assert {row["metric"]: row["unit"] for row in rows} == {
         "pairs_per_image": "pairs",
         "pair_recall": "%",
         "pair_precision": "%",
         "neg_ap": "%",
+        "neg_share": "%",
         "inter_map": "%",
+        "mAP": "%",
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "inter_map", "neg_ap"),
+    [
+        ([], "protocol:diag|data:hico|", "protocol:diag|data:hico|pairscore:interactiveness|"),
+        (
+            ["--verb-score", "triplet"],
+            "protocol:diag|data:hico|verbscore:triplet|",
+            "protocol:diag|data:hico|pairscore:interactiveness|",
+        ),
+    ],
+)
+def test_a_signature_says_what_was_ranked_by(
+    options: list[str], inter_map: str, neg_ap: str, files: tuple[Path, Path], hoicli: Hoicli
+) -> None:
+    signed = {row["metric"]: row["signature"] for row in rows_of(hoicli, *options, "--gt", *files)}
+    assert signed["inter_map"].startswith(f"{inter_map}version:")
+    assert signed["neg_ap"].startswith(f"{neg_ap}version:")
+    record = {key: value for key, value in GOOD.items() if key != "pairs"}
+    write(files[1], [record])
+    signed = {row["metric"]: row["signature"] for row in rows_of(hoicli, *options, "--gt", *files)}
+    assert signed["inter_map"] == signed["neg_ap"]
+    assert "verbscore" not in signed["pair_recall"]
+
+
+def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
+    other = write(tmp_path / "other.jsonl", [{**GOOD, "hois": [triplet(0, 2, "fly", 0.5)]}])
+    alone = [rows_of(hoicli, "--gt", files[0], path) for path in (files[1], other)]
+    result = hoicli("pairstats", "--gt", files[0], "--format", "jsonl", files[1], other)
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert all(row["tags"] == {} for one in alone for row in one)
+    assert rows == [
+        {**row, "tags": {"model": name}} for name, one in zip(("preds", "other"), alone, strict=True) for row in one
+    ]
+    assert result.err == (
+        "hoicli: other: no interaction mAP: 1 of 1 triplets have no verb_score; "
+        "--verb-score triplet puts the triplet's score in its place\n"
+    )
+    named = rows_of(hoicli, "--gt", files[0], "--tag", "run=1", "--name", "a", files[1])
+    assert all(row["tags"] == {"model": "a", "run": "1"} for row in named)
+    figure = tmp_path / "two.svg"
+    assert hoicli("pairstats", "--gt", files[0], "--plot", figure, files[1], other).code == 0
+    assert figure.exists()
 
 
 def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoicli: Hoicli) -> None:
@@ -632,6 +913,8 @@ def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoic
         (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
         (["--nms", "2"], "--nms 2: the threshold is an overlap, between 0 and 1"),
         (["--format", "xml"], "--format xml: choose from"),
+        (["--verb-score", "box"], "--verb-score box: choose verb or triplet"),
+        (["--name", "a", "--name", "b"], "--name: 2 names for 1 streams"),
         (["--on-error", "never"], "--on-error never: choose stop or skip"),
     ],
 )
@@ -663,6 +946,7 @@ def test_notes(tmp_path: Path, hoicli: Hoicli) -> None:
     result = hoicli("pairstats", "--gt", truth, "--format", "jsonl", found)
     assert result.code == 0
     assert "1 of 2 ground-truth images have no predictions: their pairs are missed" in result.err
-    assert "no pair has an interactiveness, and no triplet gives one: negative AP is empty" in result.err
+    assert "no negative AP: 2 of 2 pairs have neither interactiveness nor a verb_score" in result.err
+    assert "no mAP: the records list pairs and no triplets\n" in result.err
     released = hoicli("pairstats", "--gt", truth, "--as-released", found)
     assert "have no predictions: left out, as released" in released.err

@@ -191,6 +191,12 @@ def test_pairs_are_pairstats(arguments: tuple[object, ...], hoicli: Hoicli) -> N
         assert line[2:] == [shown(row["value"]) for row in rows if (row["metric"], row["subset"]) == (metric, subset)]
 
 
+def test_what_a_dump_does_not_say_is_told(hoicli: Hoicli) -> None:
+    text = "".join(page_of(hoicli, "--gt", GT, PREDICTIONS).text)
+    assert "No interaction mAP: 35 of 35 triplets have no verb_score." in text
+    assert "No negative AP: 23 of 23 pairs have neither interactiveness nor a verb_score" in text
+
+
 def test_classes_are_evals(hoicli: Hoicli) -> None:
     arguments = ("--gt", GT, PREDICTIONS)
     rows = rows_of(hoicli("eval", "--protocol", "hico", "--per-class", *arguments, "--format", "jsonl"))

@@ -202,7 +202,7 @@ def test_similarities_of_shards_are_a_union(hoicli: Hoicli, tmp_path: Path, shar
 
 @pytest.mark.parametrize(
     "command",
-    [("pairstats", "--gt", GT, "--nms", "0.5"), ("shoe-sim", "--backend", "wordnet:lin", "--gt", GT),
+    [("shoe-sim", "--backend", "wordnet:lin", "--gt", GT),
      ("validate", "--gt", GT), ("eval", "--gt", GT), ("convert", "--to", "cdn-json")],
     ids=lambda command: command[0],
 )  # fmt: skip

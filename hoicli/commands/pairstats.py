@@ -14,7 +14,6 @@ from hoicli.commands.common import (
     GroundTruthOption,
     OnError,
     Output,
-    Predictions,
     Tag,
     inputs,
     skips,
@@ -22,7 +21,12 @@ from hoicli.commands.common import (
 from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
+    from hoicli.diagnosis.pairs.statistics import PairStatistics
+    from hoicli.matching import GroundTruth
     from hoicli.results import Row
+
+VERB_SCORES = ("verb", "triplet")
+"""What `--verb-score` takes."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -35,6 +39,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
             ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and told apart"),
             ("hoicli pairstats --gt gt.jsonl --nms 0.3,0.5,0.7 --format md preds.jsonl", "the same after pair NMS"),
             (
+                "hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl",
+                "two models whose dumps have no verb_score",
+            ),
+            (
                 "hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released",
                 "Diag-HOI's pairs and Diag-HOI's figures",
             ),
@@ -43,7 +51,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
     )
 )
 def pairstats(
-    predictions: Predictions = None,
+    predictions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PREDS...", help="Prediction streams, each a model of its own; - or nothing is stdin."),
+    ] = None,
     gt: GroundTruthOption = None,
     dataset: Annotated[
         str,
@@ -54,6 +65,20 @@ def pairstats(
             autocompletion=choices.one_of("hico", "vcoco"),
         ),
     ] = "hico",
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
+    ] = None,
+    verb_score: Annotated[
+        str,
+        typer.Option(
+            "--verb-score",
+            metavar="|".join(VERB_SCORES),
+            help="What interaction mAP and negative AP go by: verb_score, or the triplet's score, which has the boxes "
+            "in it.",
+            autocompletion=choices.one_of(*VERB_SCORES),
+        ),
+    ] = "verb",
     one_to_one: Annotated[
         bool,
         typer.Option(
@@ -75,8 +100,8 @@ def pairstats(
         typer.Option(
             "--nms",
             metavar="T,T,...",
-            help="Rows after pair NMS too: a pair goes when IoU_subject^a * IoU_object^b with a better one of its "
-            "object label exceeds T.",
+            help="Rows after pair NMS too: a pair goes, with its triplets, when IoU_subject^a * IoU_object^b with a "
+            "better one of its object label exceeds T.",
         ),
     ] = None,
     nms_alpha: Alpha = 1.0,
@@ -100,22 +125,28 @@ def pairstats(
     """How well humans and objects are paired, and how well their pairs are told apart.
 
     Pairs an image, pair recall and pair precision are of the pairs a record lists (`pairs`), else of the distinct ones
-    of its triplets. Negative AP says whether pairs that do nothing score low; interaction mAP ranks verbs on correctly
-    localised pairs. All of it for full, rare and non_rare, but negative AP, which only full has; V-COCO, whose pairs
-    belong to people first, has full alone, and its interaction mAP is over action-roles. Values are in percent
-    (pairs_per_image: pairs). Each value of --nms and of --det-threshold adds rows beside those of all pairs.
+    of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
+    interaction mAP ranks verbs on correctly localised pairs; both need scores without the boxes in them
+    (--verb-score). mAP is protocol diag's (V-COCO: vcoco-s1's). All of it for full, rare and non_rare, but negative AP,
+    which only full has; V-COCO, whose pairs belong to people first, has full alone, and its interaction mAP is over
+    action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms and of --det-threshold adds rows
+    beside those of all pairs.
     """
+    from functools import partial
+
     from hoicli.diagnosis.gather import protocol_of
-    from hoicli.diagnosis.pairs import NOT_RELEASED, PairStatistics, pair_rows, read_pair_batches, sweeps
+    from hoicli.diagnosis.pairs.rows import pair_rows
+    from hoicli.diagnosis.pairs.settings import sweeps
+    from hoicli.diagnosis.pairs.statistics import NOT_RELEASED, pair_statistics
+    from hoicli.diagnosis.run import Model
     from hoicli.errors import UsageError
-    from hoicli.pairing import check_streams, prediction_lines, read_truth
+    from hoicli.pairing import check_streams, read_truth, unmatched_lines
     from hoicli.report.plots import check_figure, plot_pairs
     from hoicli.report.tables import chosen_format, render
-    from hoicli.results import parse_tags, signature
+    from hoicli.results import parse_tags
     from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import note, open_output
+    from hoicli.streams import open_output
     from hoicli.vocabulary import load
-    from hoicli.workers import no_garbage_collection
 
     if gt is None:
         raise UsageError("pairstats: give the ground truth with --gt FILE")
@@ -123,6 +154,9 @@ def pairstats(
     check_streams(gt, paths)
     if plot is not None:
         check_figure(plot)
+    if verb_score not in VERB_SCORES:
+        raise UsageError(f"--verb-score {verb_score}: choose {' or '.join(VERB_SCORES)}")
+    models = Model.named(paths, name or [])
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     settings = sweeps(
@@ -134,33 +168,33 @@ def pairstats(
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
     truth = read_truth(gt, vocabulary, policy)
-    _, lines = prediction_lines(paths)
-    statistics = PairStatistics(truth, settings, one_to_one=one_to_one, as_released=as_released)
-    with no_garbage_collection():
-        for batch in read_pair_batches(
-            lines, vocabulary, policy=policy, known=truth.position, box_scores=det_threshold is not None
-        ):
-            statistics.add(batch)
-    common = {"protocol": protocol.name, "data": vocabulary.name}
-    if one_to_one:
-        common["pairs"] = "one-to-one"
-    if as_released:
-        common["released"] = "yes"
+    measure = partial(
+        pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"
+    )
     rows: list[Row] = []
-    for setting, results in statistics.results():
-        settled = signature(common | setting.signature())
-        rows += pair_rows(setting, results, protocol=protocol, signature=settled, tags=tags)
+    for model in models:
+        statistics = measure(unmatched_lines([model.path], "pairstats"), truth, settings, policy)
+        rows += pair_rows(statistics, tags={"model": model.name, **tags} if model.tagged else tags)
+        _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
     policy.report()
-    without = len(truth.scenes.image_ids) - statistics.images
-    if without:
-        fate = "left out, as released" if as_released else "their pairs are missed"
-        note(f"{without:,} of {len(truth.scenes.image_ids):,} ground-truth images have no predictions: {fate}")
-    if statistics.pairs and not statistics.scored:
-        note("no pair has an interactiveness, and no triplet gives one: negative AP is empty")
     with open_output(output) as write:
         write(render(rows, output_format))
     if plot is not None:
         plot_pairs(rows, plot)
+
+
+def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
+    """Say on stderr what a table of the rows does not: images without predictions, and why a metric is empty."""
+    from hoicli.diagnosis.pairs.rows import METRICS
+    from hoicli.streams import note
+
+    total = len(truth.scenes.image_ids)
+    if without := total - statistics.images:
+        fate = "left out, as released" if statistics.as_released else "their pairs are missed"
+        note(f"{whose}{without:,} of {total:,} ground-truth images have no predictions: {fate}")
+    for metric, reason in statistics.reasons().items():
+        advice = "" if "verb_score" not in reason else "; --verb-score triplet puts the triplet's score in its place"
+        note(f"{whose}no {METRICS[metric]}: {reason}{advice}")
 
 
 def _numbers(option: str, text: str | None) -> list[float]:

@@ -10,6 +10,7 @@ from statistics import median_low
 from hoicli import __version__
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.gather import PROTOCOL_OF
+from hoicli.diagnosis.pairs.rows import METRICS
 from hoicli.report import svg
 from hoicli.report.document import (
     Block,
@@ -196,17 +197,8 @@ def _errors(measured: Measured) -> Section:
     return Section("errors", "Errors", [Paragraph(words), table, Figures(figures)])
 
 
-_PAIR_WORDS = {
-    "pairs_per_image": "pairs an image",
-    "pair_recall": "pair recall",
-    "pair_precision": "pair precision",
-    "neg_ap": "negative AP",
-    "inter_map": "interaction mAP",
-}
-
-
 def _pairs(measured: Measured) -> Section:
-    rows = [{**row, "measure": _PAIR_WORDS[row["metric"]]} for row in measured.pairs]
+    rows = [{**row, "measure": METRICS[row["metric"]]} for row in measured.pairs]
     table = pivoted(
         rows,
         "Pairs before and after interaction classification",
@@ -215,9 +207,12 @@ def _pairs(measured: Measured) -> Section:
     )
     words: list[str | Code] = [
         "How well people and objects are paired, and how well their pairs are told apart. Recall is over the annotated "
-        "pairs, precision over the detected ones; negative AP says whether pairs that do nothing score low; "
-        "interaction mAP ranks verbs on correctly localised pairs."
+        "pairs, precision over the detected ones; negative AP says whether pairs that do nothing score low (ranked at "
+        "random they would have the share of negatives); interaction mAP ranks verbs on correctly localised pairs; mAP "
+        "is that of the triplets on the pairs that are left."
     ]
+    reasons = {METRICS[row["metric"]]: row["reason"] for row in measured.pairs if "reason" in row}
+    words += [f" No {metric}: {reason}." for metric, reason in reasons.items()]
     if measured.request.filters.signature():
         words.append(" Pairs are those of the records as they are: the limits on triplets do not touch them.")
     figures = []

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
-from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
+from hoicli.diagnosis.pairs.rows import pair_rows
+from hoicli.diagnosis.pairs.settings import sweeps
+from hoicli.diagnosis.pairs.statistics import pair_statistics
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.diagnosis.run import with_images
 from hoicli.evaluation import Tally
@@ -17,13 +19,12 @@ from hoicli.pairing import Coverage, prediction_lines, read_truth, unmatched_lin
 from hoicli.protocols import MAIN, Protocol
 from hoicli.records import Record
 from hoicli.resampling.draws import Resampling
-from hoicli.results import Row, signature
+from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
 from hoicli.vocabulary import Vocabulary
-from hoicli.workers import no_garbage_collection
 
 PAIR_NMS = (0.3, 0.5, 0.7)
-"""The thresholds of the sweep in Diag-HOI's Table 3."""
+"""The thresholds of the sweep; Diag-HOI's Table 3 has one a model, and does not name it."""
 
 EXAMPLES = 3
 """Errors of each type in the gallery."""
@@ -136,18 +137,9 @@ def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row]]:
 
 def _paired(paths: Sequence[str], truth: GroundTruth, request: Request, policy: ErrorPolicy) -> list[Row]:
     """pairstats' rows of all pairs, and after pair NMS at each of PAIR_NMS."""
-    protocol = PROTOCOL_OF[request.vocabulary.name]
-    settings = sweeps(PAIR_NMS, ())
-    statistics = PairStatistics(truth, settings)
     _, lines = prediction_lines(paths)
-    with no_garbage_collection():
-        for batch in read_pair_batches(lines, request.vocabulary, policy=policy, known=truth.position):
-            statistics.add(batch)
-    rows: list[Row] = []
-    for setting, results in statistics.results():
-        settled = signature({"protocol": protocol.name, "data": request.vocabulary.name, **setting.signature()})
-        rows += pair_rows(setting, results, protocol=protocol, signature=settled, tags=request.tags)
-    return rows
+    statistics = pair_statistics(lines, truth, sweeps(PAIR_NMS, ()), policy)
+    return list(pair_rows(statistics, tags=request.tags))
 
 
 def facts(measured: Measured) -> list[tuple[str, int]]:

@@ -21,7 +21,7 @@ PARTS = ("corruption", "family", "severity")
 
 _ROBUST_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "mean", "sigma", "cri_term"})
 
-_VALUES = frozenset({"value", "n", "unit", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
+_VALUES = frozenset({"value", "n", "unit", "reason", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
 """Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for INDEX_KEYS."""
 
 
