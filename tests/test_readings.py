@@ -21,12 +21,12 @@ from tests.conftest import FIXTURES, Hoicli
 
 HICO, VCOCO, SWIG = load("hico"), load("vcoco"), load("swig")
 NEW = {
-    "another dataset's labels",
-    "another object order",
-    "another verb numbering",
-    "classes not in the ground truth",
-    "another image size",
-    "boxes off the ground truth",
+    "another-dataset",
+    "another-object-order",
+    "another-verb-numbering",
+    "classes-not-annotated",
+    "another-image-size",
+    "boxes-off-ground-truth",
 }
 
 Record = dict[str, Any]
@@ -97,32 +97,32 @@ AS_PLACES = {BY_ID[number]: name for number, name in enumerate(COCO) if number i
         (
             dict(zip(ALPHABETICAL, COCO, strict=True)),
             {},
-            "another object order",
+            "another-object-order",
             "objects, in alphabetical order, were read in COCO order",
         ),
         (
             dict(zip(COCO, ALPHABETICAL, strict=True)),
             {},
-            "another object order",
+            "another-object-order",
             "objects, in COCO order, were read in alphabetical order",
         ),
-        (AS_PLACES, {}, "another object order", "objects, COCO ids 1-90, were read as places 0-79"),
+        (AS_PLACES, {}, "another-object-order", "objects, COCO ids 1-90, were read as places 0-79"),
         (
             dict(pairwise(COCO)),
             {},
-            "another object order",
+            "another-object-order",
             "objects, counted from 1, were read from 0",
         ),
         (
             {},
             dict(pairwise(VERBS)),
-            "another verb numbering",
+            "another-verb-numbering",
             "verbs, counted from 1, were read from 0",
         ),
         (
             {},
             dict(zip(VERBS[1:], VERBS, strict=False)),
-            "another verb numbering",
+            "another-verb-numbering",
             "verbs, counted from 0, were read from 1",
         ),
     ],
@@ -165,7 +165,7 @@ def test_classes_that_are_nowhere_annotated() -> None:
         record["labels"] = ["person" if label == "person" else "elephant" for label in record["labels"]]
         record["hois"] = [{**hoi, "verb": "hose"} for hoi in record["hois"]]
     text = "p: in 0 of 6 images the best prediction is of an annotated class"
-    assert news(checked(found, TRUTH)) == {"classes not in the ground truth": text}
+    assert news(checked(found, TRUTH)) == {"classes-not-annotated": text}
     assert news(checked(found)) == {}
 
 
@@ -186,7 +186,7 @@ def test_a_few_triplets_prove_nothing() -> None:
 )
 def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, other: str) -> None:
     validator = checked(records(path), dataset=dataset)
-    example = news(validator)["another dataset's labels"]
+    example = news(validator)["another-dataset"]
     assert example.startswith(f"p: {other} knows 100% of the triplets' names, {dataset} ")
     assert example.endswith(f"%: --dataset {other}")
     assert validator.verdict == f"labels of {other}"
@@ -227,7 +227,7 @@ def test_vcoco_records_are_checked() -> None:
     assert validator.verdict == "labels of vcoco, as they are"
     predictions[0]["hois"] *= 2
     (finding,) = checked(predictions, truth, "vcoco").findings
-    assert finding.check == "duplicate triplet"
+    assert finding.check == "duplicate-triplet"
 
 
 @pytest.mark.parametrize("order", ["qpic", "ppdm"])
@@ -236,8 +236,8 @@ def test_the_two_orders_of_vcoco(order: str) -> None:
     (read,) = set(VCOCO_ORDERS) - {order}
     what = f"verbs, in the order of {order}, were read in that of {read}"
     validator = checked(predictions, truth, "vcoco")
-    assert set(news(validator)) == {"another verb numbering"}
-    assert news(validator)["another verb numbering"].endswith(f"in 10 if {what}")
+    assert set(news(validator)) == {"another-verb-numbering"}
+    assert news(validator)["another-verb-numbering"].endswith(f"in 10 if {what}")
     assert validator.verdict == f"labels of vcoco, if {what}"
 
 
@@ -285,14 +285,14 @@ def scaled(x: float, y: float, box: Box) -> Box:
     ],
 )
 def test_another_convention_is_named(change: Callable[[Box, float, float], Box], what: str) -> None:
-    example = news(checked(with_boxes(change), TRUTH))["boxes off the ground truth"]
+    example = news(checked(with_boxes(change), TRUTH))["boxes-off-ground-truth"]
     assert example.endswith(f"if they are {what}")
 
 
 def test_boxes_that_are_nowhere() -> None:
     found = with_boxes(lambda box, *_: [side + 2000 for side in box])
     text = "p: 0 of the 12 boxes of best predictions meet an annotated box"
-    assert news(checked(found, TRUTH)) == {"boxes off the ground truth": text}
+    assert news(checked(found, TRUTH)) == {"boxes-off-ground-truth": text}
 
 
 def test_shifts_of_a_pixel_give_no_cause() -> None:
@@ -310,8 +310,8 @@ def test_a_copy_of_the_images_says_its_size() -> None:
         record["boxes"] = [scaled(factor, factor, box) for box in record["boxes"]]
     predictions += [{**copy.deepcopy(predictions[0]), "image_id": "kicking_3", "width": 1820, "height": 1024}]
     found = news(checked(predictions, truth, "swig"))
-    assert found["another image size"] == "p:5: 'kicking_3' has 1820 x 1024, in the ground truth 910 x 512"
-    assert found["boxes off the ground truth"].endswith("if they are pixels of a copy of another size")
+    assert found["another-image-size"] == "p:5: 'kicking_3' has 1820 x 1024, in the ground truth 910 x 512"
+    assert found["boxes-off-ground-truth"].endswith("if they are pixels of a copy of another size")
 
 
 def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
     path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
     result = hoicli("validate", "--gt", FIXTURES / "gt.jsonl", path)
     assert result.code == 0
-    row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another object order")
+    row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another-object-order")
     assert (row["severity"], row["count"]) == ("warning", 41)
-    assert row["mend"] == CHECKS["another object order"].mend
+    assert row["mend"] == CHECKS["another-object-order"].mend
     assert result.err.endswith("; labels of hico, if objects, in alphabetical order, were read in COCO order\n")

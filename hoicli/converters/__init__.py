@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from hoicli.errors import DataError
 from hoicli.records import Record
+from hoicli.records import image_id_of as image_id_of  # where formats look for it
 from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -220,7 +220,9 @@ class Context:
             try:
                 record = build(item)
             except DataError as error:
-                self.policy.handle(DataError(error.problem, place=source.name, field=where + error.field))
+                self.policy.handle(
+                    DataError(error.problem, place=source.name, field=where + error.field, code=error.code)
+                )
             except KeyError as error:
                 problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
                 self.policy.handle(DataError(problem, place=source.name, field=where))
@@ -270,11 +272,6 @@ def detect(source: Source) -> str:
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, --from NAME forces one",
         place=source.name,
     )
-
-
-def image_id_of(file_name: str) -> str:
-    """The image id of a file name: no folder, no extension ("test2015/HICO_test2015_00000001.jpg")."""
-    return PurePosixPath(file_name.replace("\\", "/")).stem
 
 
 def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> T:

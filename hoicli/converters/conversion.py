@@ -94,7 +94,7 @@ class Conversion:
             return
         scored = any("score" in hoi for hoi in record["hois"])
         for found in problems(record, self._context.vocabulary, scored=scored):
-            raise DataError(found.text, place=place, field=found.field)
+            raise found.error(place)
 
 
 def _plainly_sound(record: Record) -> bool:

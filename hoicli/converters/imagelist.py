@@ -11,10 +11,7 @@ from typing import NamedTuple
 from hoicli.converters import Context, converter, detect, guarded, image_id_of
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import is_number
-
-LONGEST_NUMBER = 18
-"""Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
+from hoicli.records import image_number, is_number
 
 
 class ImageList(NamedTuple):
@@ -57,12 +54,6 @@ def read_image_list(path: str, context: Context) -> ImageList:
     return ImageList(names, numbers, sizes)
 
 
-def number_of(image_id: str) -> int | None:
-    """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
-    digits = image_id.rsplit("_", 1)[-1]
-    return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
-
-
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
     """Image number -> image id, for sources that name images by number: from `--images`, else the HICO-DET test set.
 
@@ -83,7 +74,7 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         given = context.vocabulary.test_images
     numbers: dict[int, str] = {}
     for image_id in given:
-        number = number_of(image_id)
+        number = image_number(image_id)
         if number is None:
             continue
         if numbers.setdefault(number, image_id) != image_id:

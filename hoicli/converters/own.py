@@ -28,7 +28,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
             problem = next(problems(record, context.vocabulary, scored=scored), None)
             if problem is not None:
-                raise DataError(problem.text, place=line.place, field=problem.field)
+                raise problem.error(line.place)
         except DataError as error:
             context.policy.handle(error)
         else:

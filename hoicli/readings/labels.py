@@ -110,7 +110,7 @@ class LabelEvidence:
             dataset, share = other
             own = self._known(self.vocabulary, total)
             yield (
-                "another dataset's labels",
+                "another-dataset",
                 f"{name}: {dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}: "
                 f"--dataset {dataset}",
                 self.triplets,
@@ -122,7 +122,7 @@ class LabelEvidence:
             yield reading.check, f"{name}: {text}", count
         elif self.images >= ENOUGH_IMAGES and self.matched[0] < self.images / 20:
             text = f"in {self.matched[0]:,} of {self.images:,} images the best prediction is of an annotated class"
-            yield "classes not in the ground truth", f"{name}: {text}", self.images - self.matched[0]
+            yield "classes-not-annotated", f"{name}: {text}", self.images - self.matched[0]
 
     def verdict(self) -> str:
         """Which dataset and which order the labels most likely are, in a few words; "" where there are none."""
@@ -208,13 +208,13 @@ def _same(name: Class) -> Class:
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """The ways in which a vocabulary's numbers are mistaken for one another."""
     for what, names in _object_orders(vocabulary):
-        yield Reading("another object order", what, _objects(names))
+        yield Reading("another-object-order", what, _objects(names))
     verbs = vocabulary.verbs
     for base, other, names in (
         (1, 0, {wrong: right for right, wrong in pairwise(verbs)}),
         (0, 1, dict(pairwise(verbs))),
     ):
-        yield Reading("another verb numbering", f"verbs, counted from {base}, were read from {other}", _verbs(names))
+        yield Reading("another-verb-numbering", f"verbs, counted from {base}, were read from {other}", _verbs(names))
     if vocabulary.roles:
         for wrong, right in permutations(VCOCO_ORDERS, 2):
             order = {
@@ -222,7 +222,7 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
                 for read, meant in zip(VCOCO_ORDERS[wrong], VCOCO_ORDERS[right], strict=True)
             }
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
-            yield Reading("another verb numbering", what, _roles(order))
+            yield Reading("another-verb-numbering", what, _roles(order))
 
 
 def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str]]]:
