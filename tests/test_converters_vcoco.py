@@ -162,8 +162,11 @@ def replace_key(row: int, key: str, value: Any) -> Change:
         ),
         (
             lambda content: content[0]["ann_id"].__setitem__(0, "x"),
-            "[0]: is not shaped as VSRL is (ValueError(\"invalid literal for int() with base 10: 'x'\")); "
-            "fetch the file again",
+            "[0].ann_id: 'x' is no whole number; ids and indices are",
+        ),
+        (
+            lambda content: content[0]["image_id"].__setitem__(0, 11.5),
+            "[0].image_id: 11.5 is no whole number; ids and indices are",
         ),
         (
             lambda content: content.append(5),
@@ -446,7 +449,7 @@ def test_lists_of_predictions(
     [
         (
             lambda c: c[0]["predictions"][1].update(category_id=99),
-            "[0].predictions[1].category_id: id 99 is no object here (0-79)",
+            "[0].predictions[1].category_id: id 99 is none of the 80 in COCO's order (0-79)",
         ),
         (
             lambda c: c[0]["hoi_prediction"][0].update(category_id=29),

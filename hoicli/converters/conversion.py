@@ -10,7 +10,7 @@ from math import isfinite
 from hoicli.converters import FORMATS, Context, converter, detect, guarded
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record, problems
+from hoicli.records import Record, is_blank, problems
 from hoicli.streams import Progress
 from hoicli.vocabulary import load
 
@@ -107,6 +107,8 @@ def _plainly_sound(record: Record) -> bool:
         in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
         sized = record.get("width", 1) > 0 and record.get("height", 1) > 0
         kinds = {*map(type, chain.from_iterable(boxes)), *map(type, (record.get("width"), record.get("height")))}
-        return isfinite(numbers) and in_range and sized and {4}.issuperset(map(len, boxes)) and bool not in kinds
+        named = not is_blank(record["image_id"])
+        fit = {4}.issuperset(map(len, boxes)) and bool not in kinds
+        return named and isfinite(numbers) and in_range and sized and fit
     except (TypeError, OverflowError):
         return False
