@@ -66,11 +66,12 @@ CHECKS = {  # by code: a record's problems have theirs from where they are found
 
 @dataclass
 class Finding:
-    """How often a check failed, and the first place where it did."""
+    """How often a check failed, the first place where it did, and what to do, where that is not what the check says."""
 
     check: str
     count: int
     example: str
+    mend: str = ""
 
     def row(self) -> Record:
         """The finding as an output row."""
@@ -80,7 +81,7 @@ class Finding:
             "severity": check.severity,
             "count": self.count,
             "example": self.example,
-            "mend": check.mend,
+            "mend": self.mend or check.mend,
         }
 
 
@@ -90,9 +91,9 @@ class Findings:
     def __init__(self) -> None:
         self._found: dict[str, Finding] = {}
 
-    def add(self, check: str, example: str, count: int = 1) -> None:
+    def add(self, check: str, example: str, count: int = 1, mend: str = "") -> None:
         """Count `count` cases, the first described by `example`."""
-        finding = self._found.setdefault(check, Finding(check, 0, example))
+        finding = self._found.setdefault(check, Finding(check, 0, example, mend))
         finding.count += count
 
     def remove(self, check: str) -> None:
@@ -286,8 +287,8 @@ class StreamValidator:
             if missing:
                 self.findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
         if self._labels is not None:
-            for check, example, count in self._labels.findings(name):
-                self.findings.add(check, example, count)
+            for doubt in self._labels.findings(name):
+                self.findings.add(doubt.check, doubt.example, doubt.count, doubt.mend)
         off = self._frames.finding(name)
         if off is not None:
             self.findings.add("boxes-off-ground-truth", *off)

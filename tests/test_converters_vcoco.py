@@ -585,3 +585,26 @@ def test_the_released_files_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Pa
     assert len(found) == 4946
     assert sum(not record["hois"] for record in found) == 414
     assert sum(len(record["hois"]) for record in found) == 12_402
+
+
+def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Ground truth given with --images names images, and its labels are no matter: the file converted says whose it
+    is, and V-COCO's ground truth need not be called so."""
+    plain = hoicli("convert", CACHE)
+    assert plain.code == 0
+    for images in (TRUTH, FIXTURES / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
+        assert hoicli("convert", CACHE, "--images", images).out == plain.out
+
+
+def qpic_truth(folder: Path) -> Path:
+    """QPIC's ground truth, whose numbers are V-COCO's."""
+    return dumped(folder / "test_vcoco.json", hoia(QPIC))
+
+
+def test_verbs_that_count_from_1(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = listed(QPIC, (0, CUP, 80))
+    good = hoicli("convert", dumped(tmp_path / "p.json", content)).out
+    for hoi in content[0]["hoi_prediction"]:
+        hoi["category_id"] += 1
+    path = dumped(tmp_path / "p.json", content)
+    assert hoicli("convert", "--verb-base", "1", path).out == good != hoicli("convert", path).out

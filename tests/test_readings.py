@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from hoicli.streams import Line
-from hoicli.validation import CHECKS, StreamValidator, validate_images
+from hoicli.validation import StreamValidator, validate_images
 from hoicli.vocabulary import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.conftest import FIXTURES, Hoicli
@@ -322,5 +322,80 @@ def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
     assert result.code == 0
     row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another-object-order")
     assert (row["severity"], row["count"]) == ("warning", 41)
-    assert row["mend"] == CHECKS["another-object-order"].mend
+    option = "--object-order alphabetical"
+    assert row["mend"] == f"convert the file again with {option}: as it is, mAP will be near zero"
     assert result.err.endswith("; labels of hico, if objects, in alphabetical order, were read in COCO order\n")
+
+
+def renumbered(path: Path, objects: Callable[[int], int], verbs: Callable[[int], int]) -> None:
+    """A CDN list whose numbers count otherwise."""
+    items = orjson.loads(path.read_bytes())
+    for item in items:
+        for box in item["predictions"]:
+            box["category_id"] = objects(box["category_id"])
+        for hoi in item["hoi_prediction"]:
+            hoi["category_id"] = verbs(hoi["category_id"])
+    path.write_bytes(orjson.dumps(items))
+
+
+def same(number: int) -> int:
+    return number
+
+
+@pytest.mark.parametrize(
+    ("objects", "verbs", "option"),
+    [
+        (lambda n: ALPHABETICAL.index(COCO[n]), same, ("--object-order", "alphabetical")),
+        (lambda n: n + 1, same, ("--object-order", "coco-1")),
+        (lambda n: HICO.coco_ids[COCO[n]], same, ("--object-order", "coco-id")),
+        (same, lambda n: n + 1, ("--verb-base", "1")),
+    ],
+)
+def test_what_validate_finds_convert_mends(
+    objects: Callable[[int], int],
+    verbs: Callable[[int], int],
+    option: tuple[str, str],
+    hoicli: Hoicli,
+    tmp_path: Path,
+) -> None:
+    """A dump of the numbers that both numberings have; the option that validate names gives back what it says."""
+    numbers = {number for number in range(80) if objects(number) < 80}
+    kept, dump, found = tmp_path / "kept.jsonl", tmp_path / "dump.json", tmp_path / "found.jsonl"
+    small = [record for record in PREDICTIONS if {COCO.index(label) for label in record["labels"]} <= numbers]
+    small = [record for record in small if all(HICO.verb_ids[hoi["verb"]] < 116 for hoi in record["hois"])]
+    assert len(small) >= 5
+    kept.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in small))
+    assert hoicli("convert", kept, "--to", "cdn-json", "-o", dump).code == 0
+    good = hoicli("convert", dump).out
+    renumbered(dump, objects, verbs)
+    assert hoicli("convert", "--dataset", "hico", dump, "-o", found).code == 0
+    rows = map(json.loads, hoicli("validate", "--gt", FIXTURES / "gt.jsonl", found).out.splitlines())
+    mend = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
+    assert mend in {row["mend"] for row in rows}
+    assert hoicli("convert", *option, dump).out == good != found.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--verb-base", "2"), "--verb-base 2: give 0 or 1"),
+        (("--object-order", "hico"), "--object-order hico: choose from coco, coco-1, coco-id, alphabetical"),
+        (
+            ("--verb-base", "1"),
+            "--verb-base 1: records holds names: convert the file it was made from; it is for qpic-vcoco",
+        ),
+        (
+            ("--object-order", "coco"),
+            "--object-order coco: records holds names: convert the file it was made from; it is for qpic-vcoco",
+        ),
+    ],
+)
+def test_a_numbering_that_means_nothing(arguments: tuple[str, str], message: str, hoicli: Hoicli) -> None:
+    result = hoicli("convert", *arguments, FIXTURES / "predictions.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"hoicli: {message}")
+
+
+def test_a_format_of_interactions_has_no_verbs_to_number(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--verb-base", "1", FIXTURES / "foreign/results_gen_vlkt.json")
+    assert (result.code, result.err.split(";")[0]) == (2, "hoicli: --verb-base 1: gen-vlkt numbers no verbs so")

@@ -9,7 +9,7 @@ from math import isfinite
 
 from hoicli.converters import FORMATS, Context, converter, detect, guarded
 from hoicli.converters.source import Source
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.records import Record, is_blank, problems
 from hoicli.streams import Progress
 from hoicli.vocabulary import load
@@ -62,6 +62,7 @@ class Conversion:
             name = self._format or guarded(partial(detect, source), source)
             self._context.format = name
             self._settle_dataset(name, source)
+            self._check_numbering(name)
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
             self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
@@ -88,6 +89,15 @@ class Conversion:
             hint = f"choose {', '.join(fitting)}"
             problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
+
+    def _check_numbering(self, name: str) -> None:
+        """Raises `UsageError` where a numbering was said of a format that has names, or numbers of another kind."""
+        said = {"--verb-base": self._context.verb_base, "--object-order": self._context.object_order}
+        for (option, value), kind in zip(said.items(), ("verbs", "objects"), strict=True):
+            if value is not None and kind not in FORMATS[name].numbers:
+                numbered = ", ".join(row.name for row in FORMATS.values() if kind in row.numbers)
+                why = "holds names: convert the file it was made from" if name == "records" else f"numbers no {kind} so"
+                raise UsageError(f"{option} {value}: {name} {why}; it is for {numbered}")
 
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):

@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from hoicli.converters import Context, converter, detect, guarded, image_id_of
+from hoicli.converters import FORMATS, Context, converter, detect, guarded, image_id_of, own
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import image_number, is_number
+from hoicli.vocabulary import load
 
 
 class ImageList(NamedTuple):
@@ -37,7 +38,10 @@ def read_image_list(path: str, context: Context) -> ImageList:
         ]
     else:
         form = guarded(partial(detect, source), source)
-        records = converter(form).read(source, replace(context, announce=lambda _: None, dropped={}))
+        dataset = FORMATS[form].dataset  # the images' own, whatever is converted
+        vocabulary = load(dataset) if dataset else context.vocabulary
+        quiet = replace(context, vocabulary=vocabulary, format=form, announce=lambda _: None, dropped={})
+        records = own.images(source, quiet) if form == "records" else converter(form).read(source, quiet)
         names = []
         while (record := guarded(partial(next, records, None), source)) is not None:
             names.append(str(record["image_id"]))
