@@ -22,8 +22,12 @@ from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
 Part = TypeVar("Part")
 
 
-def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> GroundTruth:
-    """All ground truth of a stream. Raises `DataError` for a bad line or when there is none."""
+def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False) -> GroundTruth:
+    """All ground truth of a stream.
+
+    Raises `DataError` for a bad line, when there is none, and, unless that is allowed, when more than half of the
+    triplets are of no class of the vocabulary: a number would be about the rest of them.
+    """
     with no_garbage_collection():
         lines = read_lines([path], label="ground truth")
         scenes = concatenate(read_scenes(lines, vocabulary, scored=False, policy=policy), vocabulary)
@@ -32,9 +36,37 @@ def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> Ground
             "no ground truth in it; hoicli convert makes it from the dataset's file", place=display_name(path)
         )
     strange = int((scenes.interaction < 0).sum())
+    total = len(scenes.interaction)
+    if 2 * strange > total and not allow_uncounted:
+        problem = f"{strange:,} of {total:,} triplets are {_OF_NO_CLASS.format(vocabulary.name)}"
+        raise DataError(problem, place=display_name(path))
     if strange:
         note(f"{strange} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     return GroundTruth(scenes, vocabulary)
+
+
+_OF_NO_CLASS = (
+    "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
+    "hoicli validate tells; --allow-uncounted computes with the others alone"
+)
+
+
+def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *, allowed: bool) -> None:
+    """Raises `DataError` where most predictions are of no class of the vocabulary, unless that is `allowed`.
+
+    Most is more than half of all, and more than half of those that are the best of an image: a dump that scores every
+    verb for every pair has many of no class, but not at the top.
+    """
+    if allowed:
+        return
+    strange, total = tally.classless()
+    if 2 * strange <= total:
+        return
+    best, images = tally.classless_best()
+    if 2 * best > images:
+        top = f"the best of {best:,} of {images:,} images among them"
+        problem = f"{strange:,} of {total:,} predictions, {top}, are {_OF_NO_CLASS.format(vocabulary.name)}"
+        raise DataError(problem, place=", ".join(map(display_name, paths)))
 
 
 @dataclass
@@ -199,6 +231,7 @@ def tally_predictions(
     for other, covered in parts[1:]:
         tally.merge(other)
         coverage.merge(covered)
+    check_counted(tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
     coverage.report(truth, protocols)
     return tally
@@ -229,11 +262,11 @@ def tallies(
     if matched and not named:
         vocabulary = load(dataset_of(first) or vocabulary.name)
     if gt is not None:
-        truth = read_truth(gt, vocabulary, policy)
+        truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
         yield tally_predictions(lines, paths, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
-    if filters.signature():
+    if filters.removes:
         raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
     with no_garbage_collection():
         stream = read_matches(lines, vocabulary, policy)
@@ -243,5 +276,7 @@ def tallies(
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
+    settings = {**(stream.settings or {}), **filters.allowance()}
     for name in names:
-        yield stream.tallies[name], vocabulary, dict(stream.settings or {})
+        check_counted(stream.tallies[name], vocabulary, paths, allowed="uncounted" in settings)
+        yield stream.tallies[name], vocabulary, settings

@@ -8,6 +8,7 @@ import typer
 
 from hoicli.commands import choices
 from hoicli.commands.common import (
+    AllowUncounted,
     Alpha,
     Beta,
     Format,
@@ -81,6 +82,7 @@ def pairstats(
     ] = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     det_threshold: Annotated[
         str | None,
         typer.Option(
@@ -133,7 +135,7 @@ def pairstats(
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
-    truth = read_truth(gt, vocabulary, policy)
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
     _, lines = prediction_lines(paths)
     statistics = PairStatistics(truth, settings, one_to_one=one_to_one, as_released=as_released)
     with no_garbage_collection():
@@ -142,6 +144,8 @@ def pairstats(
         ):
             statistics.add(batch)
     common = {"protocol": protocol.name, "data": vocabulary.name}
+    if allow_uncounted:
+        common["uncounted"] = "allowed"
     if one_to_one:
         common["pairs"] = "one-to-one"
     if as_released:

@@ -33,7 +33,7 @@ class Format:
 
     joint: several paths together make one source (a file and its companion). dataset: the only one whose files look
     like this; "" where it has to be said (--dataset). numbers: what the file has numbers for in place of names, in an
-    order that it does not say: "verbs", "objects".
+    order that it does not say, as files of other datasets may have: "verbs", "objects", "interactions".
     """
 
     name: str
@@ -148,6 +148,7 @@ FORMATS: dict[str, Format] = {
             "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions",
             "gen_vlkt",
             dataset="hico",
+            numbers=frozenset({"interactions"}),
         ),
         Format(
             "ppdm",

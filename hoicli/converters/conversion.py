@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 
 from hoicli.converters import FORMATS, Context, converter, detect, guarded
+from hoicli.converters.evidence import SAMPLE, doubt
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record, is_blank, problems
@@ -66,7 +67,7 @@ class Conversion:
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
             self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
-            records = converter(name).read(source, self._context)
+            records = self._shown(name, source, converter(name).read(source, self._context))
             while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
@@ -89,6 +90,30 @@ class Conversion:
             hint = f"choose {', '.join(fitting)}"
             problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
+
+    def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
+        """The records, held back until the first of them show that the file's numbers are the dataset's.
+
+        Raises `DataError` where they do not, unless the dataset was said, or the format is no other dataset's.
+        """
+        row, vocabulary = FORMATS[name], self._context.vocabulary
+        if self._dataset is None and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
+            first: list[Record] = []
+            broken: DataError | None = None
+            try:
+                for record in islice(records, SAMPLE):
+                    first.append(record)  # noqa: PERF402 (what came before a broken record is kept)
+            except DataError as error:
+                broken = error
+            found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
+            if found:
+                mend = f"if they are {vocabulary.name}'s all the same, say --dataset {vocabulary.name}"
+                problem = f"{found}, as where HOI-A's or HOI-W's files are read so; {mend}"
+                raise DataError(problem, place=source.name)
+            yield from first
+            if broken is not None:
+                raise broken
+        yield from records
 
     def _check_numbering(self, name: str) -> None:
         """Raises `UsageError` where a numbering was said of a format that has names, or numbers of another kind."""

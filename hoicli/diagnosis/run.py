@@ -112,7 +112,8 @@ def diagnose_models(
     streams = [prediction_lines([model.path]) for model in models[:1]]
     vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
     protocol_of(vocabulary)  # a dataset without one is said before the work
-    truth = None if gt is None else read_truth(gt, vocabulary, policy)
+    uncounted = filters.allow_uncounted
+    truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     diagnosed = []
     for model in models:
         first, lines = streams.pop() if streams else prediction_lines([model.path])
@@ -123,12 +124,13 @@ def diagnose_models(
             items = with_images(list(chosen.items()), str(gt)) if examples else []
             diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
             continue
-        if filters.signature() or examples:
+        if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
-        diagnosis, stream = diagnose_matches(lines, display_name(model.path), vocabulary, policy)
+        name = display_name(model.path)
+        diagnosis, stream = diagnose_matches(lines, name, vocabulary, policy, allow_uncounted=uncounted)
         if truth is not None:
             diagnosis.add_unseen(truth)
-        settings |= stream.settings or {}
+        settings |= {**(stream.settings or {}), **filters.allowance()}
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
@@ -169,7 +171,7 @@ def emit_predictions(
 ) -> None:
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     check_streams(gt, paths)
-    truth = read_truth(gt, vocabulary, policy)
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     _, lines = prediction_lines(paths)
     for batch, found, types in typed_batches(lines, truth, filters, policy):
         for record in diagnosis_records(batch, found, types):

@@ -218,7 +218,7 @@ def _pairs(measured: Measured) -> Section:
         "pairs, precision over the detected ones; negative AP says whether pairs that do nothing score low; "
         "interaction mAP ranks verbs on correctly localised pairs."
     ]
-    if measured.request.filters.signature():
+    if measured.request.filters.removes:
         words.append(" Pairs are those of the records as they are: the limits on triplets do not touch them.")
     figures = []
     scored = any(row["metric"] == "pair_precision" and row["value"] is not None for row in measured.pairs)

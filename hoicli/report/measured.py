@@ -83,7 +83,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
 
     The predictions are read twice: `pair_policy` judges the lines of the second time.
     """
-    truth = read_truth(gt, request.vocabulary, policy)
+    truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     lines = unmatched_lines(paths, "report")
     diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
     found = match_and_diagnose(
@@ -145,7 +145,8 @@ def _paired(paths: Sequence[str], truth: GroundTruth, request: Request, policy: 
             statistics.add(batch)
     rows: list[Row] = []
     for setting, results in statistics.results():
-        settled = signature({"protocol": protocol.name, "data": request.vocabulary.name, **setting.signature()})
+        common = {"protocol": protocol.name, "data": request.vocabulary.name, **request.filters.allowance()}
+        settled = signature({**common, **setting.signature()})
         rows += pair_rows(setting, results, protocol=protocol, signature=settled, tags=request.tags)
     return rows
 
