@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from hoicli.evaluation import Tally
 from hoicli.matches import dataset_of, is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
 from hoicli.protocols import PROTOCOLS, Protocol
+from hoicli.readings.boxes import BoxSample
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary, load
@@ -77,6 +78,7 @@ class Coverage:
     triplets: int = 0
     not_interactions: int = 0
     unlabelled: int = 0
+    boxes: BoxSample = field(default_factory=BoxSample)
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
@@ -84,6 +86,22 @@ class Coverage:
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
         self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
+        self._sample_boxes(batch)
+
+    def _sample_boxes(self, batch: Batch) -> None:
+        """Of some images the best prediction, the first of equals, beside the annotated boxes."""
+        found, truth = batch.predictions, batch.truth.scenes
+        sample = {}
+        for row in self.boxes.wanted(found.image_ids):
+            start, end = found.hoi_start[row], found.hoi_start[row + 1]
+            image = batch.image[row]
+            annotated = truth.boxes[truth.box_start[image] : truth.box_start[image + 1]]
+            if start < end and len(annotated):
+                best = start + int(found.score[start:end].argmax())
+                ends = [end for end in (found.subject[best], found.object[best]) if end >= 0]
+                sample[found.image_ids[row]] = found.boxes[ends].tolist(), annotated.tolist()
+        if sample:
+            self.boxes.add(sample)
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
@@ -91,12 +109,13 @@ class Coverage:
         self.triplets += other.triplets
         self.not_interactions += other.not_interactions
         self.unlabelled += other.unlabelled
+        self.boxes.add(other.boxes.images)
 
     def report(
         self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool = False, model: str | None = None
     ) -> None:
         """On stderr: images without predictions (not of a `shard`, as others have them), triplets of no class, objects
-        without a label, classes that nothing can be said about, derived image-level labels.
+        without a label, boxes that lie elsewhere, classes that nothing can be said about, derived image-level labels.
 
         `model`: whose predictions, where there are several.
         """
@@ -121,6 +140,10 @@ class Coverage:
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
+        if (off := self.boxes.finding()) is not None:
+            dataset = truth.vocabulary.name
+            option = "" if dataset == "hico" else f" --dataset {dataset}"
+            tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")

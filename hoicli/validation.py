@@ -289,9 +289,9 @@ class StreamValidator:
         if self._labels is not None:
             for doubt in self._labels.findings(name):
                 self.findings.add(doubt.check, doubt.example, doubt.count, doubt.mend)
-        off = self._frames.finding(name)
+        off = self._frames.finding()
         if off is not None:
-            self.findings.add("boxes-off-ground-truth", *off)
+            self.findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
         return self.findings
 
     @property

@@ -271,6 +271,7 @@ def scaled(x: float, y: float, box: Box) -> Box:
         ),
         (lambda b, *_: [b[0], b[2], b[1], b[3]], "[x1, x2, y1, y2]"),
         (lambda b, *_: [b[1], b[0], b[3], b[2]], "[y1, x1, y2, x2]"),
+        (lambda b, *_: [b[2], b[3], b[0], b[1]], "[x2, y2, x1, y1]"),
         (lambda b, w, h: scaled(1 / w, 1 / h, b), "parts of the image's sides (0-1)"),
         (lambda b, w, h: scaled(1000 / w, 1000 / h, b), "thousandths of the image's sides"),
         (lambda b, w, h: scaled(h / w, w / h, b), "scaled with height and width exchanged"),

@@ -19,7 +19,7 @@ from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
-from hoicli.pairing import check_streams, prediction_lines, read_truth
+from hoicli.pairing import Coverage, check_streams, prediction_lines, read_truth
 from hoicli.records import Record, dump, is_number, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
@@ -173,6 +173,9 @@ def emit_predictions(
     check_streams(gt, paths)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     _, lines = prediction_lines(paths)
+    coverage = Coverage()
     for batch, found, types in typed_batches(lines, truth, filters, policy):
+        coverage.add(batch)
         for record in diagnosis_records(batch, found, types):
             write(dump(record))
+    coverage.report(truth, [protocol_of(vocabulary)])
