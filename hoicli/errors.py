@@ -28,13 +28,21 @@ class HoicliError(Exception):
         super().__init__(one_line(message))
 
 
-class DataError(HoicliError):
-    """The data is wrong: `place` (file:line), `field` and `problem`, the problem ending in what to do about it."""
+MALFORMED = "malformed"
+"""The code of whatever has none of its own."""
 
-    def __init__(self, problem: str, *, place: str = "", field: str = "") -> None:
+
+class DataError(HoicliError):
+    """The data is wrong: `place` (file:line), `field` and `problem`, the problem ending in what to do about it.
+
+    `code` says which kind of fault it is, for whoever counts or groups faults (`hoicli.validation.CHECKS`).
+    """
+
+    def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = MALFORMED) -> None:
         self.problem = problem
         self.place = place
         self.field = field
+        self.code = code
         super().__init__(": ".join(part for part in (place, field, problem) if part))
 
 

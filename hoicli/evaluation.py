@@ -132,6 +132,17 @@ class Tally:
         for name, annotated in other._truth.items():
             self._truth[name].add(annotated.image_ids, joined(annotated.image, np.int64), annotated.classes)
 
+    def classless(self) -> tuple[int, int]:
+        """(predictions that are of no class, all of them)."""
+        return sum(int((part < 0).sum()) for part in self._interaction), sum(map(len, self._interaction))
+
+    def classless_best(self) -> tuple[int, int]:
+        """(images whose best prediction, the first of equals, is of no class; images with predictions)."""
+        image = joined(self._image, np.int32)
+        order = np.lexsort((-joined(self._score, np.float64), image))
+        best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
+        return int((joined(self._interaction, np.int16)[best] < 0).sum()), len(best)
+
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
         order, bounds = self._ranking()

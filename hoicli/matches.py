@@ -18,11 +18,12 @@ from hoicli.errors import DataError
 from hoicli.evaluation import Tally
 from hoicli.matching import OUTCOME_CODES, OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
 from hoicli.protocols import PROTOCOLS, Protocol
-from hoicli.records import Problem, Record, is_number, parse
+from hoicli.records import Problem, Record, image_id_problems, is_number, parse, unknown_label
 from hoicli.scenes import BATCH, Bools, ErrorPolicy, ImageRegister, Ints
 from hoicli.streams import Line
-from hoicli.vocabulary import Vocabulary, suggestion
+from hoicli.vocabulary import Vocabulary
 
+UNKNOWN_PROTOCOL = "unknown-protocol"
 COUNTED = ("true_positive", "false_positive")
 """The outcomes of predictions that count, which are of a class therefore."""
 
@@ -260,9 +261,9 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         )
         return
     if known is None:
-        yield Problem("protocol", f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}")
-    if type(record.get("image_id")) not in (str, int):
-        yield Problem("image_id", "missing; every line names its image")
+        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}"
+        yield Problem("protocol", text, UNKNOWN_PROTOCOL)
+    yield from image_id_problems(record)
     settings = record.get("settings", {})
     if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
         yield Problem("settings", "must be an object of strings; hoicli match writes one")
@@ -299,16 +300,18 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
         yield Problem(field_name, "must be an object; hoicli match writes one")
         return
     verb, label = item.get("verb"), item.get("label")
-    if type(verb) is not str or verb not in vocabulary.verb_ids:
-        yield Problem(f"{field_name}.verb", f"unknown verb {verb!r}; {suggestion(str(verb), vocabulary.verb_ids)}")
+    if type(verb) is not str:
+        yield Problem(f"{field_name}.verb", "missing or no string; match the predictions again")
+    elif verb not in vocabulary.verb_ids:
+        yield unknown_label(f"{field_name}.verb", "verb", verb, vocabulary)
     if vocabulary.roles:
         role = item.get("role") or ""
         if type(verb) is str and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
             yield Problem(f"{field_name}.role", f"{role!r} is no role of {verb}; match the predictions again")
-    elif type(label) is not str or label not in vocabulary.object_ids:
-        yield Problem(
-            f"{field_name}.label", f"unknown object {label!r}; {suggestion(str(label), vocabulary.object_ids)}"
-        )
+    elif type(label) is not str:
+        yield Problem(f"{field_name}.label", "missing or no string; match the predictions again")
+    elif label not in vocabulary.object_ids:
+        yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
     elif (not predicted or item.get("outcome") in COUNTED) and _is_no_class(verb, label, vocabulary):
         text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
         yield Problem(f"{field_name}.label", text)
@@ -327,7 +330,7 @@ def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: Ma
     """(protocol, image id) of a sound match record; raises `DataError` that names the field."""
     problem = next(match_problems(record, vocabulary), None)
     if problem is not None:
-        raise DataError(problem.text, place=line.place, field=problem.field)
+        raise problem.error(line.place)
     settings = record.get("settings", {})
     if stream.settings is None:
         stream.settings = settings

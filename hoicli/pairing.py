@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from hoicli.evaluation import Tally
 from hoicli.matches import dataset_of, is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
 from hoicli.protocols import PROTOCOLS, Protocol
+from hoicli.readings.boxes import BoxSample
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary, load
@@ -22,8 +23,12 @@ from hoicli.workers import byte_ranges, fork_map, no_garbage_collection
 Part = TypeVar("Part")
 
 
-def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> GroundTruth:
-    """All ground truth of a stream. Raises `DataError` for a bad line or when there is none."""
+def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False) -> GroundTruth:
+    """All ground truth of a stream.
+
+    Raises `DataError` for a bad line, when there is none, and, unless that is allowed, when more than half of the
+    triplets are of no class of the vocabulary: a number would be about the rest of them.
+    """
     with no_garbage_collection():
         lines = read_lines([path], label="ground truth")
         scenes = concatenate(read_scenes(lines, vocabulary, scored=False, policy=policy), vocabulary)
@@ -32,9 +37,37 @@ def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy) -> Ground
             "no ground truth in it; hoicli convert makes it from the dataset's file", place=display_name(path)
         )
     strange = int((scenes.interaction < 0).sum())
+    total = len(scenes.interaction)
+    if 2 * strange > total and not allow_uncounted:
+        problem = f"{strange:,} of {total:,} triplets are {_OF_NO_CLASS.format(vocabulary.name)}"
+        raise DataError(problem, place=display_name(path))
     if strange:
         note(f"{strange} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     return GroundTruth(scenes, vocabulary)
+
+
+_OF_NO_CLASS = (
+    "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
+    "hoicli validate tells; --allow-uncounted computes with the others alone"
+)
+
+
+def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *, allowed: bool) -> None:
+    """Raises `DataError` where most predictions are of no class of the vocabulary, unless that is `allowed`.
+
+    Most is more than half of all, and more than half of those that are the best of an image: a dump that scores every
+    verb for every pair has many of no class, but not at the top.
+    """
+    if allowed:
+        return
+    strange, total = tally.classless()
+    if 2 * strange <= total:
+        return
+    best, images = tally.classless_best()
+    if 2 * best > images:
+        top = f"the best of {best:,} of {images:,} images among them"
+        problem = f"{strange:,} of {total:,} predictions, {top}, are {_OF_NO_CLASS.format(vocabulary.name)}"
+        raise DataError(problem, place=", ".join(map(display_name, paths)))
 
 
 @dataclass
@@ -45,6 +78,7 @@ class Coverage:
     triplets: int = 0
     not_interactions: int = 0
     unlabelled: int = 0
+    boxes: BoxSample = field(default_factory=BoxSample)
 
     def add(self, batch: Batch) -> None:
         """Count a batch."""
@@ -52,6 +86,22 @@ class Coverage:
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
         self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
+        self._sample_boxes(batch)
+
+    def _sample_boxes(self, batch: Batch) -> None:
+        """Of some images the best prediction, the first of equals, beside the annotated boxes."""
+        found, truth = batch.predictions, batch.truth.scenes
+        sample = {}
+        for row in self.boxes.wanted(found.image_ids):
+            start, end = found.hoi_start[row], found.hoi_start[row + 1]
+            image = batch.image[row]
+            annotated = truth.boxes[truth.box_start[image] : truth.box_start[image + 1]]
+            if start < end and len(annotated):
+                best = start + int(found.score[start:end].argmax())
+                ends = [end for end in (found.subject[best], found.object[best]) if end >= 0]
+                sample[found.image_ids[row]] = found.boxes[ends].tolist(), annotated.tolist()
+        if sample:
+            self.boxes.add(sample)
 
     def merge(self, other: Coverage) -> None:
         """Add another part's counts."""
@@ -59,12 +109,13 @@ class Coverage:
         self.triplets += other.triplets
         self.not_interactions += other.not_interactions
         self.unlabelled += other.unlabelled
+        self.boxes.add(other.boxes.images)
 
     def report(
         self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool = False, model: str | None = None
     ) -> None:
         """On stderr: images without predictions (not of a `shard`, as others have them), triplets of no class, objects
-        without a label, classes that nothing can be said about, derived image-level labels.
+        without a label, boxes that lie elsewhere, classes that nothing can be said about, derived image-level labels.
 
         `model`: whose predictions, where there are several.
         """
@@ -89,6 +140,10 @@ class Coverage:
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
+        if (off := self.boxes.finding()) is not None:
+            dataset = truth.vocabulary.name
+            option = "" if dataset == "hico" else f" --dataset {dataset}"
+            tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
@@ -199,6 +254,7 @@ def tally_predictions(
     for other, covered in parts[1:]:
         tally.merge(other)
         coverage.merge(covered)
+    check_counted(tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
     coverage.report(truth, protocols)
     return tally
@@ -229,11 +285,11 @@ def tallies(
     if matched and not named:
         vocabulary = load(dataset_of(first) or vocabulary.name)
     if gt is not None:
-        truth = read_truth(gt, vocabulary, policy)
+        truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
         yield tally_predictions(lines, paths, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
-    if filters.signature():
+    if filters.removes:
         raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
     with no_garbage_collection():
         stream = read_matches(lines, vocabulary, policy)
@@ -243,5 +299,7 @@ def tallies(
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
+    settings = {**(stream.settings or {}), **filters.allowance()}
     for name in names:
-        yield stream.tallies[name], vocabulary, dict(stream.settings or {})
+        check_counted(stream.tallies[name], vocabulary, paths, allowed="uncounted" in settings)
+        yield stream.tallies[name], vocabulary, settings

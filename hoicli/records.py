@@ -11,23 +11,29 @@ import math
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, TypeGuard, cast
 
 import orjson
 
-from hoicli.errors import DataError
+from hoicli.errors import MALFORMED, DataError
 from hoicli.streams import Line
-from hoicli.vocabulary import Vocabulary, suggestion
+from hoicli.vocabulary import Vocabulary, records_of, suggestion
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with one field of one record; `text` ends in what to do about it."""
+    """Something wrong with one field of one record, as `DataError` has it; `text` ends in what to do about it."""
 
     field: str
     text: str
+    code: str = MALFORMED
+
+    def error(self, place: str) -> DataError:
+        """The problem as the error of the line or file at `place`."""
+        return DataError(self.text, place=place, field=self.field, code=self.code)
 
 
 def parse(line: Line) -> Record:
@@ -113,7 +119,7 @@ def problems(
     without one (open vocabulary) any string will do. `besides`: of EVERYTHING, what the caller uses; a reader that
     skips bad lines must judge a line by what it reads of it, or a line's neighbours would decide about it.
     """
-    yield from _image_id_problems(record)
+    yield from image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
         if key not in record:
@@ -216,13 +222,35 @@ def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Pro
         yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
 
 
-def _image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+LONGEST_NUMBER = 18
+"""Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
+
+
+def image_id_of(file_name: str) -> str:
+    """The image id of a file name: no folder, no extension ("test2015/HICO_test2015_00000001.jpg")."""
+    return PurePosixPath(file_name.replace("\\", "/")).stem
+
+
+def image_number(image_id: str) -> int | None:
+    """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
+    digits = image_id.rsplit("_", 1)[-1]
+    return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
+
+
+def is_blank(image_id: str | int) -> bool:
+    """Whether an image id names no image: no text, or blanks alone."""
+    return type(image_id) is str and not image_id.strip()
+
+
+def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     if "image_id" not in record:
         yield Problem(
             "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"
         )
     elif type(record["image_id"]) not in (str, int):
         yield Problem("image_id", f"{_json_type(record['image_id'])}; it must be a string or an integer")
+    elif is_blank(record["image_id"]):
+        yield Problem("image_id", "empty; give the image's file name without its extension, or its number")
 
 
 def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
@@ -231,14 +259,28 @@ def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
             yield Problem(f"boxes[{index}]", f"{_short(box)} is no box; give four finite numbers [x1, y1, x2, y2]")
 
 
+UNKNOWN_LABEL = "unknown-label"
+
+
+def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
+    """A verb or an object (`what`) that the vocabulary does not have."""
+    return Problem(field, f"unknown {what} {name!r}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
+
+
+def _of_roles(vocabulary: Vocabulary | None) -> str:
+    """What to add where a closed vocabulary has no nulls: V-COCO's records have them."""
+    return "" if vocabulary is None else f" ({records_of('vcoco')})"
+
+
 def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
     for index, label in enumerate(labels):
         if label is None and _has_roles(vocabulary):
             continue
         if type(label) is not str:
-            yield Problem(f"labels[{index}]", f"{_short(label)} is no name; labels are strings")
+            hint = _of_roles(vocabulary) if label is None else ""
+            yield Problem(f"labels[{index}]", f"{_short(label)} is no name; labels are strings{hint}")
         elif vocabulary is not None and label not in vocabulary.object_ids:
-            yield Problem(f"labels[{index}]", f"unknown object {label!r}; {suggestion(label, vocabulary.object_ids)}")
+            yield unknown_label(f"labels[{index}]", "object", label, vocabulary)
 
 
 def _hoi_problems(
@@ -256,7 +298,7 @@ def _hoi_problems(
             continue
         elif type(value) is not int:
             no_null = key == "object" and value is None and vocabulary is not None
-            hint = "; the dataset has no action without an object" if no_null else ""
+            hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if no_null else ""
             yield Problem(place, f"{_short(value)} is no index; it must be the integer index of a box{hint}")
         elif box_count is not None and not 0 <= value < box_count:
             yield Problem(place, f"index {value}, but the line has {box_count} boxes; indices are 0-based")
@@ -265,8 +307,7 @@ def _hoi_problems(
     elif type(hoi["verb"]) is not str:
         yield Problem(f"{field}.verb", f"{_short(hoi['verb'])} is no name; verbs are strings")
     elif vocabulary is not None and hoi["verb"] not in vocabulary.verb_ids:
-        verb = hoi["verb"]
-        yield Problem(f"{field}.verb", f"unknown verb {verb!r}; {suggestion(verb, vocabulary.verb_ids)}")
+        yield unknown_label(f"{field}.verb", "verb", hoi["verb"], vocabulary)
     if scored and "score" not in hoi:
         yield Problem(f"{field}.score", "missing; every predicted interaction has a score (is this the ground truth?)")
     elif scored and not is_number(hoi["score"]):
@@ -284,7 +325,7 @@ def _image_hoi_problems(image_hois: Any, vocabulary: Vocabulary | None) -> Itera
         if type(pair) is not list or len(pair) != 2 or not all(type(name) is str for name in pair):
             yield Problem(field, f"{_short(pair)} is no image label; give [verb, object]")
         elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
-            yield Problem(field, f"unknown object {pair[1]!r}; {suggestion(pair[1], vocabulary.object_ids)}")
+            yield unknown_label(field, "object", pair[1], vocabulary)
 
 
 def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

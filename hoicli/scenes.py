@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from hoicli.errors import DataError
-from hoicli.records import Problem, Record, parse, problems
+from hoicli.records import Problem, Record, image_id_of, image_number, is_blank, parse, problems
 from hoicli.roles import RoleColumns
 from hoicli.streams import Line, note
 from hoicli.vocabulary import Vocabulary
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 else:  # numpy.typing takes longer to import than a small file takes to evaluate
     Floats = Ints = Bools = np.ndarray
+
+UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
+"""Codes of what `ImageRegister` finds."""
 
 BATCH = 256
 """Images a batch: large enough that NumPy's overhead per call vanishes, small enough to stay in cache."""
@@ -115,18 +118,38 @@ class ImageRegister:
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` when the image is there already, or is none of the known ones."""
         if self._known is not None and image_id not in self._known:
-            raise DataError(
-                f"{image_id!r} is not in the ground truth; give the set it belongs to, or pass --on-error skip",
-                place=line.place,
-                field="image_id",
-            )
+            mend = self._meant(image_id) or "give the set it belongs to, or pass --on-error skip"
+            problem = f"{image_id!r} is not in the ground truth; {mend}"
+            raise DataError(problem, place=line.place, field="image_id", code=UNKNOWN_IMAGE)
         first = self._places.setdefault(image_id, (line.file, line.number))
         if first != (line.file, line.number):
             raise DataError(
                 f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line {self._unit}",
                 place=line.place,
                 field="image_id",
+                code=DUPLICATE_IMAGE,
             )
+
+    def _meant(self, image_id: str) -> str:
+        """The known image that an unknown id may mean, as a question: named by its file, or by its number alone."""
+        name = image_id_of(image_id)
+        same_number = self._known_by.get(image_number(name), [])
+        # one of the two is a bare number: HICO_train2015_00000001 does not mean HICO_test2015_00000001
+        bare = [known for known in same_number if name.isdecimal() or known.isdecimal()]
+        meant = self._known_by.get(name) or bare
+        return f"did you mean {meant[0]!r}? name images as the ground truth does" if len(meant) == 1 else ""
+
+    @cached_property
+    def _known_by(self) -> dict[str | int | None, list[str]]:
+        """The known images by their names without extension, and by the numbers at the end of these."""
+        found: dict[str | int | None, list[str]] = {}
+        images: Iterable[str] = self._known if isinstance(self._known, Iterable) else ()
+        for known in images:
+            name = image_id_of(known)
+            number = image_number(name)
+            for key in (name,) if number is None else (name, number):
+                found.setdefault(key, []).append(known)
+        return found
 
     def add_all(self, image_ids: list[str], lines: list[Line]) -> bool:
         """Add the images of many lines at once if all are new, known and different; else add none and say so."""
@@ -175,7 +198,7 @@ def sound_lines(
         try:
             record = parse(line)
             for problem in check(record):
-                raise DataError(problem.text, place=line.place, field=problem.field)
+                raise problem.error(line.place)
             register.add(str(record["image_id"]), line)
         except DataError as error:
             policy.handle(error)
@@ -239,6 +262,8 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
         if extras is not None:
             extras.add(record, scored=scored)
     _typed(ids, str, int)
+    if any(map(is_blank, ids)):
+        raise ValueError
     _typed(coordinates, int, float)
     _typed(subject, int)
     if extras is not None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hoicli.errors import DataError
-from hoicli.matches import match_problems
+from hoicli.errors import MALFORMED, DataError
+from hoicli.matches import UNKNOWN_PROTOCOL, match_problems
 from hoicli.readings.boxes import BoxEvidence
 from hoicli.readings.labels import Class, LabelEvidence, best_of, classes_of, comparable
-from hoicli.records import Problem, Record, parse, problems, result_problems
-from hoicli.scenes import ImageRegister
+from hoicli.records import UNKNOWN_LABEL, Problem, Record, parse, problems, result_problems
+from hoicli.scenes import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ImageRegister
 from hoicli.streams import Line
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
@@ -33,45 +33,45 @@ class Check:
     mend: str
 
 
-CHECKS = {
-    "malformed": Check("error", "mend the field named, or drop such lines with --on-error skip"),
-    "unknown label": Check(
+CHECKS = {  # by code: a record's problems have theirs from where they are found
+    MALFORMED: Check("error", "mend the field named, or drop such lines with --on-error skip"),
+    UNKNOWN_LABEL: Check(
         "error", "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too"
     ),
-    "duplicate image": Check("error", "keep one line an image"),
-    "another dataset's labels": Check("error", "name the benchmark they belong to"),
-    "image not in the ground truth": Check("error", "give the ground truth of the same set and split"),
-    "image without predictions": Check(
+    UNKNOWN_PROTOCOL: Check("error", "match the predictions again, with this version"),
+    DUPLICATE_IMAGE: Check("error", "keep one line an image"),
+    "another-dataset": Check("error", "name the benchmark they belong to"),
+    UNKNOWN_IMAGE: Check("error", "give the ground truth of the same set and split"),
+    "image-without-predictions": Check(
         "warning", "its triplets count as missed; normal for images without annotations"
     ),
-    "inverted box": Check("warning", "x2 < x1 or y2 < y1: it overlaps nothing"),
-    "looks like xywh": Check("warning", "convert to [x1, y1, x2, y2]: x2 = x + w"),
-    "box outside the image": Check("warning", "another scale or convention? records hold pixels of the original image"),
-    "relative box": Check("warning", "all numbers are at most 1: multiply by the image's width and height"),
-    "score outside [0, 1]": Check("warning", "fine for ranking; a sum or a scaled score?"),
-    "all scores equal": Check("warning", "nothing ranks the predictions: mAP then depends on tie-breaking"),
-    "duplicate triplet": Check("warning", "the second of two equal predictions is a false positive; --nms removes it"),
-    "no such interaction": Check("warning", "the vocabulary has no class of this verb and object: never counted"),
-    "subject is no person": Check("warning", "qpic and diag ignore it, the other protocols do not look"),
-    "another object order": Check("warning", "convert again with the order meant: evaluated so, they score near zero"),
-    "another verb numbering": Check(
+    "inverted-box": Check("warning", "x2 < x1 or y2 < y1: it overlaps nothing"),
+    "looks-like-xywh": Check("warning", "convert to [x1, y1, x2, y2]: x2 = x + w"),
+    "box-outside-image": Check("warning", "another scale or convention? records hold pixels of the original image"),
+    "relative-box": Check("warning", "all numbers are at most 1: multiply by the image's width and height"),
+    "score-outside-range": Check("warning", "fine for ranking; a sum or a scaled score?"),
+    "all-scores-equal": Check("warning", "nothing ranks the predictions: mAP then depends on tie-breaking"),
+    "duplicate-triplet": Check("warning", "the second of two equal predictions is a false positive; --nms removes it"),
+    "no-such-interaction": Check("warning", "the vocabulary has no class of this verb and object: never counted"),
+    "subject-no-person": Check("warning", "qpic and diag ignore it, the other protocols do not look"),
+    "another-object-order": Check("warning", "convert again with the order meant: evaluated so, they score near zero"),
+    "another-verb-numbering": Check(
         "warning", "convert again with the numbers meant: evaluated so, they score near zero"
     ),
-    "classes not in the ground truth": Check(
-        "warning", "mAP will be near zero: other labels, or another set of images?"
-    ),
-    "another image size": Check("warning", "boxes must be in pixels of the ground truth's images: scale them"),
-    "boxes off the ground truth": Check("warning", "mAP will be near zero: convert the boxes to what they should be"),
+    "classes-not-annotated": Check("warning", "mAP will be near zero: other labels, or another set of images?"),
+    "another-image-size": Check("warning", "boxes must be in pixels of the ground truth's images: scale them"),
+    "boxes-off-ground-truth": Check("warning", "mAP will be near zero: convert the boxes to what they should be"),
 }
 
 
 @dataclass
 class Finding:
-    """How often a check failed, and the first place where it did."""
+    """How often a check failed, the first place where it did, and what to do, where that is not what the check says."""
 
     check: str
     count: int
     example: str
+    mend: str = ""
 
     def row(self) -> Record:
         """The finding as an output row."""
@@ -81,7 +81,7 @@ class Finding:
             "severity": check.severity,
             "count": self.count,
             "example": self.example,
-            "mend": check.mend,
+            "mend": self.mend or check.mend,
         }
 
 
@@ -91,9 +91,9 @@ class Findings:
     def __init__(self) -> None:
         self._found: dict[str, Finding] = {}
 
-    def add(self, check: str, example: str, count: int = 1) -> None:
+    def add(self, check: str, example: str, count: int = 1, mend: str = "") -> None:
         """Count `count` cases, the first described by `example`."""
-        finding = self._found.setdefault(check, Finding(check, 0, example))
+        finding = self._found.setdefault(check, Finding(check, 0, example, mend))
         finding.count += count
 
     def remove(self, check: str) -> None:
@@ -134,7 +134,7 @@ class StreamValidator:
         self.lines = 0
         self._vocabulary = vocabulary
         self._truth = truth
-        self._register = ImageRegister()
+        self._register = ImageRegister(truth)
         self._scored: bool | None = None
         self._scores: set[float] = set()
         self._triplets = 0
@@ -150,7 +150,7 @@ class StreamValidator:
         try:
             record = parse(line)
         except DataError as error:
-            self.findings.add("malformed", str(error))
+            self.findings.add(error.code, str(error))
             return
         if "metric" in record:
             self._add_problems(result_problems(record), line)
@@ -178,12 +178,8 @@ class StreamValidator:
         """Count the problems of a line; true if there was none but unknown labels."""
         sound = True
         for problem in found:
-            unknown = problem.text.startswith("unknown ")
-            self.findings.add(
-                "unknown label" if unknown else "malformed",
-                ": ".join(part for part in (line.place, problem.field, problem.text) if part),
-            )
-            sound = sound and unknown
+            self.findings.add(problem.code, str(problem.error(line.place)))
+            sound = sound and problem.code == UNKNOWN_LABEL
         return sound
 
     def _annotated(self, classes: list[tuple[int, Class, float]]) -> frozenset[Class]:
@@ -209,7 +205,7 @@ class StreamValidator:
         try:
             self._register.add(image_id, line)
         except DataError as error:
-            self.findings.add("duplicate image", str(error))
+            self.findings.add(error.code, str(error))
         width, height = (record.get(key) for key in ("width", "height"))
         known = isinstance(width, int | float) and isinstance(height, int | float)
         facts = Facts(width, height) if known else Facts(None, None)
@@ -217,14 +213,12 @@ class StreamValidator:
         if self._truth is None:
             facts.classes = self._annotated(classes)
             facts.boxes = record["boxes"]
-        elif image_id not in self._truth:
-            self.findings.add("image not in the ground truth", f"{line.place}: image_id: {image_id!r}")
-        else:
+        elif image_id in self._truth:
             annotated = self._truth[image_id].size
             if facts.size is not None and annotated is not None and facts.size != annotated:
                 sizes = " x ".join(map(str, facts.size)), " x ".join(map(str, annotated))
                 example = f"{line.place}: {image_id!r} has {sizes[0]}, in the ground truth {sizes[1]}"
-                self.findings.add("another image size", example)
+                self.findings.add("another-image-size", example)
 
     def _size(self, image_id: str) -> Facts:
         own = self.images[image_id]
@@ -238,17 +232,17 @@ class StreamValidator:
         self._boxes += len(boxes)
         if boxes and all(0 <= value <= 1 for box in boxes for value in box):
             self._relative += len(boxes)
-            self.findings.add("relative box", f"{line.place}: boxes[0]: {boxes[0]}", len(boxes))
+            self.findings.add("relative-box", f"{line.place}: boxes[0]: {boxes[0]}", len(boxes))
         for index, box in enumerate(boxes):
             x1, y1, x2, y2 = box
             place = f"{line.place}: boxes[{index}]: {box}"
             if x2 < x1 or y2 < y1:
-                self.findings.add("inverted box", place)
+                self.findings.add("inverted-box", place)
                 if _fits_as_xywh(box, size):
                     self._xywh += 1
-                    self.findings.add("looks like xywh", place)
+                    self.findings.add("looks-like-xywh", place)
             elif _leaves_image(box, size):
-                self.findings.add("box outside the image", f"{place}, the image is {size.width} x {size.height}")
+                self.findings.add("box-outside-image", f"{place}, the image is {size.width} x {size.height}")
 
     def _look_at_triplets(self, record: Record, line: Line) -> None:
         labels, boxes = record["labels"], record["boxes"]
@@ -264,14 +258,14 @@ class StreamValidator:
                 if len(self._scores) < 2:
                     self._scores.add(score)
                 if not 0 <= score <= 1:
-                    self.findings.add("score outside [0, 1]", f"{place}.score: {score}")
+                    self.findings.add("score-outside-range", f"{place}.score: {score}")
                 if key in seen:
-                    self.findings.add("duplicate triplet", f"{place}: {verb} {label} on the same two boxes")
+                    self.findings.add("duplicate-triplet", f"{place}: {verb} {label} on the same two boxes")
                 seen.add(key)
             if labels[subject] != SUBJECT:
-                self.findings.add("subject is no person", f"{place}.subject: a {labels[subject]}")
+                self.findings.add("subject-no-person", f"{place}.subject: a {labels[subject]}")
             if self._is_no_interaction(verb, label):
-                self.findings.add("no such interaction", f"{place}: {verb} {label}")
+                self.findings.add("no-such-interaction", f"{place}: {verb} {label}")
 
     def _is_no_interaction(self, verb: str, label: str | None) -> bool:
         """Whether both names are known and the dataset, whose classes they make, has none of the two."""
@@ -283,21 +277,21 @@ class StreamValidator:
     def finish(self, name: str) -> Findings:
         """The findings of the whole stream called `name`."""
         if self._xywh < SHARE_OF_XYWH * self._boxes:
-            self.findings.remove("looks like xywh")
+            self.findings.remove("looks-like-xywh")
         if self._relative < self._boxes:
-            self.findings.remove("relative box")
+            self.findings.remove("relative-box")
         if self._triplets > 1 and len(self._scores) == 1:
-            self.findings.add("all scores equal", f"{name}: every score is {next(iter(self._scores))}", self._triplets)
+            self.findings.add("all-scores-equal", f"{name}: every score is {next(iter(self._scores))}", self._triplets)
         if self._truth is not None:
             missing = [image_id for image_id in self._truth if image_id not in self.images]
             if missing:
-                self.findings.add("image without predictions", f"{name}: no line for {missing[0]!r}", len(missing))
+                self.findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
         if self._labels is not None:
-            for check, example, count in self._labels.findings(name):
-                self.findings.add(check, example, count)
-        off = self._frames.finding(name)
+            for doubt in self._labels.findings(name):
+                self.findings.add(doubt.check, doubt.example, doubt.count, doubt.mend)
+        off = self._frames.finding()
         if off is not None:
-            self.findings.add("boxes off the ground truth", *off)
+            self.findings.add("boxes-off-ground-truth", f"{name}: {off[0]}", off[1])
         return self.findings
 
     @property

@@ -360,10 +360,10 @@ PAIR_PROBLEMS = {
     "two boxes": ({"o_box": [[1, 2, 3, 4]] * 2}, ".o_box: 2 items where"),
     "no box": ({"o_box": None}, ".o_box: a NoneType where"),
     "text in a box": ({"o_box": [1, 2, 3, "4"]}, ".o_box[3]: a str is no finite number"),
-    "a label too high": ({"o_label": 80}, ".o_label: id 80, but ids run from 0 to 79"),
-    "a label below zero": ({"o_label": -1}, ".o_label: id -1, but"),
-    "a label between": ({"o_label": 1.5}, ".o_label: id 1.5, but"),
-    "a name for a label": ({"o_label": "bench"}, ".o_label: a str is no finite number"),
+    "a label too high": ({"o_label": 80}, ".o_label: id 80 is none of the 80 in COCO's order (0-79)"),
+    "a label below zero": ({"o_label": -1}, ".o_label: id -1 is none of"),
+    "a label between": ({"o_label": 1.5}, ".o_label: 1.5 is no whole number"),
+    "a name for a label": ({"o_label": "bench"}, ".o_label: 'bench' is no whole number"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.io import loadmat, savemat
 
 from hoicli.converters import Context, cdn, converter, detect, detections_mat
+from hoicli.converters.numbers import box_indices, whole_number
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
 from hoicli.scenes import ErrorPolicy
@@ -98,6 +100,7 @@ def test_fixture_has_the_same_records(file: str) -> None:
 # CDN
 
 REALLY = "is this really the format? (--from NAME chooses another)"
+NOT_WHOLE = "is no whole number; ids and indices are"
 BOX = [1.0, 2.0, 30.5, 40.25]
 OTHER = [5.0, 6.0, 70.0, 80.0]
 
@@ -139,10 +142,18 @@ def test_cdn_example(tmp_path: Path) -> None:
         ),
         (
             cdn_item(predictions=[{"bbox": BOX, "category_id": -1}]),
-            ".predictions[0].category_id: id -1, but there are 80, counted from 0",
+            ".predictions[0].category_id: id -1 is none of the 80 in COCO's order (0-79)",
         ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
         ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
+        (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
+        (cdn_item(hoi_prediction=hoi_of(object_id="1_0")), f".hoi_prediction[0].object_id: '1_0' {NOT_WHOLE}"),
+        (cdn_item(hoi_prediction=hoi_of(category_id="1_0")), f".hoi_prediction[0].category_id: '1_0' {NOT_WHOLE}"),
+        (cdn_item(hoi_prediction=hoi_of(object_id=True)), f".hoi_prediction[0].object_id: True {NOT_WHOLE}"),
+        (
+            cdn_item(predictions=[{"bbox": BOX, "category_id": "bench"}]),
+            f".predictions[0].category_id: 'bench' {NOT_WHOLE}",
+        ),
         (
             cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
             ": is not shaped as expected (not enough values to unpack (expected 4, got 3)); "
@@ -158,6 +169,46 @@ def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
     context, _ = context_of(skip=True)
     assert len(convert(path, "cdn", context)) == 2
     assert context.policy.skipped == 1
+
+
+@pytest.mark.parametrize("number", [76, 76.0, "76", " 76\n", np.int64(76), np.float32(76), np.array([76])])
+def test_a_whole_number_in_any_type(number: Any) -> None:
+    assert whole_number(number, "") == 76
+    assert box_indices({"subject_id": number, "object_id": 3}, "") == (76, 3)
+
+
+@pytest.mark.parametrize(
+    "number", [0.9, "1_0", "0.9", "", "1e2", "①", True, np.True_, None, math.nan, math.inf, [1], np.array([1, 2]), {}]
+)
+def test_what_is_no_whole_number(number: Any) -> None:
+    with pytest.raises(DataError, match="is no whole number") as error:
+        whole_number(number, ".id")
+    assert error.value.field == ".id"
+    with pytest.raises(DataError):
+        box_indices({"subject_id": 0, "object_id": number}, "")
+
+
+@pytest.mark.parametrize("name", ["cdn", "ppdm", "gen-vlkt", "hoia"])
+def test_every_list_of_triplets_reads_its_indices_strictly(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
+    item = ppdm_item() if name in ("ppdm", "hoia") else cdn_item()
+    if name == "gen-vlkt":
+        item["predictions"] = [{"bbox": box["bbox"]} for box in item["predictions"]]
+    item["hoi_prediction"][0]["subject_id"] = 0.9
+    if name == "hoia":
+        item = {"file_name": item["file_name"], "annotations": item["predictions"], "hoi_annotation": hoi_of()}
+        item["hoi_annotation"][0] = {"subject_id": 0.9, "object_id": 1, "category_id": 77}
+    path = dump(tmp_path / "dump.json", [item])
+    assert (result := hoicli("convert", path)).code == 1
+    field = "hoi_annotation" if name == "hoia" else "hoi_prediction"
+    assert result.err == f"{path}: [0].{field}[0].subject_id: 0.9 {NOT_WHOLE}\n"
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_an_image_without_a_name(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
+    path = dump(tmp_path / "dump.json", [cdn_item(filename=name)])
+    result = hoicli("convert", path)
+    assert (result.code, result.out) == (1, "")
+    assert ": image_id: empty; give the image's file name" in result.err
 
 
 NUMBERS = st.floats(-1e6, 1e6) | st.integers(-10, 10**6)
@@ -316,7 +367,7 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
         (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but there are 117, counted from 1"),
         (
             {**ppdm_item(), "predictions": [{"bbox": BOX, "category_id": 12}]},
-            "[0].predictions[0].category_id: id 12 is no COCO id; objects have the ids 1-90 of COCO, with gaps",
+            "[0].predictions[0].category_id: id 12 is none of COCO's 80 (1-90 with gaps)",
         ),
         (
             {**ppdm_item(), "file_name": "COCO_val2014_000000000042.jpg"},

@@ -463,14 +463,14 @@ def _size(value: Any) -> Images:
     [
         (_first("id", 601.0), ".hoi(1).id: id 601, but there are 600, counted from 1"),
         (_first("id", 0.0, hoi=1), ".hoi(2).id: id 0, but there are 600, counted from 1"),
-        (_first("id", 1.5), ".hoi(1).id: id 1.5, but there are 600, counted from 1"),
+        (_first("id", 1.5), ".hoi(1).id: 1.5 is no whole number; ids and indices are"),
         (
             _first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])),
             ".hoi(1).connection(2,:): id 2.0, but there are 1, counted from 1",
         ),
         (
             _first("connection", np.array([[np.nan, 1.0]])),
-            ".hoi(1).connection(1,:): id nan, but there are 1, counted from 1",
+            ".hoi(1).connection(1,:): nan is no whole number; ids and indices are",
         ),
         (_first("connection", np.ones((2, 3))), ".hoi(1).connection: is no n x 2 matrix; fetch the file again"),
         (

@@ -162,8 +162,11 @@ def replace_key(row: int, key: str, value: Any) -> Change:
         ),
         (
             lambda content: content[0]["ann_id"].__setitem__(0, "x"),
-            "[0]: is not shaped as VSRL is (ValueError(\"invalid literal for int() with base 10: 'x'\")); "
-            "fetch the file again",
+            "[0].ann_id: 'x' is no whole number; ids and indices are",
+        ),
+        (
+            lambda content: content[0]["image_id"].__setitem__(0, 11.5),
+            "[0].image_id: 11.5 is no whole number; ids and indices are",
         ),
         (
             lambda content: content.append(5),
@@ -446,7 +449,7 @@ def test_lists_of_predictions(
     [
         (
             lambda c: c[0]["predictions"][1].update(category_id=99),
-            "[0].predictions[1].category_id: id 99 is no object here (0-79)",
+            "[0].predictions[1].category_id: id 99 is none of the 80 in COCO's order (0-79)",
         ),
         (
             lambda c: c[0]["hoi_prediction"][0].update(category_id=29),
@@ -582,3 +585,26 @@ def test_the_released_files_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Pa
     assert len(found) == 4946
     assert sum(not record["hois"] for record in found) == 414
     assert sum(len(record["hois"]) for record in found) == 12_402
+
+
+def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Ground truth given with --images names images, and its labels are no matter: the file converted says whose it
+    is, and V-COCO's ground truth need not be called so."""
+    plain = hoicli("convert", CACHE)
+    assert plain.code == 0
+    for images in (TRUTH, FIXTURES / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
+        assert hoicli("convert", CACHE, "--images", images).out == plain.out
+
+
+def qpic_truth(folder: Path) -> Path:
+    """QPIC's ground truth, whose numbers are V-COCO's."""
+    return dumped(folder / "test_vcoco.json", hoia(QPIC))
+
+
+def test_verbs_that_count_from_1(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = listed(QPIC, (0, CUP, 80))
+    good = hoicli("convert", dumped(tmp_path / "p.json", content)).out
+    for hoi in content[0]["hoi_prediction"]:
+        hoi["category_id"] += 1
+    path = dumped(tmp_path / "p.json", content)
+    assert hoicli("convert", "--verb-base", "1", path).out == good != hoicli("convert", path).out

@@ -14,19 +14,19 @@ import orjson
 import pytest
 
 from hoicli.streams import Line
-from hoicli.validation import CHECKS, StreamValidator, validate_images
+from hoicli.validation import StreamValidator, validate_images
 from hoicli.vocabulary import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.conftest import FIXTURES, Hoicli
 
 HICO, VCOCO, SWIG = load("hico"), load("vcoco"), load("swig")
 NEW = {
-    "another dataset's labels",
-    "another object order",
-    "another verb numbering",
-    "classes not in the ground truth",
-    "another image size",
-    "boxes off the ground truth",
+    "another-dataset",
+    "another-object-order",
+    "another-verb-numbering",
+    "classes-not-annotated",
+    "another-image-size",
+    "boxes-off-ground-truth",
 }
 
 Record = dict[str, Any]
@@ -97,32 +97,32 @@ AS_PLACES = {BY_ID[number]: name for number, name in enumerate(COCO) if number i
         (
             dict(zip(ALPHABETICAL, COCO, strict=True)),
             {},
-            "another object order",
+            "another-object-order",
             "objects, in alphabetical order, were read in COCO order",
         ),
         (
             dict(zip(COCO, ALPHABETICAL, strict=True)),
             {},
-            "another object order",
+            "another-object-order",
             "objects, in COCO order, were read in alphabetical order",
         ),
-        (AS_PLACES, {}, "another object order", "objects, COCO ids 1-90, were read as places 0-79"),
+        (AS_PLACES, {}, "another-object-order", "objects, COCO ids 1-90, were read as places 0-79"),
         (
             dict(pairwise(COCO)),
             {},
-            "another object order",
+            "another-object-order",
             "objects, counted from 1, were read from 0",
         ),
         (
             {},
             dict(pairwise(VERBS)),
-            "another verb numbering",
+            "another-verb-numbering",
             "verbs, counted from 1, were read from 0",
         ),
         (
             {},
             dict(zip(VERBS[1:], VERBS, strict=False)),
-            "another verb numbering",
+            "another-verb-numbering",
             "verbs, counted from 0, were read from 1",
         ),
     ],
@@ -165,7 +165,7 @@ def test_classes_that_are_nowhere_annotated() -> None:
         record["labels"] = ["person" if label == "person" else "elephant" for label in record["labels"]]
         record["hois"] = [{**hoi, "verb": "hose"} for hoi in record["hois"]]
     text = "p: in 0 of 6 images the best prediction is of an annotated class"
-    assert news(checked(found, TRUTH)) == {"classes not in the ground truth": text}
+    assert news(checked(found, TRUTH)) == {"classes-not-annotated": text}
     assert news(checked(found)) == {}
 
 
@@ -186,7 +186,7 @@ def test_a_few_triplets_prove_nothing() -> None:
 )
 def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, other: str) -> None:
     validator = checked(records(path), dataset=dataset)
-    example = news(validator)["another dataset's labels"]
+    example = news(validator)["another-dataset"]
     assert example.startswith(f"p: {other} knows 100% of the triplets' names, {dataset} ")
     assert example.endswith(f"%: --dataset {other}")
     assert validator.verdict == f"labels of {other}"
@@ -227,7 +227,7 @@ def test_vcoco_records_are_checked() -> None:
     assert validator.verdict == "labels of vcoco, as they are"
     predictions[0]["hois"] *= 2
     (finding,) = checked(predictions, truth, "vcoco").findings
-    assert finding.check == "duplicate triplet"
+    assert finding.check == "duplicate-triplet"
 
 
 @pytest.mark.parametrize("order", ["qpic", "ppdm"])
@@ -236,8 +236,8 @@ def test_the_two_orders_of_vcoco(order: str) -> None:
     (read,) = set(VCOCO_ORDERS) - {order}
     what = f"verbs, in the order of {order}, were read in that of {read}"
     validator = checked(predictions, truth, "vcoco")
-    assert set(news(validator)) == {"another verb numbering"}
-    assert news(validator)["another verb numbering"].endswith(f"in 10 if {what}")
+    assert set(news(validator)) == {"another-verb-numbering"}
+    assert news(validator)["another-verb-numbering"].endswith(f"in 10 if {what}")
     assert validator.verdict == f"labels of vcoco, if {what}"
 
 
@@ -271,6 +271,7 @@ def scaled(x: float, y: float, box: Box) -> Box:
         ),
         (lambda b, *_: [b[0], b[2], b[1], b[3]], "[x1, x2, y1, y2]"),
         (lambda b, *_: [b[1], b[0], b[3], b[2]], "[y1, x1, y2, x2]"),
+        (lambda b, *_: [b[2], b[3], b[0], b[1]], "[x2, y2, x1, y1]"),
         (lambda b, w, h: scaled(1 / w, 1 / h, b), "parts of the image's sides (0-1)"),
         (lambda b, w, h: scaled(1000 / w, 1000 / h, b), "thousandths of the image's sides"),
         (lambda b, w, h: scaled(h / w, w / h, b), "scaled with height and width exchanged"),
@@ -285,14 +286,14 @@ def scaled(x: float, y: float, box: Box) -> Box:
     ],
 )
 def test_another_convention_is_named(change: Callable[[Box, float, float], Box], what: str) -> None:
-    example = news(checked(with_boxes(change), TRUTH))["boxes off the ground truth"]
+    example = news(checked(with_boxes(change), TRUTH))["boxes-off-ground-truth"]
     assert example.endswith(f"if they are {what}")
 
 
 def test_boxes_that_are_nowhere() -> None:
     found = with_boxes(lambda box, *_: [side + 2000 for side in box])
     text = "p: 0 of the 12 boxes of best predictions meet an annotated box"
-    assert news(checked(found, TRUTH)) == {"boxes off the ground truth": text}
+    assert news(checked(found, TRUTH)) == {"boxes-off-ground-truth": text}
 
 
 def test_shifts_of_a_pixel_give_no_cause() -> None:
@@ -310,8 +311,8 @@ def test_a_copy_of_the_images_says_its_size() -> None:
         record["boxes"] = [scaled(factor, factor, box) for box in record["boxes"]]
     predictions += [{**copy.deepcopy(predictions[0]), "image_id": "kicking_3", "width": 1820, "height": 1024}]
     found = news(checked(predictions, truth, "swig"))
-    assert found["another image size"] == "p:5: 'kicking_3' has 1820 x 1024, in the ground truth 910 x 512"
-    assert found["boxes off the ground truth"].endswith("if they are pixels of a copy of another size")
+    assert found["another-image-size"] == "p:5: 'kicking_3' has 1820 x 1024, in the ground truth 910 x 512"
+    assert found["boxes-off-ground-truth"].endswith("if they are pixels of a copy of another size")
 
 
 def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -320,7 +321,82 @@ def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
     path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
     result = hoicli("validate", "--gt", FIXTURES / "gt.jsonl", path)
     assert result.code == 0
-    row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another object order")
+    row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another-object-order")
     assert (row["severity"], row["count"]) == ("warning", 41)
-    assert row["mend"] == CHECKS["another object order"].mend
+    option = "--object-order alphabetical"
+    assert row["mend"] == f"convert the file again with {option}: as it is, mAP will be near zero"
     assert result.err.endswith("; labels of hico, if objects, in alphabetical order, were read in COCO order\n")
+
+
+def renumbered(path: Path, objects: Callable[[int], int], verbs: Callable[[int], int]) -> None:
+    """A CDN list whose numbers count otherwise."""
+    items = orjson.loads(path.read_bytes())
+    for item in items:
+        for box in item["predictions"]:
+            box["category_id"] = objects(box["category_id"])
+        for hoi in item["hoi_prediction"]:
+            hoi["category_id"] = verbs(hoi["category_id"])
+    path.write_bytes(orjson.dumps(items))
+
+
+def same(number: int) -> int:
+    return number
+
+
+@pytest.mark.parametrize(
+    ("objects", "verbs", "option"),
+    [
+        (lambda n: ALPHABETICAL.index(COCO[n]), same, ("--object-order", "alphabetical")),
+        (lambda n: n + 1, same, ("--object-order", "coco-1")),
+        (lambda n: HICO.coco_ids[COCO[n]], same, ("--object-order", "coco-id")),
+        (same, lambda n: n + 1, ("--verb-base", "1")),
+    ],
+)
+def test_what_validate_finds_convert_mends(
+    objects: Callable[[int], int],
+    verbs: Callable[[int], int],
+    option: tuple[str, str],
+    hoicli: Hoicli,
+    tmp_path: Path,
+) -> None:
+    """A dump of the numbers that both numberings have; the option that validate names gives back what it says."""
+    numbers = {number for number in range(80) if objects(number) < 80}
+    kept, dump, found = tmp_path / "kept.jsonl", tmp_path / "dump.json", tmp_path / "found.jsonl"
+    small = [record for record in PREDICTIONS if {COCO.index(label) for label in record["labels"]} <= numbers]
+    small = [record for record in small if all(HICO.verb_ids[hoi["verb"]] < 116 for hoi in record["hois"])]
+    assert len(small) >= 5
+    kept.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in small))
+    assert hoicli("convert", kept, "--to", "cdn-json", "-o", dump).code == 0
+    good = hoicli("convert", dump).out
+    renumbered(dump, objects, verbs)
+    assert hoicli("convert", "--dataset", "hico", dump, "-o", found).code == 0
+    rows = map(json.loads, hoicli("validate", "--gt", FIXTURES / "gt.jsonl", found).out.splitlines())
+    mend = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
+    assert mend in {row["mend"] for row in rows}
+    assert hoicli("convert", *option, dump).out == good != found.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--verb-base", "2"), "--verb-base 2: give 0 or 1"),
+        (("--object-order", "hico"), "--object-order hico: choose from coco, coco-1, coco-id, alphabetical"),
+        (
+            ("--verb-base", "1"),
+            "--verb-base 1: records holds names: convert the file it was made from; it is for qpic-vcoco",
+        ),
+        (
+            ("--object-order", "coco"),
+            "--object-order coco: records holds names: convert the file it was made from; it is for qpic-vcoco",
+        ),
+    ],
+)
+def test_a_numbering_that_means_nothing(arguments: tuple[str, str], message: str, hoicli: Hoicli) -> None:
+    result = hoicli("convert", *arguments, FIXTURES / "predictions.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"hoicli: {message}")
+
+
+def test_a_format_of_interactions_has_no_verbs_to_number(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--verb-base", "1", FIXTURES / "foreign/results_gen_vlkt.json")
+    assert (result.code, result.err.split(";")[0]) == (2, "hoicli: --verb-base 1: gen-vlkt numbers no verbs so")

@@ -57,7 +57,19 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         (
             with_hoi(object=None),
             "hois[0].object: null is no index; it must be the integer index of a box; "
-            "the dataset has no action without an object",
+            "the dataset has no action without an object (V-COCO records? --dataset vcoco)",
+        ),
+        (
+            with_(labels=[None, "kite"]),
+            "labels[0]: null is no name; labels are strings (V-COCO records? --dataset vcoco)",
+        ),
+        (
+            with_hoi(verb="work_on_computer"),
+            "hois[0].verb: unknown verb 'work_on_computer'; V-COCO records? --dataset vcoco",
+        ),
+        (
+            with_hoi(verb="riding"),
+            "hois[0].verb: unknown verb 'riding'; SWIG-HOI records? --dataset swig (or did you mean 'ride'?)",
         ),
         (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
         (with_hoi(verb="qqqq"), "hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones"),
@@ -71,6 +83,8 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         ),
         (with_(boxes={"a": 1}), "boxes: an object; it must be an array"),
         (with_(image_id=1.5), "image_id: a number; it must be a string or an integer"),
+        (with_(image_id=""), "image_id: empty; give the image's file name without its extension, or its number"),
+        (with_(image_id=" \t"), "image_id: empty; give the image's file name without its extension, or its number"),
         (with_(hois=[[0, 1]]), "hois[0]: an array; it must be an object with subject, object and verb"),
         (with_(image_hois=[["fly"]]), 'image_hois[0]: ["fly"] is no image label; give [verb, object]'),
         ([1], "an array, not an object; a foreign dump goes through `hoicli convert` first"),
@@ -121,6 +135,33 @@ def test_an_image_twice_names_both_lines() -> None:
     lines = [line(with_(image_id=str(number)), number) for number in range(1, 8)] + [line(with_(image_id=3), 9)]
     with pytest.raises(DataError, match=r"p\.jsonl:9: image_id: image '3' is at p\.jsonl:3 already"):
         list(read_scenes(lines, HICO, scored=True, policy=ErrorPolicy(), batch=2))
+
+
+@pytest.mark.parametrize(
+    ("image_id", "known", "meant"),
+    [
+        ("HICO_test2015_00000001.jpg", "HICO_test2015_00000001", True),
+        ("test2015/HICO_test2015_00000001.jpg", "HICO_test2015_00000001", True),
+        (1, "HICO_test2015_00000001", True),
+        ("COCO_val2014_000000000001", "1", True),
+        ("000000000001.jpg", "1", True),
+        ("mine", "mine.png", True),
+        ("HICO_train2015_00000001", "HICO_test2015_00000001", False),
+        ("2", "HICO_test2015_00000001", False),
+    ],
+)
+def test_an_image_that_is_called_otherwise_is_guessed(image_id: str | int, known: str, meant: bool) -> None:
+    with pytest.raises(DataError) as raised:
+        list(read_scenes([line(with_(image_id=image_id))], HICO, scored=True, policy=ErrorPolicy(), known={known, "z"}))
+    mend = f"did you mean {known!r}? name images as the ground truth does"
+    other = "give the set it belongs to, or pass --on-error skip"
+    problem = f"{str(image_id)!r} is not in the ground truth; {mend if meant else other}"
+    assert (raised.value.field, raised.value.problem) == ("image_id", problem)
+
+
+def test_two_images_of_one_number_are_not_guessed() -> None:
+    with pytest.raises(DataError, match="give the set it belongs to"):
+        list(read_scenes([line(with_(image_id=1))], HICO, scored=True, policy=ErrorPolicy(), known={"a_1", "b_1"}))
 
 
 def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str]) -> None:

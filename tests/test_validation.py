@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import orjson
 import pytest
 
+from hoicli.errors import MALFORMED
+from hoicli.matches import UNKNOWN_PROTOCOL
+from hoicli.records import UNKNOWN_LABEL
+from hoicli.scenes import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.streams import Line
 from hoicli.validation import CHECKS, Facts, validate_images
 from hoicli.vocabulary import load
@@ -48,41 +53,41 @@ def test_a_good_stream_has_no_findings() -> None:
     ("record", "check", "count", "example"),
     [
         (with_(labels=["person"]), "malformed", 1, "p:1: labels: 1 labels for 2 boxes; give one label a box"),
-        (with_(labels=["person", "dragon"]), "unknown label", 1, "p:1: labels[1]: unknown object 'dragon'"),
-        (with_(boxes=[[1, 1, 9, 9], [39, 20, 20, 39]]), "inverted box", 1, "p:1: boxes[1]: [39, 20, 20, 39]"),
-        (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks like xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
+        (with_(labels=["person", "dragon"]), "unknown-label", 1, "p:1: labels[1]: unknown object 'dragon'"),
+        (with_(boxes=[[1, 1, 9, 9], [39, 20, 20, 39]]), "inverted-box", 1, "p:1: boxes[1]: [39, 20, 20, 39]"),
+        (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks-like-xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
         (
             with_(boxes=[[1, 1, 9, 9], [20, 20, 639, 39]]),
-            "box outside the image",
+            "box-outside-image",
             1,
             "p:1: boxes[1]: [20, 20, 639, 39], the image is 64 x 48",
         ),
-        (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
+        (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative-box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
         (
             with_(hois=[{**GOOD["hois"][0], "score": score} for score in (1.5, -0.5)]),
-            "score outside [0, 1]",
+            "score-outside-range",
             2,
             "p:1: hois[0].score: 1.5",
         ),
         (
             with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]),
-            "all scores equal",
+            "all-scores-equal",
             2,
             "p: every score is 0.5",
         ),
         (
             with_(hois=[{**GOOD["hois"][0], "score": score} for score in (0.5, 0.4, 0.3)]),
-            "duplicate triplet",
+            "duplicate-triplet",
             2,
             "p:1: hois[1]: fly kite on the same two boxes",
         ),
         (
             with_(hois=[*GOOD["hois"], {"subject": 0, "object": 1, "verb": "ride", "score": 0.1}]),
-            "no such interaction",
+            "no-such-interaction",
             1,
             "p:1: hois[2]: ride kite",
         ),
-        (with_(labels=["dog", "kite"]), "subject is no person", 2, "p:1: hois[0].subject: a dog"),
+        (with_(labels=["dog", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a dog"),
     ],
 )
 def test_each_check(record: Any, check: str, count: int, example: str) -> None:
@@ -93,7 +98,7 @@ def test_each_check(record: Any, check: str, count: int, example: str) -> None:
 
 def test_an_image_twice() -> None:
     assert found(GOOD, GOOD) == {
-        "duplicate image": (1, "p:2: image_id: image 'a' is at p:1 already; keep one line an image")
+        "duplicate-image": (1, "p:2: image_id: image 'a' is at p:1 already; keep one line an image")
     }
 
 
@@ -101,25 +106,28 @@ def test_the_pair() -> None:
     truth = {"a": Facts(64, 48), "b": Facts(None, None), "c": Facts(10, 10)}
     stranger = with_(image_id="d")
     assert found(GOOD, stranger, truth=truth) == {
-        "image not in the ground truth": (1, "p:2: image_id: 'd'"),
-        "image without predictions": (2, "p: no line for 'b'"),
+        "unknown-image": (
+            1,
+            "p:2: image_id: 'd' is not in the ground truth; give the set it belongs to, or pass --on-error skip",
+        ),
+        "image-without-predictions": (2, "p: no line for 'b'"),
     }
     # the size of an image comes from the ground truth where the prediction has none
     bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
-    assert found(bare, truth={"c": Facts(10, 10)})["box outside the image"][0] == 1
+    assert found(bare, truth={"c": Facts(10, 10)})["box-outside-image"][0] == 1
     assert found(bare) == {}
 
 
 def test_one_stray_inverted_box_is_no_convention() -> None:
     boxes = [[1, 1, 9, 9]] * 200 + [[30, 20, 10, 9]]
     findings = found(with_(boxes=boxes, labels=["person"] * 201, hois=[]))
-    assert findings.keys() == {"inverted box"}
+    assert findings.keys() == {"inverted-box"}
 
 
 def test_an_open_vocabulary_takes_any_name() -> None:
     record = with_(labels=["person", "dragon"], hois=[{"subject": 0, "object": 1, "verb": "tame", "score": 0.5}])
     assert found(record, open_vocabulary=True) == {}
-    assert found(record).keys() == {"unknown label"}
+    assert found(record).keys() == {"unknown-label"}
 
 
 def test_matches_and_results_are_checked_too() -> None:
@@ -128,8 +136,19 @@ def test_matches_and_results_are_checked_too() -> None:
     assert found({**row, "value": "1.0"})["malformed"][1].startswith("p:1: value: missing or no finite number")
     match = {"image_id": "a", "protocol": "hico", "settings": {}, "predictions": [], "gt": [], "box_matches": []}
     assert found(match) == {}
+    future = {**match, "protocol": "hico-2030"}
+    assert found(future)["unknown-protocol"][1].startswith("p:1: protocol: unknown protocol 'hico-2030'; choose from ")
+    assert found(future).keys() == {"unknown-protocol"}
     bad = {**match, "gt": [{"verb": "fly", "label": "kate"}]}
-    assert found(bad)["unknown label"][1] == "p:1: gt[0].label: unknown object 'kate'; did you mean 'kite'?"
+    assert found(bad)["unknown-label"][1] == "p:1: gt[0].label: unknown object 'kate'; did you mean 'kite'?"
+
+
+def test_a_finding_goes_by_its_code_and_not_by_its_words() -> None:
+    assert found(with_(labels=[{"unknown ": 1}, "kite"])).keys() == {"malformed"}
+    assert found(with_(image_id="")).keys() == {"malformed"}
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in CHECKS)
+    codes = {UNKNOWN_LABEL, UNKNOWN_PROTOCOL, UNKNOWN_IMAGE, DUPLICATE_IMAGE, MALFORMED}
+    assert codes <= CHECKS.keys()
 
 
 def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:

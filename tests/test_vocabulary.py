@@ -76,7 +76,7 @@ def test_an_unknown_split_or_dataset_names_the_known_ones() -> None:
 
 def test_names() -> None:
     assert normalise(" dining table\n") == "dining_table"
-    assert suggestion("dining table", HICO.object_ids) == "did you mean 'dining_table'?"
+    assert suggestion("dining table", HICO, "object") == "did you mean 'dining_table'?"
 
 
 def test_the_published_lists(shared: Path) -> None:

@@ -91,6 +91,13 @@ def writable_formats() -> Values:
     return [(row.name, row.description) for row in FORMATS.values() if row.writes]
 
 
+def object_orders() -> Values:
+    """What `convert --object-order` takes."""
+    from hoicli.converters.numbers import OBJECT_ORDERS
+
+    return list(OBJECT_ORDERS)
+
+
 def coords() -> Values:
     """What `convert --coords` takes; resized: wants a size after it."""
     from hoicli.converters.vlm_frames import PLAIN

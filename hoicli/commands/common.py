@@ -94,6 +94,13 @@ NMS = Annotated[
 ]
 Alpha = Annotated[float, typer.Option("--nms-alpha", metavar="A", help="The exponent of the subjects' IoU.")]
 Beta = Annotated[float, typer.Option("--nms-beta", metavar="B", help="The exponent of the objects' IoU.")]
+AllowUncounted = Annotated[
+    bool,
+    typer.Option(
+        "--allow-uncounted",
+        help="Compute although most of the ground truth, or of the predictions, is of no class of the dataset.",
+    ),
+]
 Tag = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
 ]

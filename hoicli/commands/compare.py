@@ -9,6 +9,7 @@ import typer
 from hoicli.commands import choices
 from hoicli.commands.common import (
     NMS,
+    AllowUncounted,
     Alpha,
     Beta,
     Format,
@@ -91,6 +92,7 @@ def compare(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     format_: Format = "auto",
     on_error: OnError = "stop",
     output: Output = "-",
@@ -130,7 +132,9 @@ def compare(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
+    filters = Filters.checked(
+        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
+    )
     rows = list(
         compared(models, gt, vocabulary, chosen, filters, policy, wanted, resampling, errors=errors, top=top, tags=tags)
     )

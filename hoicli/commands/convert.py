@@ -26,6 +26,10 @@ SPLITS = ("test", "train")
                 "hoicli convert detections_mat --images gt.jsonl -o preds.jsonl",
                 "a file whose images have only positions",
             ),
+            (
+                "hoicli convert --verb-base 1 --object-order alphabetical results.json -o preds.jsonl",
+                "a dump that is numbered otherwise, as validate found",
+            ),
             ("hoicli convert preds.jsonl --to inpcc-json -o preds_inpcc.json", "back, for somebody else's evaluator"),
             (
                 "hoicli convert --from vlm --coords 1000 answers.jsonl -o answered.jsonl",
@@ -83,6 +87,25 @@ def convert(
             metavar="NAME",
             help="hico (default), vcoco or swig; V-COCO's own formats need no saying.",
             autocompletion=choices.datasets,
+        ),
+    ] = None,
+    verb_base: Annotated[
+        int | None,
+        typer.Option(
+            "--verb-base",
+            metavar="0|1",
+            help="From which number the file counts its verbs, where its format counts otherwise.",
+            autocompletion=choices.one_of("0", "1"),
+        ),
+    ] = None,
+    object_order: Annotated[
+        str | None,
+        typer.Option(
+            "--object-order",
+            metavar="NAME",
+            help="How the file numbers its objects, where its format does otherwise: coco (0-79), coco-1 (1-80), "
+            "coco-id (1-90 with gaps) or alphabetical.",
+            autocompletion=choices.object_orders,
         ),
     ] = None,
     coords: Annotated[
@@ -173,6 +196,7 @@ def convert(
     from hoicli.converters import FORMATS, Context, converter
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.imagelist import read_image_list
+    from hoicli.converters.numbers import OBJECT_ORDERS
     from hoicli.converters.postprocessing import PostProcessing
     from hoicli.errors import UsageError
     from hoicli.records import dump
@@ -197,6 +221,10 @@ def convert(
     settings = (activation, power, threshold, box_scores, box_nms)
     if source_format != "logits" and settings != (None,) * len(settings):
         raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
+    if verb_base not in (None, 0, 1):
+        raise UsageError(f"--verb-base {verb_base}: give 0 or 1")
+    if object_order is not None and object_order not in OBJECT_ORDERS:
+        raise UsageError(f"--object-order {object_order}: choose from {', '.join(OBJECT_ORDERS)}")
     if split not in SPLITS:
         raise UsageError(f"--split {split}: choose {' or '.join(SPLITS)}")
     policy = ErrorPolicy(skip=skips(on_error), unit="item")
@@ -206,6 +234,8 @@ def convert(
         policy,
         announce=notes.append,
         split=split,
+        verb_base=verb_base,
+        object_order=object_order,
         coords=coords,
         boxes=boxes,
         to_vocabulary=to_vocabulary,

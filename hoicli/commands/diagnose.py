@@ -9,6 +9,7 @@ import typer
 from hoicli.commands import choices
 from hoicli.commands.common import (
     NMS,
+    AllowUncounted,
     Alpha,
     Beta,
     Format,
@@ -95,6 +96,7 @@ def diagnose(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the deltas and the errors: .png, .svg or .pdf.")
     ] = None,
@@ -146,7 +148,9 @@ def diagnose(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
+    filters = Filters.checked(
+        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
+    )
     check_released(dataset or "hico", as_released=as_released)
     if emit:
         with open_output(output) as write:

@@ -8,6 +8,7 @@ import typer
 
 from hoicli.commands.common import (
     NMS,
+    AllowUncounted,
     Alpha,
     Beta,
     Bootstrap,
@@ -62,6 +63,7 @@ def evaluate(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     format_: Format = "auto",
     on_error: OnError = "stop",
     output: Output = "-",
@@ -96,7 +98,9 @@ def evaluate(
         load(chosen[0].dataset).split(split)  # a split there is not is said before the work
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
+    filters = Filters.checked(
+        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
+    )
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(

@@ -8,6 +8,7 @@ import typer
 
 from hoicli.commands.common import (
     NMS,
+    AllowUncounted,
     Alpha,
     Beta,
     DatasetOfProtocols,
@@ -54,6 +55,7 @@ def match(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     only_predicted: Annotated[
         bool,
         typer.Option(
@@ -84,9 +86,11 @@ def match(
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
     chosen = protocols(protocol or ["all"], dataset)
-    filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
+    filters = Filters.checked(
+        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
+    )
     policy = ErrorPolicy(skip=skips(on_error))
-    truth = read_truth(gt, load(chosen[0].dataset), policy)
+    truth = read_truth(gt, load(chosen[0].dataset), policy, allow_uncounted=allow_uncounted)
     # a shard may be empty: an engine's partition, an array with more tasks than images
     lines = read_lines(paths, label="predictions") if only_predicted else prediction_lines(paths)[1]
     coverage, seen = Coverage(), set[str]()

@@ -8,6 +8,7 @@ import typer
 
 from hoicli.commands import choices
 from hoicli.commands.common import (
+    AllowUncounted,
     Alpha,
     Beta,
     Format,
@@ -106,6 +107,7 @@ def pairstats(
     ] = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     det_threshold: Annotated[
         str | None,
         typer.Option(
@@ -140,7 +142,8 @@ def pairstats(
     from hoicli.diagnosis.pairs.statistics import NOT_RELEASED, pair_statistics
     from hoicli.diagnosis.run import Model
     from hoicli.errors import UsageError
-    from hoicli.pairing import check_streams, read_truth, unmatched_lines
+    from hoicli.matching import Filters
+    from hoicli.pairing import check_counted, check_streams, read_truth, unmatched_lines
     from hoicli.report.plots import check_figure, plot_pairs
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags
@@ -167,14 +170,16 @@ def pairstats(
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
-    truth = read_truth(gt, vocabulary, policy)
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
+    allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
         pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"
     )
     rows: list[Row] = []
     for model in models:
         statistics = measure(unmatched_lines([model.path], "pairstats"), truth, settings, policy)
-        rows += pair_rows(statistics, tags={"model": model.name, **tags} if model.tagged else tags)
+        check_counted(statistics.tally, vocabulary, [model.path], allowed=allow_uncounted)
+        rows += pair_rows(statistics, settings=allowance, tags={"model": model.name, **tags} if model.tagged else tags)
         _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
     policy.report()
     with open_output(output) as write:

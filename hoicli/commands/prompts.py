@@ -99,7 +99,7 @@ def prompts(
             try:
                 record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
                 for problem in problems(record, None, scored=False):
-                    raise DataError(problem.text, place=line.place, field=problem.field)
+                    raise problem.error(line.place)
                 try:
                     made = list(prompts_of(record, task, frame, known, response_format=response_format))
                 except DataError as error:

@@ -9,6 +9,7 @@ import typer
 from hoicli.commands import choices
 from hoicli.commands.common import (
     NMS,
+    AllowUncounted,
     Alpha,
     Beta,
     Bootstrap,
@@ -79,6 +80,7 @@ def report(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    allow_uncounted: AllowUncounted = False,
     bootstrap: Bootstrap = None,
     seed: Seed = 0,
     format_: Annotated[
@@ -119,6 +121,7 @@ def report(
         nms=nms,
         nms_alpha=nms_alpha,
         nms_beta=nms_beta,
+        allow_uncounted=allow_uncounted,
         bootstrap=bootstrap,
         seed=seed,
         skip=skips(on_error),

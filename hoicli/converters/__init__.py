@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from hoicli.converters.numbers import ObjectNumbers, whole_number
 from hoicli.errors import DataError
 from hoicli.records import Record
+from hoicli.records import image_id_of as image_id_of  # where formats look for it
 from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Format:
     """A row of `hoicli convert --list`.
 
     joint: several paths together make one source (a file and its companion). dataset: the only one whose files look
-    like this; "" where it has to be said (--dataset).
+    like this; "" where it has to be said (--dataset). numbers: what the file has numbers for in place of names, in an
+    order that it does not say, as files of other datasets may have: "verbs", "objects", "interactions".
     """
 
     name: str
@@ -42,8 +44,10 @@ class Format:
     writes: bool = False
     joint: bool = False
     dataset: str = ""
+    numbers: frozenset[str] = frozenset()
 
 
+_VERBS_AND_OBJECTS = frozenset({"verbs", "objects"})
 _GT, _PREDICTIONS = "ground truth", "predictions"
 
 FORMATS: dict[str, Format] = {
@@ -64,8 +68,16 @@ FORMATS: dict[str, Format] = {
             "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles",
             "hoia_vcoco",
             dataset="vcoco",
+            numbers=_VERBS_AND_OBJECTS,
         ),
-        Format("ppdm-vcoco-gt", _GT, "the same in PPDM's verb order (--from only)", "hoia_vcoco", dataset="vcoco"),
+        Format(
+            "ppdm-vcoco-gt",
+            _GT,
+            "the same in PPDM's verb order (--from only)",
+            "hoia_vcoco",
+            dataset="vcoco",
+            numbers=_VERBS_AND_OBJECTS,
+        ),
         Format(
             "pocket-vcoco",
             _GT,
@@ -82,6 +94,7 @@ FORMATS: dict[str, Format] = {
             "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC, THID",
             "hoia",
             dataset="hico",
+            numbers=_VERBS_AND_OBJECTS,
         ),
         Format("swig", _GT, "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI", "swig", dataset="swig"),
         Format(
@@ -108,6 +121,7 @@ FORMATS: dict[str, Format] = {
             "V-COCO lists of boxes and interactions, QPIC's verb order",
             "vcoco_list",
             dataset="vcoco",
+            numbers=_VERBS_AND_OBJECTS,
         ),
         Format(
             "ppdm-vcoco-list",
@@ -115,6 +129,7 @@ FORMATS: dict[str, Format] = {
             "the same in PPDM's verb order (--from only)",
             "vcoco_list",
             dataset="vcoco",
+            numbers=_VERBS_AND_OBJECTS,
         ),
         Format(
             "cdn",
@@ -122,6 +137,7 @@ FORMATS: dict[str, Format] = {
             "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)",
             "cdn",
             dataset="hico",
+            numbers=_VERBS_AND_OBJECTS,
         ),
         Format(
             "cdn-json", _PREDICTIONS, "the list of CDN's dictionaries as plain JSON", "cdn", reads=False, writes=True
@@ -132,8 +148,16 @@ FORMATS: dict[str, Format] = {
             "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions",
             "gen_vlkt",
             dataset="hico",
+            numbers=frozenset({"interactions"}),
         ),
-        Format("ppdm", _PREDICTIONS, "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117", "ppdm", dataset="hico"),
+        Format(
+            "ppdm",
+            _PREDICTIONS,
+            "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117",
+            "ppdm",
+            dataset="hico",
+            numbers=_VERBS_AND_OBJECTS,
+        ),
         Format(
             "inpcc",
             _PREDICTIONS,
@@ -158,7 +182,13 @@ FORMATS: dict[str, Format] = {
             "logits",
             joint=True,
         ),
-        Format("diag-pairs", "pairs", "box_pairs lists of Diag-HOI, .pkl or .json", "diag_pairs"),
+        Format(
+            "diag-pairs",
+            "pairs",
+            "box_pairs lists of Diag-HOI, .pkl or .json",
+            "diag_pairs",
+            numbers=frozenset({"objects"}),
+        ),
         Format("vlm", _PREDICTIONS, "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks", "vlm"),
     )
 }
@@ -182,6 +212,7 @@ class Context:
     logits: how raw outputs become triplets (`--activation` and its like).
     format, target: the names of FORMATS that are read and written.
     split: "test" or "train", for sources that hold both.
+    verb_base, object_order: how a file's verbs and objects are numbered, where that is not as its format has them.
     coords, boxes, to_vocabulary: what `--coords`, `--boxes` and `--to-vocabulary` say, for answers of models.
     announce: says an assumption once (joins by position, derived labels).
     dropped: what was left out, by reason: [count, first place].
@@ -197,10 +228,24 @@ class Context:
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     logits: PostProcessing | None = None
     split: str = "test"
+    verb_base: int | None = None
+    object_order: str | None = None
     coords: str | None = None
     boxes: str | None = None
     to_vocabulary: bool = False
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def verb(self, number: Any, field_name: str, *, base: int) -> str:
+        """The verb of a number that the format counts from `base`. Raises `DataError` naming the field."""
+        return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
+
+    def base(self, base: int) -> int:
+        """From which number verbs are counted in this file, `base` being the format's."""
+        return base if self.verb_base is None else self.verb_base
+
+    def objects(self, order: str, hint: str = "") -> ObjectNumbers:
+        """The objects by their numbers in this file, `order` (of OBJECT_ORDERS) being the format's."""
+        return ObjectNumbers.of(self.vocabulary, self.object_order or order, hint)
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:
         """Count something that is left out; the summary says how many, why, and where the first was."""
@@ -220,7 +265,9 @@ class Context:
             try:
                 record = build(item)
             except DataError as error:
-                self.policy.handle(DataError(error.problem, place=source.name, field=where + error.field))
+                self.policy.handle(
+                    DataError(error.problem, place=source.name, field=where + error.field, code=error.code)
+                )
             except KeyError as error:
                 problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
                 self.policy.handle(DataError(problem, place=source.name, field=where))
@@ -272,34 +319,13 @@ def detect(source: Source) -> str:
     )
 
 
-def image_id_of(file_name: str) -> str:
-    """The image id of a file name: no folder, no extension ("test2015/HICO_test2015_00000001.jpg")."""
-    return PurePosixPath(file_name.replace("\\", "/")).stem
-
-
 def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> T:
-    """`items[index - base]`, strictly: raises `DataError` naming the field for anything but the number of an item.
-
-    Accepts what files hold for integers: NumPy's, floats without a fraction, and the odd "27\n" of HOI-A files.
-    """
-    try:
-        number = int(index) - base
-    except (ValueError, OverflowError):  # a NaN, an infinity, a word
-        number = -1
-    if not 0 <= number < len(items) or (not isinstance(index, str) and index != number + base):
-        raise DataError(f"id {index}, but there are {len(items)}, counted from {base}", field=field_name)
+    """`items[index - base]`, strictly: raises `DataError` naming the field for anything but the number of an item."""
+    number = (index if type(index) is int else whole_number(index, field_name)) - base
+    if not 0 <= number < len(items):
+        shown = str(index).strip()
+        raise DataError(f"id {shown}, but there are {len(items)}, counted from {base}", field=field_name)
     return items[number]
-
-
-def coco_object(names: Mapping[int, str], number: Any, field_name: str, *, hint: str = "") -> str:
-    """The object of a COCO id. The ids have gaps, so a position in the list of names would be another object.
-
-    Raises `DataError` naming the field, with the `hint`, for a number that is none.
-    """
-    name = names.get(int(number))  # int() also reads "27\n"
-    if name is None:
-        raise DataError(f"id {str(number).strip()} is none of COCO's 80 (1-90 with gaps){hint}", field=field_name)
-    return name
 
 
 class BoxTable:

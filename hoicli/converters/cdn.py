@@ -22,7 +22,8 @@ from typing import Any
 
 import orjson
 
-from hoicli.converters import Context, entry, image_id_of
+from hoicli.converters import Context, image_id_of
+from hoicli.converters.numbers import box_indices
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -56,27 +57,24 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
-    objects, verbs = context.vocabulary.objects, context.vocabulary.verbs
+    objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
         boxes = item["predictions"]
+        hois = []
+        for index, hoi in enumerate(item["hoi_prediction"]):
+            field = f".hoi_prediction[{index}]"
+            ends = box_indices(hoi, field)
+            hois.append(triplet(*ends, context.verb(hoi["category_id"], f"{field}.category_id", base=0), hoi))
         return {
             "image_id": image_id_of(item["filename"]),
             "file_name": item["filename"],
             "boxes": [corners(box) for box in boxes],
             "labels": [
-                entry(objects, box["category_id"], f".predictions[{index}].category_id")
+                objects.name(box["category_id"], f".predictions[{index}].category_id")
                 for index, box in enumerate(boxes)
             ],
-            "hois": [
-                triplet(
-                    int(hoi["subject_id"]),
-                    int(hoi["object_id"]),
-                    entry(verbs, hoi["category_id"], f".hoi_prediction[{index}].category_id"),
-                    hoi,
-                )
-                for index, hoi in enumerate(item["hoi_prediction"])
-            ],
+            "hois": hois,
         }
 
     yield from context.each(source.items(), build, source)

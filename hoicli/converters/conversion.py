@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 
 from hoicli.converters import FORMATS, Context, converter, detect, guarded
+from hoicli.converters.evidence import SAMPLE, doubt
 from hoicli.converters.source import Source
-from hoicli.errors import DataError
-from hoicli.records import Record, problems
+from hoicli.errors import DataError, UsageError
+from hoicli.records import Record, is_blank, problems
 from hoicli.streams import Progress
 from hoicli.vocabulary import load
 
@@ -62,10 +63,11 @@ class Conversion:
             name = self._format or guarded(partial(detect, source), source)
             self._context.format = name
             self._settle_dataset(name, source)
+            self._check_numbering(name)
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
             self._read.append(f"{source.name} as {name} ({FORMATS[name].holds})")
-            records = converter(name).read(source, self._context)
+            records = self._shown(name, source, converter(name).read(source, self._context))
             while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
@@ -89,12 +91,45 @@ class Conversion:
             problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
 
+    def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
+        """The records, held back until the first of them show that the file's numbers are the dataset's.
+
+        Raises `DataError` where they do not, unless the dataset was said, or the format is no other dataset's.
+        """
+        row, vocabulary = FORMATS[name], self._context.vocabulary
+        if self._dataset is None and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
+            first: list[Record] = []
+            broken: DataError | None = None
+            try:
+                for record in islice(records, SAMPLE):
+                    first.append(record)  # noqa: PERF402 (what came before a broken record is kept)
+            except DataError as error:
+                broken = error
+            found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
+            if found:
+                mend = f"if they are {vocabulary.name}'s all the same, say --dataset {vocabulary.name}"
+                problem = f"{found}, as where HOI-A's or HOI-W's files are read so; {mend}"
+                raise DataError(problem, place=source.name)
+            yield from first
+            if broken is not None:
+                raise broken
+        yield from records
+
+    def _check_numbering(self, name: str) -> None:
+        """Raises `UsageError` where a numbering was said of a format that has names, or numbers of another kind."""
+        said = {"--verb-base": self._context.verb_base, "--object-order": self._context.object_order}
+        for (option, value), kind in zip(said.items(), ("verbs", "objects"), strict=True):
+            if value is not None and kind not in FORMATS[name].numbers:
+                numbered = ", ".join(row.name for row in FORMATS.values() if kind in row.numbers)
+                why = "holds names: convert the file it was made from" if name == "records" else f"numbers no {kind} so"
+                raise UsageError(f"{option} {value}: {name} {why}; it is for {numbered}")
+
     def _check(self, record: Record, place: str) -> None:
         if _plainly_sound(record):
             return
         scored = any("score" in hoi for hoi in record["hois"])
         for found in problems(record, self._context.vocabulary, scored=scored):
-            raise DataError(found.text, place=place, field=found.field)
+            raise found.error(place)
 
 
 def _plainly_sound(record: Record) -> bool:
@@ -107,6 +142,8 @@ def _plainly_sound(record: Record) -> bool:
         in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
         sized = record.get("width", 1) > 0 and record.get("height", 1) > 0
         kinds = {*map(type, chain.from_iterable(boxes)), *map(type, (record.get("width"), record.get("height")))}
-        return isfinite(numbers) and in_range and sized and {4}.issuperset(map(len, boxes)) and bool not in kinds
+        named = not is_blank(record["image_id"])
+        fit = {4}.issuperset(map(len, boxes)) and bool not in kinds
+        return named and isfinite(numbers) and in_range and sized and fit
     except (TypeError, OverflowError):
         return False

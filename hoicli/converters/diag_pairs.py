@@ -38,7 +38,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
-    objects = context.vocabulary.objects
+    objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
         table = BoxTable()
@@ -50,7 +50,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                     "subject": table.add(_box(_value(pair, "h_box", where), f"{where}.h_box"), SUBJECT),
                     "object": table.add(
                         _box(_value(pair, "o_box", where), f"{where}.o_box"),
-                        _label(_value(pair, "o_label", where), objects, f"{where}.o_label"),
+                        objects.name(_inner(_value(pair, "o_label", where)), f"{where}.o_label"),
                     ),
                     "interactiveness": _number(_value(pair, "hoi_score_inter", where), f"{where}.hoi_score_inter"),
                 }
@@ -101,10 +101,3 @@ def _box(value: Any, field: str) -> list[int | float]:
         shown = f"{len(box)} items" if isinstance(box, list | tuple) else f"a {type(box).__name__}"
         raise DataError(f"{shown} where a box has four numbers: [x1, y1, x2, y2]", field=field)
     return [_number(x, f"{field}[{index}]") for index, x in enumerate(box)]
-
-
-def _label(value: Any, objects: tuple[str, ...], field: str) -> str:
-    number = _number(value, field)
-    if number != int(number) or not 0 <= number < len(objects):
-        raise DataError(f"id {number}, but ids run from 0 to {len(objects) - 1}", field=field)
-    return objects[int(number)]

@@ -19,6 +19,7 @@ from typing import Any
 
 from hoicli.converters import BoxTable, Context, entry, image_id_of
 from hoicli.converters.cdn import boxes_have_categories, corners, is_prediction_list, triplet
+from hoicli.converters.numbers import whole_number
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -47,7 +48,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
             verb = entry(verbs, hoi["category_id"], f"{field}.category_id")
-            number = int(hoi["category_id"])
+            number = whole_number(hoi["category_id"], f"{field}.category_id")
             subject = _box_index(hoi["subject_id"], len(boxes), f"{field}.subject_id")
             thing = _box_index(hoi["object_id"], len(boxes), f"{field}.object_id")
             rows = table.add(boxes[subject], SUBJECT), table.add(boxes[thing], labels[number])
@@ -76,7 +77,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 def _box_index(value: Any, count: int, field: str) -> int:
     """An index of the item's boxes; -1 is none (Python would take the last box)."""
-    index = int(value)
+    index = whole_number(value, field)
     if not 0 <= index < count:
         raise DataError(f"index {index}, but the image has {count} boxes; indices are 0-based", field=field)
     return index

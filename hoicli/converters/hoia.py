@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context, coco_object, entry, image_id_of
+from hoicli.converters import Context, image_id_of
+from hoicli.converters.numbers import box_indices
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -48,7 +49,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     context.announce(
         "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
     )
-    objects = context.vocabulary.coco_names
+    objects = context.objects("coco-id", HINT)
     odd_boxes: list[str] = []
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
@@ -58,7 +59,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             field = f".annotations[{index}]"
             box = _zero_based(annotation["bbox"], f"{field}.bbox")
             boxes.append(box)
-            labels.append(coco_object(objects, annotation["category_id"], f"{field}.category_id", hint=HINT))
+            labels.append(objects.name(annotation["category_id"], f"{field}.category_id"))
             if box[2] < box[0] or box[3] < box[1]:
                 odd_boxes.append(f"{source.name}: {where}{field}.bbox")
         return {
@@ -95,8 +96,8 @@ def _interactions(item: dict[str, Any], boxes: int, place: str, context: Context
     """The interactions whose two boxes are there; the others are dropped and counted."""
     for index, hoi in enumerate(item["hoi_annotation"]):
         field = f".hoi_annotation[{index}]"
-        ends = int(hoi["subject_id"]), int(hoi["object_id"])
-        verb = entry(context.vocabulary.verbs, hoi["category_id"], f"{field}.category_id", base=1)
+        ends = box_indices(hoi, field)
+        verb = context.verb(hoi["category_id"], f"{field}.category_id", base=1)
         if min(ends) < 0:
             context.drop(WITHOUT, place + field)
         elif max(ends) >= boxes:

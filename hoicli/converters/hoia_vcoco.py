@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context, coco_object
+from hoicli.converters import Context
+from hoicli.converters.numbers import box_indices
 from hoicli.converters.source import Source
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
 from hoicli.records import Record
@@ -43,7 +44,7 @@ def _hois(item: Any) -> list[dict[str, Any]]:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
     names = action_roles(context)
-    objects = context.vocabulary.coco_names
+    objects = context.objects("coco-id")
     context.announce("this file does not say which people nobody annotated: predictions on them will count as false")
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
@@ -53,15 +54,15 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             field = f".annotations[{index}]"
             x1, y1, x2, y2 = row["bbox"]
             boxes.append([x1, y1, x2 - 1, y2 - 1])
-            labels.append(coco_object(objects, row["category_id"], f"{field}.category_id"))
+            labels.append(objects.name(row["category_id"], f"{field}.category_id"))
         for index, hoi in enumerate(item["hoi_annotation"]):
             field = f".hoi_annotation[{index}]"
-            subject, thing = int(hoi["subject_id"]), int(hoi["object_id"])
+            subject, thing = box_indices(hoi, field)
             if not 0 <= subject < len(boxes) or thing >= len(boxes):
                 context.drop(BEYOND, f"{source.name}: {where}{field}")
                 continue
-            category = hoi["category_id"]
-            hois.append(statement(subject, None if thing < 0 else thing, category, f"{field}.category_id", names))
+            object_, category = None if thing < 0 else thing, hoi["category_id"]
+            hois.append(statement(subject, object_, category, f"{field}.category_id", names, base=context.base(0)))
         return {
             "image_id": coco_number(item["file_name"]),
             "file_name": item["file_name"],

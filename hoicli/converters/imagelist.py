@@ -8,13 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from hoicli.converters import Context, converter, detect, guarded, image_id_of
+from hoicli.converters import FORMATS, Context, converter, detect, guarded, image_id_of, own
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import is_number
-
-LONGEST_NUMBER = 18
-"""Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
+from hoicli.records import image_number, is_number
+from hoicli.vocabulary import load
 
 
 class ImageList(NamedTuple):
@@ -40,7 +38,10 @@ def read_image_list(path: str, context: Context) -> ImageList:
         ]
     else:
         form = guarded(partial(detect, source), source)
-        records = converter(form).read(source, replace(context, announce=lambda _: None, dropped={}))
+        dataset = FORMATS[form].dataset  # the images' own, whatever is converted
+        vocabulary = load(dataset) if dataset else context.vocabulary
+        quiet = replace(context, vocabulary=vocabulary, format=form, announce=lambda _: None, dropped={})
+        records = own.images(source, quiet) if form == "records" else converter(form).read(source, quiet)
         names = []
         while (record := guarded(partial(next, records, None), source)) is not None:
             names.append(str(record["image_id"]))
@@ -55,12 +56,6 @@ def read_image_list(path: str, context: Context) -> ImageList:
         twice = Counter(names).most_common(1)[0][0]
         raise DataError(f"{twice!r} is in it twice; a place is one image", place=source.name)
     return ImageList(names, numbers, sizes)
-
-
-def number_of(image_id: str) -> int | None:
-    """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
-    digits = image_id.rsplit("_", 1)[-1]
-    return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 
 
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
@@ -83,7 +78,7 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         given = context.vocabulary.test_images
     numbers: dict[int, str] = {}
     for image_id in given:
-        number = number_of(image_id)
+        number = image_number(image_id)
         if number is None:
             continue
         if numbers.setdefault(number, image_id) != image_id:

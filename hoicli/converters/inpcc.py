@@ -26,10 +26,10 @@ import numpy as np
 import orjson
 
 from hoicli.converters import BoxTable, Context, image_id_of
-from hoicli.converters.imagelist import number_of, numbered_images
+from hoicli.converters.imagelist import numbered_images
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record
+from hoicli.records import Record, image_number
 from hoicli.streams import open_output
 from hoicli.vocabulary import SUBJECT
 
@@ -264,7 +264,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, str]) -> int:
     """The number of an image, which no other image may have: its img_id, or the one its name ends in."""
     image_id = str(record["image_id"])
-    number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, number_of(image_id))
+    number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, image_number(image_id))
     if number is None:
         problem = "has no number at its end, and this format has nothing else for an image; use --to cdn-json"
         raise DataError(problem, place=f"image {image_id}")

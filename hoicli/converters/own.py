@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from hoicli.converters import Context
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record, parse, problems
+from hoicli.records import Problem, Record, image_id_problems, parse, problems
 from hoicli.streams import Line
 
 
@@ -18,17 +18,30 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """The records as they are, each checked."""
+
+    def check(record: Record) -> Iterator[Problem]:
+        hois = record.get("hois")
+        scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
+        return problems(record, context.vocabulary, scored=scored)
+
+    return _checked(source, context, check)
+
+
+def images(source: Source, context: Context) -> Iterator[Record]:
+    """The records as a list of images: of any dataset, as nothing but the image's name is looked at."""
+    return _checked(source, context, image_id_problems)
+
+
+def _checked(source: Source, context: Context, check: Callable[[Record], Iterator[Problem]]) -> Iterator[Record]:
     for number, data in enumerate(source.data.split(b"\n"), start=1):  # a \r is a blank of JSON, not a line end
         if not data or data.isspace():
             continue
         line = Line(source.name, number, data)
         try:
             record = parse(line)
-            hois = record.get("hois")
-            scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
-            problem = next(problems(record, context.vocabulary, scored=scored), None)
+            problem = next(check(record), None)
             if problem is not None:
-                raise DataError(problem.text, place=line.place, field=problem.field)
+                raise problem.error(line.place)
         except DataError as error:
             context.policy.handle(error)
         else:

@@ -19,11 +19,12 @@ the keys are those of PPDM's src/lib/eval/vcoco_eval.py. `read` raises `DataErro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context, entry, image_id_of
+from hoicli.converters import Context, image_id_of
 from hoicli.converters.cdn import CHECK_FIRST, corners, triplet
+from hoicli.converters.numbers import box_indices
 from hoicli.converters.source import Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -49,8 +50,7 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
-    verbs = context.vocabulary.verbs
-    objects = context.vocabulary.coco_names
+    objects = context.objects("coco-id")
     boxes_seen, smallest = 0, float("inf")
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
@@ -62,17 +62,18 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             raise DataError(f"{problem}: use --from qpic-vcoco-list or ppdm-vcoco-list", field=".file_name")
         boxes = [corners(box) for box in item[box_key]]
         labels = [
-            _object(objects, box["category_id"], f".{box_key}[{index}].category_id")
+            objects.name(box["category_id"], f".{box_key}[{index}].category_id")
             for index, box in enumerate(item[box_key])
         ]
         hois = []
         for index, hoi in enumerate(item[hoi_key]):
             field = f".{hoi_key}[{index}]"
-            subject, thing = int(hoi["subject_id"]), int(hoi["object_id"])
+            subject, thing = box_indices(hoi, field)
             if not (0 <= subject < len(boxes) and 0 <= thing < len(boxes)):
                 context.drop(BEYOND, f"{source.name}: {where}{field}")
                 continue
-            hois.append(triplet(subject, thing, entry(verbs, hoi["category_id"], f"{field}.category_id", base=1), hoi))
+            verb = context.verb(hoi["category_id"], f"{field}.category_id", base=1)
+            hois.append(triplet(subject, thing, verb, hoi))
         boxes_seen += len(boxes)
         smallest = min([smallest, *(min(box[:2]) for box in boxes)])
         return {
@@ -104,9 +105,3 @@ def _has_scores(source: Source) -> bool:
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
     """Which spelling the item uses; the first where it has none, for the message that it is missing."""
     return next((key for key in keys if key in item), keys[0])
-
-
-def _object(objects: Mapping[int, str], number: Any, field: str) -> str:
-    if int(number) not in objects:
-        raise DataError(f"id {number} is no COCO id; objects have the ids 1-90 of COCO, with gaps", field=field)
-    return objects[int(number)]

@@ -20,10 +20,10 @@ from typing import Any
 
 from hoicli.converters import Context
 from hoicli.converters.cdn import CHECK_FIRST, corners
+from hoicli.converters.numbers import box_indices, whole_number
 from hoicli.converters.ppdm import BOX_KEYS, HOI_KEYS, key_of
 from hoicli.converters.source import Source
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
-from hoicli.errors import DataError
 from hoicli.records import Record
 
 IMAGE_KEYS = ("file_name", "filename", "image_id")
@@ -52,9 +52,10 @@ def _scored(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
     names = action_roles(context)
-    objects: dict[int, str | None] = dict(enumerate([*context.vocabulary.objects, None]))
-    if _has_coco_ids(source):
-        objects = {**context.vocabulary.coco_names}
+    numbered = context.objects("coco-id" if _has_coco_ids(source) else "coco")
+    objects: dict[int, str | None] = {**numbered.names}
+    if 0 in objects:
+        objects[NO_OBJECT] = None
 
     def build(placed: tuple[str, dict[str, Any]]) -> Record:
         where, item = placed
@@ -62,20 +63,19 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         image = next((item[key] for key in IMAGE_KEYS if key in item), None)
         boxes, labels, hois = [], [], []
         for index, box in enumerate(item[box_key]):
-            number = int(box["category_id"])
-            if number not in objects:
-                problem = f"id {number} is no object here ({'COCO ids 1-90' if 0 not in objects else '0-79'})"
-                raise DataError(problem, field=f".{box_key}[{index}].category_id")
+            category = f".{box_key}[{index}].category_id"
+            number = whole_number(box["category_id"], category)
             boxes.append(corners(box))
-            labels.append(objects[number])
+            labels.append(objects[number] if number in objects else numbered.name(number, category))
         for index, hoi in enumerate(item[hoi_key]):
             field = f".{hoi_key}[{index}]"
-            subject, thing = int(hoi["subject_id"]), int(hoi["object_id"])
+            subject, thing = box_indices(hoi, field)
             if not 0 <= subject < len(boxes) or thing >= len(boxes):
                 context.drop(BEYOND, f"{source.name}: {where}{field}")
                 continue
             object_ = None if thing < 0 or labels[thing] is None else thing
-            made = statement(subject, object_, hoi["category_id"], f"{field}.category_id", names)
+            category = f"{field}.category_id"
+            made = statement(subject, object_, hoi["category_id"], category, names, base=context.base(0))
             hois.append({**made, "score": float(hoi["score"])})
         return {
             "image_id": coco_number(image),

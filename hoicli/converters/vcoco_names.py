@@ -28,10 +28,16 @@ def action_role(name: str, context: Context) -> tuple[str, str | None]:
 
 
 def statement(
-    subject: int, object_: int | None, number: Any, field: str, names: list[tuple[str, str | None]]
+    subject: int,
+    object_: int | None,
+    number: Any,
+    field: str,
+    names: list[tuple[str, str | None]],
+    *,
+    base: int = 0,
 ) -> dict[str, Any]:
-    """A triplet of a numbered action-role; one without role has no object, whatever the file says."""
-    verb, role = entry(names, number, field)
+    """A triplet of an action-role numbered from `base`; one without role has no object, whatever the file says."""
+    verb, role = entry(names, number, field, base=base)
     if role is None:
         return {"subject": subject, "object": None, "verb": verb}
     return {"subject": subject, "object": object_, "verb": verb, "role": role}

@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hoicli.converters import BoxTable, Context, image_id_of
-from hoicli.converters.imagelist import number_of
 from hoicli.converters.source import Source
 from hoicli.converters.vlm_claims import PERSONS, Claim, Claims, Place, claims_of, numbers_of
 from hoicli.converters.vlm_frames import CONVENTIONS, Frame, parse_frame
@@ -38,7 +37,7 @@ from hoicli.converters.vlm_rows import ANSWER_KEYS, FILE_KEYS, ID_KEYS, content,
 from hoicli.converters.vlm_spelling import Spelling
 from hoicli.converters.vlm_text import Mention, mentions_in, values_in
 from hoicli.errors import DataError, UsageError
-from hoicli.records import Record, is_number, parse, problems
+from hoicli.records import Record, image_number, is_number, parse, problems
 from hoicli.streams import read_lines
 from hoicli.vocabulary import SUBJECT
 
@@ -156,7 +155,7 @@ class _Reader:
         image_id: str | int
         if given is None and stem is None:
             raise DataError("names no image; put its file_name or image_id into the row")
-        if stem is None or (isinstance(given, int) and number_of(stem) == given):
+        if stem is None or (isinstance(given, int) and image_number(stem) == given):
             image_id = given if given is not None else ""
         elif isinstance(given, str) and "image_id" in row:
             image_id = given
@@ -394,6 +393,6 @@ def _detections(context: Context) -> dict[str, Record] | None:
     for line in read_lines([context.boxes], label="boxes"):
         record = parse(line)
         for problem in problems({"hois": [], **record}, None, scored=False):
-            raise DataError(problem.text, place=line.place, field=problem.field)
+            raise problem.error(line.place)
         found[str(record["image_id"])] = record
     return found

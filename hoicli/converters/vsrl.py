@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hoicli.converters import Context
+from hoicli.converters.numbers import whole_number
 from hoicli.converters.source import HEAD, Source
 from hoicli.errors import DataError
 from hoicli.records import Record
@@ -109,10 +110,14 @@ def _deeds(vsrl: Source, context: Context) -> tuple[dict[int, list[Deed] | None]
             by_role = [filled[number * count : (number + 1) * count] for number in range(1, len(roles))]
             fillers = list(zip(*by_role, strict=True)) if by_role else [()] * count
             for image_id, person, label, objects in zip(*columns, fillers, strict=True):
-                images.add(int(image_id))
-                done = deeds.setdefault(int(person), [])
+                images.add(whole_number(image_id, "image_id"))
+                done = deeds.setdefault(whole_number(person, "ann_id"), [])
                 if label == 1:
-                    done.append((verb, tuple(map(int, objects))))
+                    done.append((verb, tuple(whole_number(filler, "role_object_id") for filler in objects)))
+        except DataError as error:
+            if error.place:
+                raise
+            raise DataError(error.problem, place=vsrl.name, field=f"{where}.{error.field}") from None
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             problem = f"is not shaped as VSRL is ({error!r}); fetch the file again"
             raise DataError(problem, place=vsrl.name, field=where) from None
@@ -125,8 +130,9 @@ def _ids(split: Source) -> list[int]:
     for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
         if text := line.strip():
             try:
-                ids.append(int(float(text)))  # NumPy writes 2.94e+02
-            except (ValueError, OverflowError):
+                # NumPy writes 2.94e+02, and float() reads 2_94
+                ids.append(whole_number(text if "_" in text else float(text), ""))
+            except (ValueError, DataError):
                 raise DataError(
                     f"{text[:40]!r} is no image id; give one COCO image id a line", place=f"{split.name}:{number}"
                 ) from None

@@ -77,7 +77,7 @@ def record_job(line: Line, settings: Settings) -> Job:
     for problem in problems(record, None, scored=False, besides=("size",)):
         field = problem.field.split("[")[0]
         if field in record and field in ("image_id", "boxes", "width", "height"):
-            raise DataError(problem.text, place=line.place, field=problem.field)
+            raise problem.error(line.place)
     return Job(record, settings.images / name, line.place)
 
 

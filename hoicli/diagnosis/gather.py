@@ -16,7 +16,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
 from hoicli.matches import MatchStream, checked_match
 from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, GroundTruth
-from hoicli.pairing import Coverage, gathered, matched_batches
+from hoicli.pairing import Coverage, check_counted, gathered, matched_batches
 from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.records import Record, parse
 from hoicli.scenes import BATCH, ErrorPolicy, Floats, ImageRegister, Ints
@@ -191,6 +191,7 @@ def match_and_diagnose(
     whole = parts[0]
     for other in parts[1:]:
         whole.merge(other)
+    check_counted(whole.tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
     if whole.diagnosis is not None:
         whole.diagnosis.add_unseen(truth)
@@ -220,14 +221,15 @@ def diagnose_predictions(
 
 
 def diagnose_matches(
-    lines: Iterable[Line], name: str, vocabulary: Vocabulary, policy: ErrorPolicy
+    lines: Iterable[Line], name: str, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False
 ) -> tuple[Diagnosis, MatchStream]:
     """One model's diagnosis from the match records of the stream `name` (those of other protocols are passed over).
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
     """
     wanted = protocol_of(vocabulary)
-    diagnosis, stream = Diagnosis(wanted, len(vocabulary.interactions)), MatchStream()
+    classes = len(vocabulary.interactions)
+    diagnosis, stream, tally = Diagnosis(wanted, classes), MatchStream(), Tally([], classes)
     register, lines = ImageRegister(), iter(lines)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
@@ -248,10 +250,12 @@ def diagnose_matches(
             if records:
                 found = _located_records(records, vocabulary, wanted)
                 diagnosis.add(found, types_of(found))
+                tally.add(found.image_ids, found.image, found.interaction, found.score, {})
     if not diagnosis.images:
         name_of = wanted.name
         problem = f"no match records of protocol {name_of} in it; write them with hoicli match --protocol {name_of}"
         raise DataError(problem, place=name)
+    check_counted(tally, vocabulary, [name], allowed=allow_uncounted or "uncounted" in (stream.settings or {}))
     return diagnosis, stream
 
 

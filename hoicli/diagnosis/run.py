@@ -19,7 +19,7 @@ from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
-from hoicli.pairing import check_streams, prediction_lines, read_truth
+from hoicli.pairing import Coverage, check_streams, prediction_lines, read_truth
 from hoicli.records import Record, dump, is_number, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
@@ -112,7 +112,8 @@ def diagnose_models(
     streams = [prediction_lines([model.path]) for model in models[:1]]
     vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
     protocol_of(vocabulary)  # a dataset without one is said before the work
-    truth = None if gt is None else read_truth(gt, vocabulary, policy)
+    uncounted = filters.allow_uncounted
+    truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     diagnosed = []
     for model in models:
         first, lines = streams.pop() if streams else prediction_lines([model.path])
@@ -123,12 +124,13 @@ def diagnose_models(
             items = with_images(list(chosen.items()), str(gt)) if examples else []
             diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
             continue
-        if filters.signature() or examples:
+        if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
-        diagnosis, stream = diagnose_matches(lines, display_name(model.path), vocabulary, policy)
+        name = display_name(model.path)
+        diagnosis, stream = diagnose_matches(lines, name, vocabulary, policy, allow_uncounted=uncounted)
         if truth is not None:
             diagnosis.add_unseen(truth)
-        settings |= stream.settings or {}
+        settings |= {**(stream.settings or {}), **filters.allowance()}
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
@@ -169,8 +171,11 @@ def emit_predictions(
 ) -> None:
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     check_streams(gt, paths)
-    truth = read_truth(gt, vocabulary, policy)
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     _, lines = prediction_lines(paths)
+    coverage = Coverage()
     for batch, found, types in typed_batches(lines, truth, filters, policy):
+        coverage.add(batch)
         for record in diagnosis_records(batch, found, types):
             write(dump(record))
+    coverage.report(truth, [protocol_of(vocabulary)])

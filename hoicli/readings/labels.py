@@ -30,11 +30,24 @@ Class = tuple[str, str, str | None]
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to number the labels: `check` is the finding it explains, `apply` gives None where it has no name."""
+    """Another way to number the labels: `check` is the finding it explains, `apply` gives None where it has no name,
+    `option` is what makes `convert` read the file so ("" for none)."""
 
     check: str
     what: str
     apply: Callable[[Class], Class | None]
+    option: str = ""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What a stream's labels make one doubt: the check, an example, how many cases, and what to do ("": as the check
+    has it)."""
+
+    check: str
+    example: str
+    count: int
+    mend: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,8 +113,8 @@ class LabelEvidence:
     def _key(self, name: Class) -> Class:
         return comparable(name, self.vocabulary)
 
-    def findings(self, name: str) -> Iterator[tuple[str, str, int]]:
-        """(check, example, count) of the stream called `name`."""
+    def findings(self, name: str) -> Iterator[Doubt]:
+        """What is doubtful about the stream called `name`."""
         total = sum(self.weights.values())
         if not total:
             return
@@ -109,8 +122,8 @@ class LabelEvidence:
         if other is not None:
             dataset, share = other
             own = self._known(self.vocabulary, total)
-            yield (
-                "another dataset's labels",
+            yield Doubt(
+                "another-dataset",
                 f"{name}: {dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}: "
                 f"--dataset {dataset}",
                 self.triplets,
@@ -119,10 +132,11 @@ class LabelEvidence:
         found = self._by_interactions(total) or self._by_ground_truth()
         if found is not None:
             reading, text, count = found
-            yield reading.check, f"{name}: {text}", count
+            mend = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
+            yield Doubt(reading.check, f"{name}: {text}", count, mend)
         elif self.images >= ENOUGH_IMAGES and self.matched[0] < self.images / 20:
             text = f"in {self.matched[0]:,} of {self.images:,} images the best prediction is of an annotated class"
-            yield "classes not in the ground truth", f"{name}: {text}", self.images - self.matched[0]
+            yield Doubt("classes-not-annotated", f"{name}: {text}", self.images - self.matched[0])
 
     def verdict(self) -> str:
         """Which dataset and which order the labels most likely are, in a few words; "" where there are none."""
@@ -207,14 +221,16 @@ def _same(name: Class) -> Class:
 
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """The ways in which a vocabulary's numbers are mistaken for one another."""
-    for what, names in _object_orders(vocabulary):
-        yield Reading("another object order", what, _objects(names))
+    for what, names, meant in _object_orders(vocabulary):
+        option = f"--object-order {meant}" if vocabulary.coco_ids else ""
+        yield Reading("another-object-order", what, _objects(names), option)
     verbs = vocabulary.verbs
     for base, other, names in (
         (1, 0, {wrong: right for right, wrong in pairwise(verbs)}),
         (0, 1, dict(pairwise(verbs))),
     ):
-        yield Reading("another verb numbering", f"verbs, counted from {base}, were read from {other}", _verbs(names))
+        what, option = f"verbs, counted from {base}, were read from {other}", f"--verb-base {base}"
+        yield Reading("another-verb-numbering", what, _verbs(names), option if vocabulary.coco_ids else "")
     if vocabulary.roles:
         for wrong, right in permutations(VCOCO_ORDERS, 2):
             order = {
@@ -222,22 +238,24 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
                 for read, meant in zip(VCOCO_ORDERS[wrong], VCOCO_ORDERS[right], strict=True)
             }
             what = f"verbs, in the order of {right}, were read in that of {wrong}"
-            yield Reading("another verb numbering", what, _roles(order))
+            yield Reading("another-verb-numbering", what, _roles(order), f"--from {right}-vcoco-list")
 
 
-def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str]]]:
-    """(what happened, name as read -> name as meant)."""
+def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str], str]]:
+    """(what happened, name as read -> name as meant, the order meant as `convert --object-order` has it)."""
     objects = vocabulary.objects
     if vocabulary.coco_ids:
         alphabetical = vocabulary.alphabetical_objects
         by_id = vocabulary.coco_names
         in_coco = dict(enumerate(objects))
-        yield "objects, in alphabetical order, were read in COCO order", dict(zip(objects, alphabetical, strict=True))
-        yield "objects, in COCO order, were read in alphabetical order", dict(zip(alphabetical, objects, strict=True))
+        what = "objects, in alphabetical order, were read in COCO order"
+        yield what, dict(zip(objects, alphabetical, strict=True)), "alphabetical"
+        what = "objects, in COCO order, were read in alphabetical order"
+        yield what, dict(zip(alphabetical, objects, strict=True)), "coco"
         what = "objects, COCO ids 1-90, were read as places 0-79"
-        yield what, {in_coco[number]: name for number, name in by_id.items() if number in in_coco}
-    yield "objects, counted from 1, were read from 0", {wrong: right for right, wrong in pairwise(objects)}
-    yield "objects, counted from 0, were read from 1", dict(pairwise(objects))
+        yield what, {in_coco[number]: name for number, name in by_id.items() if number in in_coco}, "coco-id"
+    yield "objects, counted from 1, were read from 0", {wrong: right for right, wrong in pairwise(objects)}, "coco-1"
+    yield "objects, counted from 0, were read from 1", dict(pairwise(objects)), "coco"
 
 
 def _objects(names: Mapping[str, str]) -> Callable[[Class], Class | None]:

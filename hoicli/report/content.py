@@ -213,7 +213,7 @@ def _pairs(measured: Measured) -> Section:
     ]
     reasons = {METRICS[row["metric"]]: row["reason"] for row in measured.pairs if "reason" in row}
     words += [f" No {metric}: {reason}." for metric, reason in reasons.items()]
-    if measured.request.filters.signature():
+    if measured.request.filters.removes:
         words.append(" Pairs are those of the records as they are: the limits on triplets do not touch them.")
     figures = []
     scored = any(row["metric"] == "pair_precision" and row["value"] is not None for row in measured.pairs)

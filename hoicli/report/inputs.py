@@ -40,7 +40,7 @@ class Kept:
         problem, place = error.problem, error.place
         for copy, name in self._names.items():
             problem, place = problem.replace(copy, name), place.replace(copy, name)
-        return DataError(problem, place=place, field=error.field)
+        return DataError(problem, place=place, field=error.field, code=error.code)
 
     def policy(self, *, skip: bool) -> ErrorPolicy:
         """An error policy that calls the streams so, too."""

@@ -84,7 +84,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
 
     The predictions are read twice: `pair_policy` judges the lines of the second time.
     """
-    truth = read_truth(gt, request.vocabulary, policy)
+    truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     lines = unmatched_lines(paths, "report")
     diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
     found = match_and_diagnose(
@@ -139,7 +139,7 @@ def _paired(paths: Sequence[str], truth: GroundTruth, request: Request, policy: 
     """pairstats' rows of all pairs, and after pair NMS at each of PAIR_NMS."""
     _, lines = prediction_lines(paths)
     statistics = pair_statistics(lines, truth, sweeps(PAIR_NMS, ()), policy)
-    return list(pair_rows(statistics, tags=request.tags))
+    return list(pair_rows(statistics, tags=request.tags, settings=request.filters.allowance()))
 
 
 def facts(measured: Measured) -> list[tuple[str, int]]:

@@ -57,7 +57,7 @@ def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]
 def _sound(line: Line) -> Row:
     row = parse(line)
     for problem in result_problems(row):
-        raise DataError(problem.text, place=line.place, field=problem.field)
+        raise problem.error(line.place)
     for key in ("ci_low", "ci_high", "from", "to", *CHANCES):
         if not (row.get(key) is None or is_number(row[key])):
             raise DataError("no finite number; null where there is none", place=line.place, field=key)

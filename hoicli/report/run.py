@@ -44,6 +44,7 @@ class Options:
     nms: float | None = None
     nms_alpha: float = 1.0
     nms_beta: float = 0.5
+    allow_uncounted: bool = False
     bootstrap: int | None = None
     seed: int = 0
     skip: bool = False
@@ -59,7 +60,13 @@ class Options:
         return Request(
             vocabulary=vocabulary,
             protocols=protocols(list(self.protocols) or ["all"], self.dataset),
-            filters=Filters.checked(top_k=self.top_k, nms=self.nms, nms_alpha=self.nms_alpha, nms_beta=self.nms_beta),
+            filters=Filters.checked(
+                top_k=self.top_k,
+                nms=self.nms,
+                nms_alpha=self.nms_alpha,
+                nms_beta=self.nms_beta,
+                allow_uncounted=self.allow_uncounted,
+            ),
             split=vocabulary.split(self.split) if self.split else None,
             tags=parse_tags(list(self.tags)),
             top=self.top,
@@ -71,6 +78,7 @@ class Options:
         common = [] if self.dataset == "hico" else ["--dataset", self.dataset]
         common += [word for tag in self.tags for word in ("--tag", tag)]
         common += ["--on-error", "skip"] if self.skip else []
+        common += ["--allow-uncounted"] if self.allow_uncounted else []
         filters = [] if self.top_k is None else ["--top-k", str(self.top_k)]
         if self.nms is not None:
             filters += ["--nms", f"{self.nms:g}", "--nms-alpha", f"{self.nms_alpha:g}"]

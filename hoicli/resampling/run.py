@@ -39,7 +39,7 @@ def compare(
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
     check_streams(gt, [model.path for model in models])
-    truth = read_truth(gt, vocabulary, policy)
+    truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     diagnosed = PROTOCOL_OF.get(vocabulary.name) if errors else None
     tallies: list[Tally] = []
     diagnoses: list[tuple[str, Diagnosis]] = []

@@ -185,7 +185,7 @@ class Gathering:
         if type(tags) is dict and type(tags.get("severity")) is int:
             row = {**row, "tags": {**tags, "severity": str(tags["severity"])}}
         for problem in result_problems(row):
-            raise DataError(problem.text, place=line.place, field=problem.field)
+            raise problem.error(line.place)
         if "verb" in row or row.get("oracle", "none") != "none":
             return  # a class of its own, or a model with its errors repaired
         kind = (row["metric"], row["subset"])

@@ -209,7 +209,7 @@ def read_record(line: Line) -> Record:
     for problem in problems(record, None, scored=False, besides=("size",)):
         if _is_unstated(problem.field, record):
             continue
-        raise DataError(problem.text, place=line.place, field=problem.field)
+        raise problem.error(line.place)
     count = len(record["boxes"])
     for number, box in enumerate(record["boxes"]):
         if max(map(abs, box)) > FARTHEST:

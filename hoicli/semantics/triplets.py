@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from hoicli.records import Problem, is_number, problems
+from hoicli.records import Problem, is_blank, is_number, problems
 from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, sound_lines
 from hoicli.streams import Line
 
@@ -202,6 +202,8 @@ def _build(lines: list[Line]) -> _Part:
         except IndexError:
             raise ValueError from None
     _only(ids, str, int)
+    if any(map(is_blank, ids)):
+        raise ValueError
     _only(coordinates, int, float)
     _only(subject, int)
     _only(objects, int, type(None))

@@ -237,9 +237,22 @@ def normalise(name: str) -> str:
     return name.strip().replace(" ", "_")
 
 
-def suggestion(name: str, known: Mapping[str, int]) -> str:
-    """A mend for an unknown label: the nearest known one, or the command that lists them all."""
+def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
+    """A mend for an unknown label (`what`: "verb" or "object"): the dataset whose it is, the nearest known one, or the
+    command that lists them all."""
     from difflib import get_close_matches
 
-    near = get_close_matches(normalise(str(name)).lower(), known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else "`hoicli vocab` lists the known ones"
+    def known(of: Vocabulary) -> Mapping[str, int]:
+        return of.verb_ids if what == "verb" else of.object_ids
+
+    near = get_close_matches(normalise(name).lower(), known(vocabulary), n=1, cutoff=0.6)
+    meant = f"did you mean {near[0]!r}?" if near else ""
+    theirs = next((other for other in DATASETS if other != vocabulary.name and name in known(load(other))), None)
+    if theirs is not None:
+        return records_of(theirs) + (f" (or {meant})" if meant else "")
+    return meant or "`hoicli vocab` lists the known ones"
+
+
+def records_of(dataset: str) -> str:
+    """The question whether records are of another dataset, with the option that says so."""
+    return f"{DATASETS[dataset].partition(':')[0]} records? --dataset {dataset}"

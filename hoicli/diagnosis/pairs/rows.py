@@ -22,9 +22,11 @@ METRICS = {
 _OF_FULL = ("neg_ap", "neg_share")
 
 
-def pair_rows(statistics: PairStatistics, *, tags: Mapping[str, str]) -> Iterator[Row]:
+def pair_rows(
+    statistics: PairStatistics, *, tags: Mapping[str, str], settings: Mapping[str, str] | None = None
+) -> Iterator[Row]:
     """Rows of each setting, metric by metric; percent but for pairs_per_image. A value may be null, with a `reason`
-    where the records do not say what it needs.
+    where the records do not say what it needs. `settings` go into every signature.
 
     `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of pair_precision and
     neg_share, the pairs without interaction of neg_ap, the verbs (V-COCO: action-roles) of inter_map, the classes of
@@ -51,7 +53,7 @@ def pair_rows(statistics: PairStatistics, *, tags: Mapping[str, str]) -> Iterato
                 "det_threshold": setting.det_threshold,
                 "protocol": statistics.protocol.name,
                 "tags": dict(tags),
-                "signature": signature(_settings(metric, setting, statistics)),
+                "signature": signature({**_settings(metric, setting, statistics), **(settings or {})}),
             }
 
 

@@ -93,8 +93,8 @@ class PairStatistics:
         self._interactions = [Interactions(self._truth) for _ in settings]
         # One tally holds the triplets once, with their outcomes under each setting as under a protocol of its own.
         settled = [replace(self.protocol, name=str(number)) for number in range(len(settings))]
-        self._tally = Tally(settled, len(truth.vocabulary.interactions))
-        self._tally.add_truth(truth)
+        self.tally = Tally(settled, len(truth.vocabulary.interactions))
+        self.tally.add_truth(truth)
         self._seen = np.zeros(len(truth.scenes.image_ids), dtype=bool)
         self._annotated = self._truth.images("full")
         self._said = _Said()
@@ -142,7 +142,7 @@ class PairStatistics:
                 part = classified(batch, left, self._truth)
             self._interactions[number].add(part)
             codes[str(number)] = part.code
-        self._tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
+        self.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
         ranked = self._annotated[image_of_pair] & ~ignored
         told_apart = batch.paired & self._annotated[image[scenes.image_of_hoi]]
         self._said.add(batch.interacting[ranked], batch.stated[ranked], batch.verb_score[told_apart])
@@ -218,7 +218,7 @@ class PairStatistics:
         Diag-HOI's tables have the mAP of its standard_eval.py, which is protocol `diag`'s: `as_released` changes
         nothing here (it is map_improvement_hicodet.py that leaves classes out).
         """
-        for protocol, results in self._tally.results(self.vocabulary):
+        for protocol, results in self.tally.results(self.vocabulary):
             found = list(means(results, self.vocabulary, protocol))
             yield [replace(mean, ap=None, max_recall=None) for mean in found] if "mAP" in self.reasons() else found
 

@@ -1,0 +1,77 @@
+"""The numbers that stand for names and boxes in foreign files, read strictly, and what they may be counted by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hoicli.errors import DataError
+from hoicli.vocabulary import Vocabulary
+
+_DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
+
+
+def whole_number(value: Any, field: str) -> int:
+    """The integer that a file holds: as such, as NumPy's, as a float without a fraction, or as text ("27\n").
+
+    Raises `DataError` naming the field for anything else: int() cuts 0.9 to 0, reads "1_0" as 10 and true as 1.
+    """
+    if type(value) is int:
+        return value
+    try:
+        plain = value.item() if hasattr(value, "item") else value  # of a NumPy number; an array has many
+    except ValueError:
+        plain = None
+    if type(plain) is int or (type(plain) is float and plain.is_integer()):
+        return int(plain)
+    if type(plain) is str and _DIGITS.fullmatch(plain):
+        return int(plain)
+    shown = repr(plain)[:40] if type(plain) in (float, str, bool) else f"a {type(value).__name__}"
+    raise DataError(f"{shown} is no whole number; ids and indices are", field=field)
+
+
+def box_indices(hoi: Mapping[str, Any], field: str) -> tuple[int, int]:
+    """(subject_id, object_id) of an interaction, whether or not there are such boxes."""
+    subject, thing = hoi["subject_id"], hoi["object_id"]
+    if type(subject) is int and type(thing) is int:
+        return subject, thing
+    return whole_number(subject, f"{field}.subject_id"), whole_number(thing, f"{field}.object_id")
+
+
+OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {
+    "coco": ("none of the 80 in COCO's order (0-79)", lambda known: dict(enumerate(known.objects))),
+    "coco-1": (
+        "none of the 80 in COCO's order, counted from 1 (1-80)",
+        lambda known: dict(enumerate(known.objects, start=1)),
+    ),
+    "coco-id": ("none of COCO's 80 (1-90 with gaps)", lambda known: known.coco_names),
+    "alphabetical": (
+        "none of the 80 in alphabetical order (0-79)",
+        lambda known: dict(enumerate(known.alphabetical_objects)),
+    ),
+}
+"""`--object-order`: how the 80 objects of HICO-DET and V-COCO may be numbered: what to say of a number that is none of
+theirs, and the names by number."""
+
+
+@dataclass(frozen=True)
+class ObjectNumbers:
+    """What the objects of a file are called by their numbers; `refusal` says of another number what it is not."""
+
+    names: Mapping[int, str]
+    refusal: str
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, order: str, hint: str = "") -> ObjectNumbers:
+        """The vocabulary's objects in an order of OBJECT_ORDERS; `hint` ends the message about another number."""
+        refusal, names = OBJECT_ORDERS[order]
+        return cls(names(vocabulary), refusal + hint)
+
+    def name(self, number: Any, field: str) -> str:
+        """The object of a number. Raises `DataError` naming the field for a number that is none."""
+        name = self.names.get(number if type(number) is int else whole_number(number, field))
+        if name is None:
+            raise DataError(f"id {str(number).strip()} is {self.refusal}", field=field)
+        return name
