@@ -23,12 +23,12 @@ KINDS = ("human", "model")
 @dataclass(frozen=True)
 class Ratings:
     """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
-    the raters that are models."""
+    the raters that are models, in the order in which `--models` lists them, those it does not name by name."""
 
     items: list[str]
     raters: list[str]
     values: Floats
-    models: frozenset[str]
+    models: tuple[str, ...]
 
     def of(self, raters: Sequence[str]) -> Floats:
         """[items, len(raters)] the columns of some raters."""
@@ -117,21 +117,23 @@ def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 def _models(
     raters: Sequence[str], kinds: dict[str, str], models: Sequence[str], humans: Sequence[str]
-) -> frozenset[str]:
-    """Which of the raters are models."""
-    claimed = []
+) -> tuple[str, ...]:
+    """Which of the raters are models: as the patterns of `models` list them (those of one pattern by name), then by
+    name."""
+    claimed: list[list[str]] = []
     for option, patterns in (("--models", models), ("--humans", humans)):
         for pattern in patterns:
             if not any(fnmatchcase(rater, pattern) for rater in raters):
                 raise UsageError(f"{option} {pattern}: no such rater; there are {', '.join(raters)}")
-        claimed.append({rater for rater in raters if any(fnmatchcase(rater, pattern) for pattern in patterns)})
-    both = sorted(claimed[0] & claimed[1])
+        matched = (rater for pattern in patterns for rater in raters if fnmatchcase(rater, pattern))
+        claimed.append(list(dict.fromkeys(matched)))
+    listed, people = claimed
+    both = sorted(set(listed) & set(people))
     if both:
         raise UsageError(f"--models and --humans both claim {', '.join(both)}; a rater is one of them")
-    if models and not humans:
-        return frozenset(claimed[0])
+    others: list[str] = []
     if humans and not models:
-        return frozenset(raters) - claimed[1]
-    return frozenset(claimed[0]) | {
-        rater for rater, kind in kinds.items() if kind == "model" and rater not in claimed[1]
-    }
+        others = [rater for rater in raters if rater not in people]
+    elif humans or not models:
+        others = [rater for rater in raters if rater not in people and kinds.get(rater) == "model"]
+    return tuple(dict.fromkeys([*listed, *others]))

@@ -645,6 +645,7 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
         ({"similarity": True}, "sim.jsonl:2: similarity: true is no similarity; give a number from 0 to 1"),
         ({"similarity": None}, "sim.jsonl:2: similarity: null is no similarity; give a number from 0 to 1"),
         ({"b": "pet.v.01"}, "sim.jsonl:2: similarity: 0.5 of a sense with itself; that is 1, leave the line out"),
+        ({"merge": ["x"]}, 'sim.jsonl:2: merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
         (
             {"a": "touch.v.01", "b": "pet.v.01", "similarity": 0.25},
             "sim.jsonl:2: similarity: touch.v.01 and pet.v.01 are 0.25 here and 0.5 at sim.jsonl:1; "
@@ -828,6 +829,21 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
         of_classes = [row["value"] for row in rows if row["metric"] == metric]
         mean = {"soft_ap": "soft_map", "f1": "mf1", "ap": "map"}[metric]
         assert rows_of(result.out)[mean]["value"] == pytest.approx(sum(of_classes) / 10)
+
+
+def test_how_raters_became_one_is_signed(hoicli: Hoicli, tmp_path: Path) -> None:
+    sim, part = tmp_path / "sim.jsonl", tmp_path / "part.jsonl"
+    lines = (SHOE / "sim.jsonl").read_text().splitlines(keepends=True)
+    given = ("shoe-eval", "--format", "jsonl", "--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl", "--sim")
+    plain = hoicli(*given, SHOE / "sim.jsonl").out
+    assert "|merge:" not in plain
+    for rule, named in (("majority", "majority"), ("median", "median"), ("mean", None)):
+        assert hoicli("shoe-sim", "--merge", rule, SHOE / "sim.jsonl", "-o", sim).code == 0
+        signed = plain if named is None else plain.replace("|delta:", f"|merge:{named}|delta:")
+        assert hoicli(*given, sim).out == signed
+    part.write_text("".join(lines[:3]))
+    sim.write_text("".join(line.replace("{", '{"merge": "majority", ', 1) for line in lines[3:]))
+    assert "|merge:majority+mean|" in hoicli(*given, sim, "--sim", part).out
 
 
 def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:

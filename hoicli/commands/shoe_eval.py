@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
             ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
             (
                 "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --min-rank 0.5 --explain why.jsonl preds.jsonl",
-                "of the better half of all predictions (one reading of the paper's rank), with reasons",
+                "of the better half of all predictions (a reading), with reasons",
             ),
         ],
         see=["shoe-sim", "synsets", "agree"],

@@ -89,6 +89,8 @@ def run(
     objects = Likeness("n", classes.objects, found.objects, table, synsets.candidates)
     shoe = Shoe(truth, found, classes, verbs, objects, settings)
     signature = {"data": dataset, "sim": table.digest(), **settings.signature()}
+    if set(table.rules) - {"mean"}:
+        signature["merge"] = "+".join(table.rules)
     if single_hoi:
         signature["images"] = READING
     if min_score is not None:
