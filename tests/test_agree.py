@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import random
@@ -339,6 +340,100 @@ def test_both_forms_of_lines() -> None:
     assert (table.items, table.raters) == (["7", "x"], ["A", "C", "m"])
     np.testing.assert_array_equal(table.values, [[0, NONE, NONE], [1, 4, 2.5]])
     assert table.models == ()
+
+
+def csv_of(*rows: bytes, skip: bool = False, policy: ErrorPolicy | None = None) -> Ratings:
+    lines = [Line("r.csv", number, row) for number, row in enumerate(rows, start=1) if row.strip()]
+    return read_ratings(lines, levels=5, policy=policy or ErrorPolicy(skip=skip))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
+        (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
+        (b"rating\titem\trater\n", b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
+        (
+            b'"item","rater","rating","note"\n',
+            b'x,A,1,"two\n',
+            b"\n",
+            b'lines, ""quoted"""\n',
+            b"x,m,2.5,\n",
+            b"7,A,0,\n",
+        ),
+    ],
+)
+def test_ratings_as_csv(rows: tuple[bytes, ...]) -> None:
+    table = csv_of(*rows)
+    assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
+    np.testing.assert_array_equal(table.values, [[0, NONE], [1, 2.5]])
+
+
+def test_the_kind_of_a_rater_in_csv() -> None:
+    table = csv_of(b"item,rater,rating,kind\n", b"x,A,1,human\n", b"x,gpt,2,model\n", b"x,B,3,\n")
+    assert (table.raters, table.models) == (["A", "B", "gpt"], ("gpt",))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); mend it, or pass"),
+        (b"x,A,1,2\n", "r.csv:3: no row of the CSV that line 1 begins (4 cells under 3 columns)"),
+        (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
+        (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),
+        (b",A,1\n", "r.csv:3: item: missing or no name"),
+        (b"x,,1\n", "r.csv:3: rater: missing or no string"),
+        (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
+        (b"x,A,good\n", "r.csv:3: rating: missing or no finite number"),
+        (b'x,A,"2,5"\n', "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,true\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,NaN\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
+        (b"first,A,2\n", "r.csv:3: rater: 'A' has rated 'first' at r.csv:2 already; keep one rating"),
+        (b"item,rater,rating\n", "r.csv:3: rating: missing or no finite number"),
+    ],
+)
+def test_a_bad_row_of_csv(row: bytes, message: str) -> None:
+    rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
+    with pytest.raises(DataError) as caught:
+        csv_of(*rows)
+    assert str(caught.value).startswith(message)
+    policy = ErrorPolicy(skip=True)
+    assert csv_of(*rows, policy=policy).items == ["first", "last"]
+    assert policy.skipped == 1
+
+
+def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("item,A1,A2\nx,1,2\n")
+    result = hoicli("agree", wide)
+    assert result.code == 1
+    assert result.err == (
+        f"{wide}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating); write "
+        "JSONL, or a CSV with those columns\n"
+    )
+    for text in ("item,rater,rating,rating\nx,A,1,2\n", "x" * 200_000, "[1]\n", "\0,\0\n"):
+        wide.write_text(text)
+        result = hoicli("agree", wide)
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert result.err.startswith(f"{wide}:1: neither a JSON object nor, ")
+
+
+def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        (record["item"], rater, rating, record.get("kind", ""))
+        for record in map(json.loads, RATINGS.read_text().splitlines())
+        for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items()
+        if rating is not None
+    ]
+    random.Random(4).shuffle(rows)
+    shards = [tmp_path / f"{number}.csv" for number in range(2)]
+    for number, shard in enumerate(shards):
+        with shard.open("w", newline="") as file:
+            csv.writer(file).writerows([("item", "rater", "rating", "kind"), *rows[number::2]])
+    given = ("agree", "--format", "jsonl", "--subsets")
+    assert hoicli(*given, *shards).out == hoicli(*given, RATINGS).out
 
 
 def test_who_is_a_model() -> None:
