@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips
+from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips, spare
 from hoicli.commands.manual import page
 from hoicli.semantics.names import RULES, check_rule
 
@@ -217,6 +217,7 @@ def shoe_sim(
             dry_run=dry_run,
             prices=tuple(price or ()),
         ).checked()
+        spare(cache, output, "--cache")
         offline = None
     elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")
