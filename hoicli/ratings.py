@@ -1,13 +1,16 @@
-"""Ratings of items by raters, human or model: JSONL read into one table, an item a row and a rater a column."""
+"""Ratings of items by raters, human or model: JSONL or CSV read into one table, an item a row and a rater a column."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records import is_number, parse
@@ -18,17 +21,19 @@ if TYPE_CHECKING:
     from hoicli.scenes import Floats
 
 KINDS = ("human", "model")
+COLUMNS = ("item", "rater", "rating")
+"""What the first line of a CSV names, in any order and among others; `kind` may be there too."""
 
 
 @dataclass(frozen=True)
 class Ratings:
     """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
-    the raters that are models."""
+    the raters that are models, in the order in which `--models` lists them, those it does not name by name."""
 
     items: list[str]
     raters: list[str]
     values: Floats
-    models: frozenset[str]
+    models: tuple[str, ...]
 
     def of(self, raters: Sequence[str]) -> Floats:
         """[items, len(raters)] the columns of some raters."""
@@ -44,7 +49,7 @@ def read_ratings(
     humans: Sequence[str] = (),
 ) -> Ratings:
     """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
-    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1.
+    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of COLUMNS instead.
 
     `models` and `humans` are names or patterns (`gpt*`): those of one make the rest the other kind. With both or none
     of them `kind` decides about the rest, and a rater of whom nothing is known is human.
@@ -54,8 +59,11 @@ def read_ratings(
     """
     given: dict[tuple[str, str], tuple[float, str]] = {}
     kinds: dict[str, tuple[str, str]] = {}
-    for line in lines:
+    for line in _as_json(lines, policy):
         try:
+            if not line.data.lstrip().startswith(b"{"):
+                text = f"neither a JSON object nor, as a file's first line, names of columns ({', '.join(COLUMNS)})"
+                raise DataError(f"{text}; write JSONL, or a CSV with those columns", place=line.place)
             record = parse(line)
             for field, text in _problems(record, levels):
                 raise DataError(text, place=line.place, field=field)
@@ -83,6 +91,71 @@ def read_ratings(
         values[row[item], column[rater]] = rating
     chosen = _models(raters, {rater: kind for rater, (kind, _) in kinds.items()}, models, humans)
     return Ratings(items, raters, values, chosen)
+
+
+def _as_json(lines: Iterable[Line], policy: ErrorPolicy) -> Iterator[Line]:
+    """The lines of JSONL as they are, and for each row of a CSV the JSON line that says the same."""
+    for _, group in groupby(lines, key=lambda line: line.file):
+        file = iter(group)
+        first = next(file)
+        delimiter = _delimiter(first)
+        yield from chain([first], file) if delimiter is None else _rows_of_csv(first, file, delimiter, policy)
+
+
+def _delimiter(header: Line) -> str | None:
+    """What stands between the columns of a CSV with this first line, None where it is none of ratings."""
+    if header.data.lstrip().startswith(b"{"):
+        return None
+    return next((mark for mark in ",;\t" if all(_names(header, mark).count(name) == 1 for name in COLUMNS)), None)
+
+
+def _names(header: Line, delimiter: str) -> list[str]:
+    text = header.data.decode("utf-8-sig", "replace")
+    try:
+        return [name.strip().lower() for name in next(csv.reader([text], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
+
+
+def _rows_of_csv(header: Line, rest: Iterable[Line], delimiter: str, policy: ErrorPolicy) -> Iterator[Line]:
+    names = _names(header, delimiter)
+    taken: list[Line] = []  # a cell in quotes may go over several lines
+
+    def texts() -> Iterator[str]:
+        for line in rest:
+            taken.append(line)
+            yield line.data.decode("utf-8", "surrogateescape")
+
+    reader = csv.reader(texts(), delimiter=delimiter, strict=True)
+    while True:
+        taken.clear()
+        try:
+            cells = next(reader)
+            if len(cells) != len(names):
+                raise ValueError(f"{len(cells)} cells under {len(names)} columns")
+            row = {name: cell.strip() for name, cell in zip(names, cells, strict=True) if cell.strip()}
+            record = {name: row[name] for name in (*COLUMNS, "kind") if name in row}
+            data = orjson.dumps(record | {"rating": _number(record["rating"])} if "rating" in record else record)
+        except StopIteration:
+            return
+        except (csv.Error, ValueError, TypeError) as error:
+            reason = str(error)
+            if isinstance(error, csv.Error):
+                reason = "quotes or line ends out of place"
+            elif isinstance(error, TypeError):  # orjson's
+                reason = "not UTF-8"
+            problem = f"no row of the CSV that line {header.number} begins ({reason}); mend it, or pass --on-error skip"
+            policy.handle(DataError(problem, place=taken[0].place))
+        else:
+            yield Line(header.file, taken[0].number, data)
+
+
+def _number(text: str) -> Any:
+    """What a cell says, if it is a number as JSON writes them; else the text, which is none."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
 
 
 def _problems(record: dict[str, Any], levels: int) -> Iterator[tuple[str, str]]:
@@ -117,21 +190,23 @@ def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
 
 def _models(
     raters: Sequence[str], kinds: dict[str, str], models: Sequence[str], humans: Sequence[str]
-) -> frozenset[str]:
-    """Which of the raters are models."""
-    claimed = []
+) -> tuple[str, ...]:
+    """Which of the raters are models: as the patterns of `models` list them (those of one pattern by name), then by
+    name."""
+    claimed: list[list[str]] = []
     for option, patterns in (("--models", models), ("--humans", humans)):
         for pattern in patterns:
             if not any(fnmatchcase(rater, pattern) for rater in raters):
                 raise UsageError(f"{option} {pattern}: no such rater; there are {', '.join(raters)}")
-        claimed.append({rater for rater in raters if any(fnmatchcase(rater, pattern) for pattern in patterns)})
-    both = sorted(claimed[0] & claimed[1])
+        matched = (rater for pattern in patterns for rater in raters if fnmatchcase(rater, pattern))
+        claimed.append(list(dict.fromkeys(matched)))
+    listed, people = claimed
+    both = sorted(set(listed) & set(people))
     if both:
         raise UsageError(f"--models and --humans both claim {', '.join(both)}; a rater is one of them")
-    if models and not humans:
-        return frozenset(claimed[0])
+    others: list[str] = []
     if humans and not models:
-        return frozenset(raters) - claimed[1]
-    return frozenset(claimed[0]) | {
-        rater for rater, kind in kinds.items() if kind == "model" and rater not in claimed[1]
-    }
+        others = [rater for rater in raters if rater not in people]
+    elif humans or not models:
+        others = [rater for rater in raters if rater not in people and kinds.get(rater) == "model"]
+    return tuple(dict.fromkeys([*listed, *others]))

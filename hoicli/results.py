@@ -13,7 +13,7 @@ Row = dict[str, Any]
 SIGNATURE_KEYS = (
     *("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms", "uncounted"),
     *("pairnms", "pairscore", "verbscore"),
-    *("sim", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
+    *("sim", "merge", "images", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "missing"),
     "version",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import random
+import statistics
 import warnings
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from hoicli.agreement import (
     fisher_interval,
     krippendorff_alpha,
     mean_rating,
+    merged_rating,
     pairwise_kappa,
     quadratic_kappa,
     spearman,
@@ -33,6 +37,7 @@ from hoicli.agreement import (
 from hoicli.errors import DataError, UsageError
 from hoicli.ratings import Ratings, read_ratings
 from hoicli.scenes import ErrorPolicy
+from hoicli.semantics.names import RULES
 from hoicli.streams import Line
 from tests.conftest import FIXTURES, Hoicli
 
@@ -67,13 +72,23 @@ def test_the_standard_error_of_the_supplement() -> None:
     assert round(standard_error(0.761, 5), 2) == 0.34
 
 
+TABLE_1 = {
+    1: [86.46, 84.56, 84.11, 85.60, 84.87],
+    2: [86.46, 86.46, 86.46, 86.46, 84.56, 84.56, 84.56, 84.58, 84.15, 85.60],
+    3: [85.55, 85.76, 86.12, 85.40, 85.52, 85.93, 84.71, 84.53, 84.88, 85.12],
+    4: [85.67, 85.86, 86.40, 85.91, 85.24],
+}
+"""Agreement by size, the subsets in the order of `combinations` of DeepSeek, Gemini, Maverick, Qwen, Yi."""
+MAVERICK = 2
+
+
 @pytest.mark.parametrize(
     ("size", "values", "printed"),
     [
-        (1, [86.46, 84.56, 84.11, 85.60, 84.87], (85.12, 0.92)),
-        (2, [86.46, 86.46, 86.46, 86.46, 84.56, 84.56, 84.56, 84.58, 84.15, 85.60], (85.39, 0.99)),
-        (3, [85.55, 85.76, 86.12, 85.40, 85.52, 85.93, 84.71, 84.53, 84.88, 85.12], (85.35, 0.53)),
-        (4, [85.67, 85.86, 86.40, 85.91, 85.24], (85.82, 0.42)),
+        (1, TABLE_1[1], (85.12, 0.92)),
+        (2, TABLE_1[2], (85.39, 0.99)),
+        (3, TABLE_1[3], (85.35, 0.53)),
+        (4, TABLE_1[4], (85.82, 0.42)),
     ],
 )
 def test_the_deviations_of_table_1_are_of_samples(size: int, values: list[float], printed: tuple[float, float]) -> None:
@@ -86,6 +101,68 @@ def test_the_deviations_of_table_1_are_of_samples(size: int, values: list[float]
     assert table.deviation is not None
     assert 100 * table.mean == pytest.approx(printed[0], abs=0.011)
     assert 100 * table.deviation == pytest.approx(printed[1], abs=0.011)
+
+
+def test_table_1_votes_and_ties_go_to_the_first_listed() -> None:
+    """The rows of two models decide: a vote of two is the first one's word, and a mean would be elsewhere."""
+    of_one = TABLE_1[1]
+    rows = [row for size in (2, 3, 4) for row in zip(combinations(range(5), size), TABLE_1[size], strict=True)]
+    as_the_first = [members for members, value in rows if len(members) == 2 and value == of_one[members[0]]]
+    assert len(as_the_first) == 8
+    assert [members for members, _ in rows[:10] if members not in as_the_first] == [(MAVERICK, 3), (MAVERICK, 4)]
+    # |mean of ratings - human| is at most the mean of |rating - human|. Means below that bound, Maverick aside:
+    below = [
+        members
+        for members, value in rows
+        if MAVERICK not in members and value + 0.011 < sum(of_one[at] for at in members) / len(members)
+    ]
+    assert below == [(1, 3), (1, 4), (1, 3, 4)]
+    # Items that Maverick did not rate, m of 500: the other's agreement there is 84.11 + 500 / m (row - 84.11) <= 100
+    assert min(m for m in range(1, 501) if of_one[MAVERICK] + 500 / m * (84.58 - of_one[MAVERICK]) <= 100) == 15
+
+
+ratings_of_models = st.integers(1, 5).flatmap(
+    lambda models: st.lists(
+        st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 2.5, 4.0]), min_size=models, max_size=models),
+        min_size=1,
+        max_size=8,
+    )
+)
+
+
+@given(ratings_of_models)
+def test_models_as_one_by_plain_loops(values: list[list[float]]) -> None:
+    def as_one(row: list[float], rule: str) -> float:
+        given = [rating for rating in row if not math.isnan(rating)]
+        if not given:
+            return NONE
+        if rule == "majority":
+            return max(given, key=lambda rating: (given.count(rating), -given.index(rating)))
+        return statistics.mean(given) if rule == "mean" else statistics.median(given)
+
+    for rule in RULES:
+        expected = [as_one(row, rule) for row in values]
+        np.testing.assert_allclose(merged_rating(np.array(values), rule), expected)
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=9))
+def test_a_vote_of_two_is_the_first_and_a_mean_is_not_below_its_models(values: list[list[int]]) -> None:
+    table = np.array(values, dtype=np.float64)
+    models, human = table[:, :3], table[:, 3]
+    ones, twos, _ = subset_agreement(models, human, 5)
+    assert twos.agreement == [ones.agreement[first] for first, _ in twos.members]
+    for size in subset_agreement(models, human, 5, "mean"):
+        for members, value in zip(size.members, size.agreement, strict=True):
+            assert value is not None
+            assert value >= sum(ones.agreement[at] or 0.0 for at in members) / len(members) - 1e-12
+
+
+def test_votes_by_hand() -> None:
+    votes = np.array([[1, 2, 2, 1, 3], [3, 2, 2, 1, 1], [3, 1, 2, 4, 0], [NONE, 1, 2, NONE, NONE], [NONE] * 5])
+    np.testing.assert_array_equal(merged_rating(votes, "majority"), [1, 2, 3, 1, NONE])
+    # The other way round it is another vote: the first listed decides a tie
+    np.testing.assert_array_equal(merged_rating(votes[:, ::-1], "majority"), [1, 1, 0, 2, NONE])
+    np.testing.assert_array_equal(merged_rating(votes, "median"), [2, 2, 2, 1.5, NONE])
 
 
 def test_the_supplements_ordinal_formula_is_interval() -> None:
@@ -133,10 +210,12 @@ def test_agreement_by_hand() -> None:
 
 def test_subsets_by_hand() -> None:
     models, human = np.array([[0.0, 4.0], [1.0, 1.0]]), column(2, 1)
-    one, two = subset_agreement(models, human, 5)
+    one, two = subset_agreement(models, human, 5, "mean")
     assert (one.members, one.agreement) == ([(0,), (1,)], [0.75, 0.75])
     assert (one.mean, one.deviation) == (0.75, 0.0)
     assert (two.members, two.agreement, two.mean, two.deviation) == ([(0, 1)], [1.0], 1.0, None)
+    _, vote = subset_agreement(np.array([[0.0, 4.0], [NONE, 1.0], [NONE, NONE]]), column(0, 1, 3), 5)
+    assert (vote.agreement, vote.items) == ([1.0], [2])
     with pytest.raises(UsageError, match="13 models have 8,191 subsets; name at most 12"):
         list(subset_agreement(np.zeros((2, MAX_SUBSET_MODELS + 1)), human, 5))
 
@@ -260,7 +339,101 @@ def test_both_forms_of_lines() -> None:
     )
     assert (table.items, table.raters) == (["7", "x"], ["A", "C", "m"])
     np.testing.assert_array_equal(table.values, [[0, NONE, NONE], [1, 4, 2.5]])
-    assert table.models == frozenset()
+    assert table.models == ()
+
+
+def csv_of(*rows: bytes, skip: bool = False, policy: ErrorPolicy | None = None) -> Ratings:
+    lines = [Line("r.csv", number, row) for number, row in enumerate(rows, start=1) if row.strip()]
+    return read_ratings(lines, levels=5, policy=policy or ErrorPolicy(skip=skip))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
+        (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
+        (b"rating\titem\trater\n", b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
+        (
+            b'"item","rater","rating","note"\n',
+            b'x,A,1,"two\n',
+            b"\n",
+            b'lines, ""quoted"""\n',
+            b"x,m,2.5,\n",
+            b"7,A,0,\n",
+        ),
+    ],
+)
+def test_ratings_as_csv(rows: tuple[bytes, ...]) -> None:
+    table = csv_of(*rows)
+    assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
+    np.testing.assert_array_equal(table.values, [[0, NONE], [1, 2.5]])
+
+
+def test_the_kind_of_a_rater_in_csv() -> None:
+    table = csv_of(b"item,rater,rating,kind\n", b"x,A,1,human\n", b"x,gpt,2,model\n", b"x,B,3,\n")
+    assert (table.raters, table.models) == (["A", "B", "gpt"], ("gpt",))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); mend it, or pass"),
+        (b"x,A,1,2\n", "r.csv:3: no row of the CSV that line 1 begins (4 cells under 3 columns)"),
+        (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
+        (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),
+        (b",A,1\n", "r.csv:3: item: missing or no name"),
+        (b"x,,1\n", "r.csv:3: rater: missing or no string"),
+        (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
+        (b"x,A,good\n", "r.csv:3: rating: missing or no finite number"),
+        (b'x,A,"2,5"\n', "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,true\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,NaN\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
+        (b"first,A,2\n", "r.csv:3: rater: 'A' has rated 'first' at r.csv:2 already; keep one rating"),
+        (b"item,rater,rating\n", "r.csv:3: rating: missing or no finite number"),
+    ],
+)
+def test_a_bad_row_of_csv(row: bytes, message: str) -> None:
+    rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
+    with pytest.raises(DataError) as caught:
+        csv_of(*rows)
+    assert str(caught.value).startswith(message)
+    policy = ErrorPolicy(skip=True)
+    assert csv_of(*rows, policy=policy).items == ["first", "last"]
+    assert policy.skipped == 1
+
+
+def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("item,A1,A2\nx,1,2\n")
+    result = hoicli("agree", wide)
+    assert result.code == 1
+    assert result.err == (
+        f"{wide}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating); write "
+        "JSONL, or a CSV with those columns\n"
+    )
+    for text in ("item,rater,rating,rating\nx,A,1,2\n", "x" * 200_000, "[1]\n", "\0,\0\n"):
+        wide.write_text(text)
+        result = hoicli("agree", wide)
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert result.err.startswith(f"{wide}:1: neither a JSON object nor, ")
+
+
+def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        (record["item"], rater, rating, record.get("kind", ""))
+        for record in map(json.loads, RATINGS.read_text().splitlines())
+        for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items()
+        if rating is not None
+    ]
+    random.Random(4).shuffle(rows)
+    shards = [tmp_path / f"{number}.csv" for number in range(2)]
+    for number, shard in enumerate(shards):
+        with shard.open("w", newline="") as file:
+            csv.writer(file).writerows([("item", "rater", "rating", "kind"), *rows[number::2]])
+    given = ("agree", "--format", "jsonl", "--subsets")
+    assert hoicli(*given, *shards).out == hoicli(*given, RATINGS).out
 
 
 def test_who_is_a_model() -> None:
@@ -268,10 +441,13 @@ def test_who_is_a_model() -> None:
         {"item": "x", "ratings": {"A1": 1, "A2": 1, "gpt": 2, "qwen": 3}},
         {"item": "y", "rater": "gpt", "rating": 1, "kind": "model"},
     )
-    assert ratings_of(*lines).models == {"gpt"}
-    assert ratings_of(*lines, models=["qwen"]).models == {"qwen"}
-    assert ratings_of(*lines, humans=["A*"]).models == {"gpt", "qwen"}
-    assert ratings_of(*lines, humans=["A1"], models=["qwen"]).models == {"gpt", "qwen"}
+    assert ratings_of(*lines).models == ("gpt",)
+    assert ratings_of(*lines, models=["qwen"]).models == ("qwen",)
+    assert ratings_of(*lines, humans=["A*"]).models == ("gpt", "qwen")
+    assert ratings_of(*lines, humans=["A1"], models=["qwen"]).models == ("qwen", "gpt")
+    # as they are listed, those of one pattern by name
+    assert ratings_of(*lines, models=["qwen", "gpt"]).models == ("qwen", "gpt")
+    assert ratings_of(*lines, models=["q*", "*"]).models == ("qwen", "A1", "A2", "gpt")
     with pytest.raises(UsageError, match=r"--models llama: no such rater; there are A1, A2, gpt, qwen"):
         ratings_of(*lines, models=["llama"])
     with pytest.raises(UsageError, match="--models and --humans both claim A1"):
@@ -325,7 +501,11 @@ def rows_of(text: str) -> dict[tuple[str, str], Row]:
 
 def test_the_rows(hoicli: Hoicli) -> None:
     result = hoicli("agree", "--format", "jsonl", "--subsets", "--distribution", "--tag", "study=1", RATINGS)
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
+    assert result.err == (
+        "hoicli: several models are one by majority in each subset (ties to the first of deepseek, gemini, qwen), and "
+        "by mean in `models`\n"
+    )
     rows = rows_of(result.out)
     pairs = [row for (metric, subset), row in rows.items() if metric == "qwk" and subset != "mean"]
     assert [row["raters"] for row in pairs][:2] == [["A1", "A2"], ["A1", "A3"]]
@@ -339,17 +519,50 @@ def test_the_rows(hoicli: Hoicli) -> None:
         assert row["ci_low"] < row["value"] < row["ci_high"]
         for metric in ("ci_low", "ci_high", "p"):
             assert rows[metric, name]["value"] == row[metric]
-    assert rows["agreement", "deepseek+gemini+qwen"]["value"] == rows["agreement", "models"]["value"]
+    for first, second in (("deepseek", "gemini"), ("deepseek", "qwen"), ("gemini", "qwen")):
+        assert rows["agreement", f"{first}+{second}"]["value"] == rows["agreement", first]["value"]
     singles = [rows["agreement", name]["value"] for name in ("deepseek", "gemini", "qwen")]
     assert rows["agreement_mean", "1 of 3"]["value"] == pytest.approx(sum(singles) / 3)
     assert rows["agreement_mean", "1 of 3"]["n"] == 3
     assert rows["agreement_sd", "3 of 3"]["value"] is None
     assert sum(rows[f"rated_{level}", "A4"]["value"] for level in range(5)) == rows["rated_0", "A4"]["n"] == 11
     assert rows["spearman", "models"]["signature"].startswith(
+        "protocol:agree|merge:mean|levels:5|permutations:10000|seed:0|version:"
+    )
+    assert rows["spearman", "qwen"]["signature"].startswith(
         "protocol:agree|levels:5|permutations:10000|seed:0|version:"
     )
+    vote = "protocol:agree|merge:majority,ties-to-first-by-name|levels:5|version:"
+    for key in (("agreement", "deepseek+qwen"), ("agreement_mean", "2 of 3"), ("agreement_sd", "2 of 3")):
+        assert rows[key]["signature"].startswith(vote)
     assert rows["qwk", "mean"]["signature"].startswith("protocol:agree|levels:5|version:")
     assert {tuple(row["tags"].items()) for row in rows.values()} == {(("study", "1"),)}
+
+
+def test_how_models_become_one_is_chosen_and_signed(hoicli: Hoicli) -> None:
+    given = ("agree", "--format", "jsonl", "--subsets", RATINGS)
+    for rule in RULES:
+        result = hoicli(*given, "--merge", rule)
+        rows = rows_of(result.out)
+        assert rows["agreement", "deepseek+gemini+qwen"]["value"] == rows["agreement", "models"]["value"]
+        assert f" by {rule} in each subset" in result.err
+        for key in (("agreement", "models"), ("p", "models"), ("agreement", "deepseek+qwen")):
+            assert f"|merge:{rule}" in rows[key]["signature"]
+    # The mean of two is the median of two, and the vote of two neither
+    values = [rows_of(hoicli(*given, "--merge", rule).out)["agreement", "gemini+qwen"]["value"] for rule in RULES]
+    assert values[0] == values[1] != values[2]
+
+
+def test_ties_go_to_the_model_listed_first(hoicli: Hoicli) -> None:
+    given = ("agree", "--format", "jsonl", "--subsets", RATINGS, "--models")
+    orders = ("deepseek,gemini,qwen", "qwen,gemini,deepseek", "qwen,*e*")
+    by_name, listed, part = (rows_of(hoicli(*given, names).out) for names in orders)
+    assert by_name["agreement", "gemini+qwen"]["value"] == by_name["agreement", "gemini"]["value"]
+    row = listed["agreement", "qwen+gemini"]
+    assert (row["value"], row["raters"]) == (listed["agreement", "qwen"]["value"], ["qwen", "gemini"])
+    assert "|merge:majority,ties-to-first-of-qwen+gemini+deepseek|" in row["signature"]
+    assert "|merge:majority,ties-to-first-of-qwen+deepseek+gemini|" in part["agreement", "qwen+gemini"]["signature"]
+    assert by_name["agreement", "models"]["value"] == listed["agreement", "models"]["value"]  # the mean
 
 
 def test_people_alone(hoicli: Hoicli) -> None:
@@ -389,6 +602,7 @@ def test_the_tables(hoicli: Hoicli) -> None:
         (["--permutations", "-1"], "hoicli: --permutations -1: give at least 0"),
         (["--seed", "-1"], "hoicli: --seed -1: give a number from 0 to 4294967295"),
         (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
+        (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
@@ -410,3 +624,8 @@ def test_ratings_between_levels_are_in_no_count(hoicli: Hoicli, tmp_path: Path) 
     result = hoicli("agree", "--format", "jsonl", "--distribution", path)
     assert result.err == "hoicli: 1 rating lies between levels: in no count\n"
     assert sum(row["value"] for (metric, _), row in rows_of(result.out).items() if metric.startswith("rated_")) == 3
+    result = hoicli("agree", "--format", "jsonl", "--models", "A", "--merge", "majority", path)
+    assert result.err == (
+        "hoicli: 1 rating of the models lies between levels, where a vote has few to count: --merge mean takes the "
+        "average\n"
+    )

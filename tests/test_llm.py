@@ -12,7 +12,8 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.semantics import llm
-from hoicli.semantics.llm import Endpoint, Interview, PlanRow, Question, parse_rating
+from hoicli.semantics.endpoint import Endpoint
+from hoicli.semantics.llm import Interview, PlanRow, Question, parse_rating
 from hoicli.semantics.llm_cache import Answer, AnswerCache
 from tests.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
 
@@ -223,9 +224,29 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
         stub.fault = lambda *_: Response(503, "gone")
         skipping = interview(stub, cache, skip=True)
         assert skipping.ratings(QUESTIONS[:2], ["other"]) == [{}, {}]
-        assert [failure.reason for failure in skipping.failures] == [
-            "HTTP 503 (gone), 3 times; what was answered is kept, run again to go on"
-        ] * 2
+        assert [failure.reason for failure in skipping.failures] == ["HTTP 503 (gone), 3 times"] * 2
+
+
+def test_what_became_of_the_answers_is_true(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(llm, "RETRIES", 2)
+
+    def closes(stub: Stub, _: Asked, __: int) -> Response | None:
+        return Response(400, "{}") if sum(stub.answered.values()) >= limit else None
+
+    for file, limit, words in (
+        (str(tmp_path / "some.jsonl"), 3, "what was answered is kept, run again to go on"),
+        (None, 3, "the answers so far (3) are lost, run again with --cache FILE"),
+        (str(tmp_path / "none.jsonl"), 0, "nothing was answered"),
+        (None, 0, "nothing was answered"),
+    ):
+        kept = AnswerCache(file)
+        with serving(closes) as stub, pytest.raises(DataError) as caught:
+            interview(stub, kept, jobs=1).ratings(QUESTIONS, ["m"])
+        assert str(caught.value).endswith(f"; {words}")
+        kept.close()
+        assert file is None or Path(file).read_bytes().count(b"\n") == limit
 
 
 @pytest.mark.parametrize(

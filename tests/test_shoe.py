@@ -30,10 +30,9 @@ from hoicli.semantics.shoe import (
     Settings,
     Shoe,
     average_precision,
-    single_interaction_images,
 )
 from hoicli.semantics.simtable import SimilarityTable
-from hoicli.semantics.triplets import NO_BOX, Triplets, _part_of, open_problems, read_triplets
+from hoicli.semantics.triplets import Triplets, _part_of, open_problems, read_triplets
 from hoicli.streams import Line
 from tests import shoe_reference
 from tests.conftest import FIXTURES, Hoicli
@@ -396,23 +395,6 @@ def test_eleven_points_are_those_of_the_other_protocols(hits: list[bool], extra:
     assert average_precision(gain, int(positives[0]), "11-point") == pytest.approx(expected, abs=1e-12)
 
 
-def test_single_interaction_images() -> None:
-    truth = [
-        image(("pet", "giraffe"), ("pet", "Giraffe ")),
-        image(("pet", "giraffe"), ("wash", "giraffe"), image_id="b"),
-        image(image_id="c"),
-        image(("wash", None), image_id="d"),
-    ]
-    truths = read(truth)
-    keep = single_interaction_images(truths, classes_of(truths, curated, candidates))
-    assert keep.tolist() == [True, False, False, True]
-    part = truths.of_images(keep)
-    assert part.image_ids == ["a", "d"]
-    assert part.object.tolist() == [1, 2, NO_BOX]
-    assert part.boxes.tolist() == [HUMAN, THING, THING, HUMAN]
-    assert (part.box_start.tolist(), part.hoi_start.tolist()) == ([0, 3, 4], [0, 2, 3])
-
-
 # --- a slow evaluator on random data --------------------------------------------------------------------------------
 
 VERBS = ("pet", "touch", "Wash", "clean", "blob", "no_interaction")
@@ -663,6 +645,7 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
         ({"similarity": True}, "sim.jsonl:2: similarity: true is no similarity; give a number from 0 to 1"),
         ({"similarity": None}, "sim.jsonl:2: similarity: null is no similarity; give a number from 0 to 1"),
         ({"b": "pet.v.01"}, "sim.jsonl:2: similarity: 0.5 of a sense with itself; that is 1, leave the line out"),
+        ({"merge": ["x"]}, 'sim.jsonl:2: merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
         (
             {"a": "touch.v.01", "b": "pet.v.01", "similarity": 0.25},
             "sim.jsonl:2: similarity: touch.v.01 and pet.v.01 are 0.25 here and 0.5 at sim.jsonl:1; "
@@ -836,7 +819,10 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
     assert len(rows) == 5 + 3 * 10
     (signature,) = {row["signature"] for row in rows}
     start, end = signature.split("|version:")[0].split("|delta:")
-    assert end == "0.25|against:image|combine:mean|verb:0.6|ap:step|minscore:0.1|minrank:0.25"
+    assert (
+        end
+        == "0.25|against:image|combine:mean|verb:0.6|ap:step|minscore:0.1|minrank:0.25-of-all-predictions(a-reading)"
+    )
     assert start.startswith("protocol:shoe|data:hico|sim:")
     assert (rows[0]["tags"], rows[0]["subset"], rows[0]["n"]) == ({"model": "x"}, "full", 10)
     for metric in ("soft_ap", "f1", "ap"):
@@ -845,10 +831,36 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
         assert rows_of(result.out)[mean]["value"] == pytest.approx(sum(of_classes) / 10)
 
 
-def test_single_hoi(hoicli: Hoicli) -> None:
-    rows = rows_of(hoicli("shoe-eval", "--format", "jsonl", "--single-hoi", *FILES, SHOE / "predictions.jsonl").out)
-    assert {row["subset"] for row in rows.values()} == {"single_hoi"}
-    assert (rows["mf1"]["n"], rows["gt_miss_rate"]["n"], rows["prediction_miss_rate"]["n"]) == (5, 5, 6)
+def test_how_raters_became_one_is_signed(hoicli: Hoicli, tmp_path: Path) -> None:
+    sim, part = tmp_path / "sim.jsonl", tmp_path / "part.jsonl"
+    lines = (SHOE / "sim.jsonl").read_text().splitlines(keepends=True)
+    given = ("shoe-eval", "--format", "jsonl", "--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl", "--sim")
+    plain = hoicli(*given, SHOE / "sim.jsonl").out
+    assert "|merge:" not in plain
+    for rule, named in (("majority", "majority"), ("median", "median"), ("mean", None)):
+        assert hoicli("shoe-sim", "--merge", rule, SHOE / "sim.jsonl", "-o", sim).code == 0
+        signed = plain if named is None else plain.replace("|delta:", f"|merge:{named}|delta:")
+        assert hoicli(*given, sim).out == signed
+    part.write_text("".join(lines[:3]))
+    sim.write_text("".join(line.replace("{", '{"merge": "majority", ', 1) for line in lines[3:]))
+    assert "|merge:majority+mean|" in hoicli(*given, sim, "--sim", part).out
+
+
+def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
+    why = tmp_path / "why.jsonl"
+    given = ("shoe-eval", *FILES, "--format", "jsonl", "--explain", why, SHOE / "predictions.jsonl")
+    result = hoicli(*given, "--min-rank", "0.5")
+    assert (
+        "hoicli: --min-rank 0.5 is a reading: the paper does not say of what its confidence score rank is; here of all "
+        "predictions, which leaves mf1 and the miss rates 7 of 12\n"
+    ) in result.err
+    reading = "0.5-of-all-predictions(a-reading)"
+    assert all(f"|minrank:{reading}|" in row["signature"] for row in rows_of(result.out).values())
+    assert {json.loads(line)["minrank"] for line in why.read_text().splitlines()} == {reading}
+    assert "A reading" in " ".join(
+        hoicli("shoe-eval", "--help").out.split("--min-rank")[1].split("--single-hoi")[0].split()
+    )
+    assert "reading" not in hoicli(*given).err + why.read_text()
 
 
 def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -286,6 +286,34 @@ def test_tables_are_joined_by_model(hoicli: Hoicli, tmp_path: Path) -> None:
     assert values == {"mean": [0.75, 2 / 3], "median": [1.0, 0.75], "majority": [1.0, 0.75]}
 
 
+def test_a_vote_s_ties_go_to_the_model_first_by_name_and_the_table_says_so(hoicli: Hoicli, tmp_path: Path) -> None:
+    parts = [tmp_path / f"{name}.jsonl" for name in ("qwen", "gemini", "nobody")]
+    parts[0].write_text(line_of("a.v.01", "b.v.01", scores={"qwen": 4}, similarity=1.0))
+    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=0.25))
+    parts[2].write_text(line_of("a.v.01", "b.v.01", similarity=0.1) + line_of("a.v.01", "b.v.01", similarity=0.0))
+    vote = hoicli("shoe-sim", "--merge", "majority", *parts)
+    assert vote.out == (
+        '{"pos":"v","a":"a.v.01","b":"b.v.01","scores":{"gemini":1,"qwen":4},"similarity":0.25,"merge":"majority"}\n'
+    )
+    assert hoicli("shoe-sim", "--merge", "majority", *parts[::-1]).out == vote.out
+    assert lines_of(hoicli("shoe-sim", "--merge", "majority", parts[2]).out)[0]["similarity"] == 0.0
+    assert "merge" not in hoicli("shoe-sim", "--merge", "mean", *parts).out
+    # As a backend it says what it said, and is not averaged on the way
+    table, pair = tmp_path / "vote.jsonl", tmp_path / "pair.jsonl"
+    words = vote.out.replace("a.v.01", "pet.v.01").replace("b.v.01", "touch.v.01")
+    table.write_text(words)
+    pair.write_text(line_of("pet.v.01", "touch.v.01"))
+    again = hoicli("shoe-sim", "--backend", f"table:{table}", "--pairs", pair)
+    assert lines_of(again.out)[0]["similarity"] == 0.25
+    other = tmp_path / "median.jsonl"
+    other.write_text(words.replace("majority", "median").replace("touch.v.01", "stroke.v.01"))
+    both = tmp_path / "both.jsonl"
+    both.write_text(table.read_text() + other.read_text())
+    mixed = hoicli("shoe-sim", "--backend", f"table:{both}", "--pairs", pair)
+    assert mixed.code == 1
+    assert f"the tables were joined by majority at {both}:1 and by median at {both}:2; join them anew" in mixed.err
+
+
 def test_lines_without_ratings_are_raters_of_their_own(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(line_of("a.v.01", "b.v.01", similarity=0.2) + line_of("a.v.01", "b.v.01", similarity=0.6))
@@ -297,19 +325,20 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     ordered = sorted(ratings)
     count = len(ordered)
     often = max(map(ratings.count, ratings))
-    modes = [rating for rating in range(5) if ratings.count(rating) == often]
     expected = {
         "mean": sum(ratings) / count,
         "median": (ordered[(count - 1) // 2] + ordered[count // 2]) / 2,
-        "majority": sum(modes) / len(modes),
+        "majority": next(rating for rating in ratings if ratings.count(rating) == often),
     }
-    shuffle.shuffle(ratings)
     for rule, value in expected.items():
         assert combined(ratings, rule) == pytest.approx(value)
-    tables = Tables()
-    for number, rating in enumerate(ratings):
+    # Tables come in any order: the models' names decide
+    tables, lines = Tables(), list(enumerate(ratings))
+    shuffle.shuffle(lines)
+    for number, rating in lines:
         tables.add({"pos": "v", "a": "a", "b": "b", "scores": {f"m{number}": rating}}, "x")
-    assert tables.merged("mean")["v", "a", "b"].similarity == pytest.approx(expected["mean"] / 4)
+    for rule, value in expected.items():
+        assert tables.merged(rule)["v", "a", "b"].similarity == pytest.approx(value / 4)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +352,7 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
         (line_of("a.v.01", "b.v.01", scores={}), "scores: must be an object of ratings"),
         (line_of("a.v.01", "b.v.01", similarity=1.5), "similarity: no number from 0 to 1"),
         (line_of("a.v.01", "b.v.01"), "similarity: no number from 0 to 1"),
+        (line_of("a.v.01", "b.v.01", scores={"m": 2}, merge="mode"), "merge: none of mean, median, majority"),
         ('{"pos": "q"}\n', "pos: neither n nor v"),
         ('{"pos": "v", "a": 3, "b": "x"}\n', "a: missing, or no name of a sense"),
     ],
@@ -371,6 +401,7 @@ LLM = ("--backend", "llm", "--dataset", "hico")
         (("--merge", "mode", TRUTH), "--merge mode: choose from mean, median, majority"),
         (("--merge", "mean", "--gt", TRUTH, TRUTH), "--merge joins tables: give it the tables alone"),
         (("--merge", "mean", "--backend", "lexical", TRUTH), "--merge joins tables"),
+        (("--merge", "majority", "--model", "m", TRUTH), "--merge joins tables: give it the tables alone"),
         (LLM, "llm: name a --model to ask"),
         ((*LLM, "--model", "m"), "llm: give the endpoint with --base-url"),
         ((*LLM, "--model", "m", "--dry-run", "--body", "[]"), "--body []: give"),

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
 from hoicli.commands.manual import page
+from hoicli.semantics.names import RULES, check_rule
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -51,6 +53,16 @@ def agree(
     subsets: Annotated[
         bool, typer.Option("--subsets", help="Adds the agreement of every subset of models, and the mean of each size.")
     ] = False,
+    merge: Annotated[
+        str | None,
+        typer.Option(
+            "--merge",
+            metavar="|".join(RULES),
+            help="How several models become one. Without it --subsets votes (majority, as the supplement's Table 1; "
+            "ties go to the model that --models lists first, else the first by name) and `models` is the mean.",
+            autocompletion=choices.merge_rules,
+        ),
+    ] = None,
     distribution: Annotated[
         bool, typer.Option("--distribution", help="Adds how often each rater gave each rating.")
     ] = False,
@@ -68,7 +80,7 @@ def agree(
     Among people (or all raters, where none is a model): quadratic weighted kappa of every two (qwk), Krippendorff's
     alpha, the pooled deviation of ratings within an item (within_sd) and the standard error of an item's mean (se). Of
     models with the mean of people: agreement in percent, Spearman's rho with its 95 % interval (ci_low, ci_high) and
-    permutation p, for each model and for their mean.
+    permutation p, for each model and for all of them as one.
     """
     from hoicli.agreement_rows import agreement_rows, blocks
     from hoicli.errors import UsageError
@@ -81,6 +93,8 @@ def agree(
     for option, value, least in (("--levels", levels, 2), ("--permutations", permutations, 0)):
         if value < least:
             raise UsageError(f"{option} {value}: give at least {least}")
+    if merge is not None:
+        check_rule(merge)
     if not 0 <= seed < 2**32:
         raise UsageError(f"--seed {seed}: give a number from 0 to {2**32 - 1}")
     paths = inputs(ratings, "RATINGS")
@@ -95,7 +109,14 @@ def agree(
         humans=_names(humans),
     )
     rows = agreement_rows(
-        table, levels=levels, permutations=permutations, seed=seed, subsets=subsets, counts=distribution, tags=tags
+        table,
+        levels=levels,
+        permutations=permutations,
+        seed=seed,
+        merge=merge,
+        subsets=subsets,
+        counts=distribution,
+        tags=tags,
     )
     drawn = output_format in ("table", "md", "latex")
     rendered = [render(block, output_format) for block in (blocks(rows) if drawn else [rows])]

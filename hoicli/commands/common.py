@@ -126,6 +126,22 @@ def inputs(paths: list[str] | None, what: str) -> list[str]:
     return paths or ["-"]
 
 
+def spare(path: str | None, output: str, option: str) -> None:
+    """Refuses an output that would replace the file that an option names, under whatever name, link or hard link."""
+    import os
+
+    from hoicli.errors import UsageError
+
+    if path is None or output == "-":
+        return
+    try:
+        same = os.path.samefile(path, output)
+    except OSError:  # one of them is not there yet
+        same = os.path.realpath(path) == os.path.realpath(output)
+    if same:
+        raise UsageError(f"-o {output}: is the file of {option}, which the output would replace; write elsewhere")
+
+
 def skips(on_error: str) -> bool:
     """Whether bad lines are to be skipped; refuses anything but stop and skip."""
     from hoicli.errors import UsageError

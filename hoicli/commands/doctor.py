@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hoicli.commands.common import Format, Output
+from hoicli.commands.common import Format, Output, spare
 from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -42,6 +42,7 @@ def doctor(
     from hoicli.doctor import PROBLEM, examine
     from hoicli.streams import open_output, say
 
+    spare(cache, output, "--cache")
     try:
         from hoicli.report.tables import chosen_format, render
     except ImportError:  # a dependency does not load: its row has to be seen nevertheless

@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
             ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
             (
                 "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --min-rank 0.5 --explain why.jsonl preds.jsonl",
-                "of the better half of the predictions, with reasons",
+                "of the better half of all predictions (a reading), with reasons",
             ),
         ],
         see=["shoe-sim", "synsets", "agree"],
@@ -93,11 +93,16 @@ def shoe_eval(
             "--min-rank",
             metavar="R",
             help="mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better "
-            "half).",
+            "half). A reading: the paper's confidence score rank is not defined, and its Table 2 is not of this one.",
         ),
     ] = None,
     single_hoi: Annotated[
-        bool, typer.Option("--single-hoi", help="Only images whose ground truth is of one interaction class.")
+        bool,
+        typer.Option(
+            "--single-hoi",
+            help="Only images with one human-object pair, boxes of one label that overlap at IoU > 0.8 being one (the "
+            "supplement's Table 2).",
+        ),
     ] = False,
     per_class: Annotated[bool, typer.Option("--per-class", help="Adds rows per class: soft_ap, f1 and ap.")] = False,
     explain: Annotated[
@@ -159,7 +164,8 @@ def shoe_eval(
     policy.report()
     if explain is not None:
         with open_output(explain) as write:
-            for record in explained(done.shoe, done.matching):
+            filters = {key: done.signature[key] for key in ("minscore", "minrank") if key in done.signature}
+            for record in explained(done.shoe, done.matching, **filters):
                 write(dump(record))
     with open_output(output) as write:
         rows = shoe_rows(scores, subset=done.subset, settings=done.signature, tags=tags, per_class=per_class)

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips
+from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips, spare
 from hoicli.commands.manual import page
-from hoicli.semantics.names import RULES
+from hoicli.semantics.names import RULES, check_rule
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -89,7 +89,8 @@ def shoe_sim(
         typer.Option(
             "--merge",
             metavar="|".join(RULES),
-            help="Join tables: each model's ratings side by side.",
+            help="Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to "
+            "the model first by name.",
             autocompletion=choices.merge_rules,
         ),
     ] = None,
@@ -184,13 +185,13 @@ def shoe_sim(
     from hoicli.errors import UsageError
     from hoicli.scenes import ErrorPolicy
     from hoicli.semantics import rating
-    from hoicli.semantics.merge import check_rule
     from hoicli.semantics.similarity import offline_backend
     from hoicli.streams import read_lines
 
     policy = ErrorPolicy(skip=skips(on_error))
+    asked = base_url or model or screen or cache or key_env or body or dry_run or price
     if merge is not None or backend == "table":
-        if gt is not None or pairs is not None or dataset is not None or backend not in (None, "table"):
+        if gt is not None or pairs is not None or dataset is not None or asked or backend not in (None, "table"):
             raise UsageError("--merge joins tables: give it the tables alone")
         check_rule(merge or "mean")
         rating.merge(inputs(paths, "tables"), merge or "mean", policy, output)
@@ -216,8 +217,9 @@ def shoe_sim(
             dry_run=dry_run,
             prices=tuple(price or ()),
         ).checked()
+        spare(cache, output, "--cache")
         offline = None
-    elif base_url or model or screen or cache or key_env or body or dry_run or price:
+    elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")
     else:
         raters, offline = None, offline_backend(backend, policy)

@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 
-def explain(shoe: Shoe, matching: Matching) -> Iterator[Record]:
+def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
     """By image id: every ground truth with what it was matched with, then every prediction that was not matched, with
     the ground truth most similar to it.
 
     `outcome` is matched, missed (no prediction on its boxes was left), false_positive (counts against that class) or
     ignored (less similar than delta, or no ground truth in the image). `gt` and `prediction` are places in the records'
     `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of both.
+    Predictions that `--min-score` or `--min-rank` left out have no record. `common` is in every one.
     """
     truths, found = shoe.truth, shoe.predictions
     image_of = {int(number): at for at, number in enumerate(shoe.image)}
     words = _Words(shoe, matching)
     counts_against = shoe.counts_against
     for number in sorted(range(len(truths.image_ids)), key=truths.image_ids.__getitem__):
-        named = {"image_id": truths.image_ids[number]}
+        named = {"image_id": truths.image_ids[number], **common}
         for truth in range(truths.hoi_start[number], truths.hoi_start[number + 1]):
             prediction = int(matching.prediction_of[truth])
             if prediction < 0:

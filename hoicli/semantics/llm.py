@@ -20,13 +20,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError
+from hoicli.semantics.endpoint import Endpoint
 from hoicli.semantics.llm_cache import Answer, AnswerCache, Key, is_rating
 from hoicli.streams import Progress, note
 
@@ -64,6 +64,8 @@ TRUSTED_RETRY_AFTERS = 3
 """Times that Retry-After alone says how long to wait; a server that is still busy then gets the growing pauses too."""
 LONGEST_ANSWER = 1 << 20
 """Bytes of a response; a rating takes a few hundred, a model that thinks aloud some thousands."""
+LONGEST_ERROR = 1 << 13
+"""Bytes of a response that says what is wrong."""
 
 CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER = 4, 8
 """For the estimate of a dry run: English text in current tokenizers, and `{"rating": 3}`."""
@@ -106,29 +108,10 @@ def parse_rating(text: str) -> int | None:
 _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4](?:\.0+)?))(?=\s*[,}])""")
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """A server: `url` with or without its /chat/completions, the key if it wants one, seconds to wait for an answer.
-
-    `body`: request fields beside model, messages and temperature. Raises `UsageError` for a URL that is none.
-    """
-
-    url: str
-    key: str | None = field(default=None, repr=False)
-    key_name: str = "OPENAI_API_KEY"
-    timeout: float = 120.0
-    body: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"--base-url {self.url}: give http://HOST[:PORT]/v1 or https://HOST/v1")
-
-    @property
-    def setup(self) -> str:
-        """Eight letters for the wording and the extra fields: answers to other wordings are other answers."""
-        text = json.dumps([SYSTEM, TASK, dict(self.body)], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:8]
+def setup_of(endpoint: Endpoint) -> str:
+    """Eight letters for the wording and the extra fields: answers to other wordings are other answers."""
+    text = json.dumps([SYSTEM, TASK, dict(endpoint.body)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
@@ -148,6 +131,10 @@ class _LaterError(Exception):
         self.seconds = seconds
 
 
+class ServerError(DataError):
+    """What an endpoint that refuses, or stays away, leaves to do."""
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -164,12 +151,11 @@ class Client:
         self._stop = stop
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._not_before = 0.0
-        self._chat = endpoint.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
         """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
 
-        Raises `DataError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
+        Raises `ServerError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
         """
         wait = FIRST_WAIT
         for attempt in range(1, RETRIES + 1):
@@ -178,8 +164,7 @@ class Client:
                 return self._request(model, messages)
             except _LaterError as later:
                 if attempt == RETRIES:
-                    problem = f"{later}, {RETRIES} times; what was answered is kept, run again to go on"
-                    raise DataError(problem, place=self._chat) from None
+                    raise self._error(f"{later}, {RETRIES} times") from None
                 if later.seconds is not None:  # it speaks for all our requests
                     self._not_before = max(self._not_before, time.monotonic() + later.seconds)
                 if later.seconds is None or attempt > TRUSTED_RETRY_AFTERS:
@@ -188,19 +173,27 @@ class Client:
                     wait = min(2 * wait, LONGEST_WAIT)
         raise AssertionError("unreachable")
 
+    def _error(self, problem: str) -> ServerError:
+        return ServerError(problem, place=self._endpoint.shown(self._endpoint.chat))
+
+    def _quoted(self, text: str) -> str:
+        """What a server said, on one short line, without the key."""
+        return _one_line(self._endpoint.shown(text))
+
     def _pause_until(self, moment: float) -> None:
         left = moment - time.monotonic()
         if (left > 0 and self._stop.wait(left)) or self._stop.is_set():
             raise StoppedError
 
     def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
-        """One request. Raises `_LaterError` for what may pass, `DataError` for what will not."""
+        """One request. Raises `_LaterError` for what may pass, `ServerError` for what will not."""
         body = {"model": model, "messages": list(messages), "temperature": 0, **self._endpoint.body}
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
         # The scheme is http or https: Endpoint has seen to that.
-        request = urllib.request.Request(self._chat, json.dumps(body).encode(), headers, method="POST")  # noqa: S310
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(self._endpoint.chat, data, headers, method="POST")  # noqa: S310
         deadline = time.monotonic() + self._endpoint.timeout
         try:
             with self._opener.open(request, timeout=self._endpoint.timeout) as response:
@@ -209,16 +202,18 @@ class Client:
             with error:
                 self._refused(error, model)
         except urllib.error.URLError as error:
-            raise _LaterError(f"no connection ({error.reason})") from None
+            raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
         except TimeoutError:
             raise _LaterError(f"no answer within {self._endpoint.timeout:g} s") from None
+        except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
+            raise self._error("cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY") from None
         except (HTTPException, OSError) as error:
-            raise _LaterError(f"the connection broke ({str(error) or type(error).__name__})") from None
+            raise _LaterError(f"the connection broke ({self._quoted(str(error)) or type(error).__name__})") from None
 
     def _refused(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Turn an HTTP status into an exception."""
         try:
-            said = _message(error.read(4096))
+            said = self._quoted(_message(error.read(LONGEST_ERROR)))
         except (HTTPException, OSError):
             said = ""
         reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
@@ -230,10 +225,11 @@ class Client:
             404: f"check --base-url (usually it ends in /v1) and --model {model}",
         }
         if 300 <= error.code < 400:
-            mend = f"it redirects to {error.headers.get('Location')}; give the final address as --base-url"
+            where = self._quoted(str(error.headers.get("Location")))
+            mend = f"it redirects to {where}; give the final address as --base-url"
         else:
             mend = mends.get(error.code, f"the server does not take the request; check --model {model} and --body")
-        raise DataError(f"{reason}: {mend}", place=self._chat) from None
+        raise self._error(f"{reason}: {mend}") from None
 
 
 class StoppedError(Exception):
@@ -267,14 +263,14 @@ def _reply(data: bytes) -> Reply:
 
 
 def _message(data: bytes) -> str:
-    """What an error response says, on one short line."""
+    """What an error response says."""
     try:
         document = json.loads(data)
         said = document["error"]
         said = said["message"] if isinstance(said, dict) else said
     except (ValueError, KeyError, TypeError, RecursionError):
         said = data.decode("utf-8", "replace")
-    return _one_line(str(said))
+    return str(said)
 
 
 def _one_line(text: str) -> str:
@@ -329,6 +325,7 @@ class Interview:
         self.failures: list[Failure] = []
         self.usage = Usage()
         self._endpoint = endpoint
+        self._setup = setup_of(endpoint)
         self._cache = cache
         self._jobs = jobs
         self._skip = skip
@@ -369,7 +366,7 @@ class Interview:
             )
 
     def _key(self, model: str, question: Question) -> Key:
-        return model, self._endpoint.setup, question.pos, question.a, question.b
+        return model, self._setup, question.pos, question.a, question.b
 
     def _known(self, model: str, question: Question) -> int | None:
         return self._cache.rating(self._key(model, question))
@@ -425,9 +422,19 @@ class Interview:
                     progress.advance()
                     if result[1] is not None:
                         failures[result[0]] = result[1]
+        if isinstance(fault, ServerError):
+            raise DataError(f"{fault.problem}; {self._what_is_left()}", place=fault.place)
         if fault is not None:
             raise fault
         self.failures += [failures[number] for number in sorted(failures)]
+
+    def _what_is_left(self) -> str:
+        """What became of the answers of a run that ends early."""
+        if not self.usage.answers:
+            return "nothing was answered"
+        if self._cache.on_disk:
+            return "what was answered is kept, run again to go on"
+        return f"the answers so far ({self.usage.answers:,}) are lost, run again with --cache FILE"
 
     def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
         """Ask until there is a rating; what keeps the model from giving one is the failure."""
@@ -437,7 +444,7 @@ class Interview:
         for _ in range(ASKS):
             try:
                 reply = client.send(model, messages)
-            except DataError as error:
+            except ServerError as error:
                 if not self._skip:
                     raise
                 return Failure(model, question, error.problem)
@@ -446,9 +453,10 @@ class Interview:
             if rating is not None:
                 return None
             # The same question would get the same answer: temperature is 0.
-            said = [{"role": "assistant", "content": reply.text[:2000]}] if reply.text.strip() else []
+            text = self._endpoint.shown(reply.text)
+            said = [{"role": "assistant", "content": text[:2000]}] if text.strip() else []
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
-        return Failure(model, question, f"said {_one_line(reply.text)!r}")
+        return Failure(model, question, f"said {_one_line(text)!r}")
 
     def _keep(self, model: str, question: Question, reply: Reply, rating: int | None) -> None:
         assert rating is None or is_rating(rating)
@@ -456,7 +464,7 @@ class Interview:
             Answer(
                 *self._key(model, question),
                 rating,
-                text=reply.text[:2000] if rating is None else None,
+                text=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
                 prompt_tokens=reply.prompt_tokens,
                 completion_tokens=reply.completion_tokens,
             )
@@ -485,12 +493,12 @@ class PlanRow:
         return (self.prompt_tokens * price[0] + self.completion_tokens * price[1]) / 1e6
 
 
-def failures_error(failures: Iterable[Failure]) -> DataError:
-    """The failures as one error."""
+def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
+    """The failures as one error. `kept`: whether the answers to other questions are on disk."""
     failures = list(failures)
     shown = "; ".join(map(str, failures[:10]))
     more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
+    again = "run again to ask them again" if kept else "run again with --cache FILE to ask all again once"
     return DataError(
-        f"{len(failures):,} questions got no usable answer: {shown}{more}; run again to ask them again, or pass "
-        "--on-error skip"
+        f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass --on-error skip"
     )

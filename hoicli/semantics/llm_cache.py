@@ -82,6 +82,11 @@ class AnswerCache:
             with self._locked():
                 self._learn()
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether there is a file that outlives the run."""
+        return bool(self._path)
+
     def rating(self, key: Key) -> int | None:
         """The rating that was given, None when there is none yet; of two answers the first counts."""
         return self._ratings.get(key)

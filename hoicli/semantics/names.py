@@ -3,6 +3,8 @@ shell completion read these names without loading it."""
 
 from __future__ import annotations
 
+from hoicli.errors import UsageError
+
 COMBINE = ("mean", "geometric", "min")
 """How the similarities of verb and object make one; the paper's is the (weighted) mean."""
 
@@ -17,4 +19,11 @@ AREAS = {
 """What "area under the curve" (Algorithm 1, line 39) can mean."""
 
 RULES = ("mean", "median", "majority")
-"""How several ratings become one; majority: the most frequent, of equally frequent ones their mean."""
+"""How several ratings become one; majority: the most frequent, of equally frequent ones that of the model listed
+first."""
+
+
+def check_rule(rule: str) -> None:
+    """Raises `UsageError` for anything but one of RULES."""
+    if rule not in RULES:
+        raise UsageError(f"--merge {rule}: choose from {', '.join(RULES)}")

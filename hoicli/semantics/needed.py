@@ -56,8 +56,8 @@ class Needed:
         listed = list(interactions)
         numbers = np.arange(len(listed))
         once = Triplets(  # a ground truth with each interaction once
-            image_ids=[], boxes=np.zeros((0, 4)), box_start=numbers, subject=numbers, object=numbers, verb=numbers,
-            label=numbers, score=np.zeros(0), hoi_start=numbers,
+            image_ids=[], boxes=np.zeros((0, 4)), box_label=numbers[:0], box_start=numbers, subject=numbers,
+            object=numbers, verb=numbers, label=numbers, score=np.zeros(0), hoi_start=numbers, labels=[],
             verbs=[(verb, None) for verb, _ in listed], objects=[(name, None) for _, name in listed],
         )  # fmt: skip
         classes = classes_of(once, senses, self._candidates)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hoicli.errors import UsageError
 from hoicli.records import Record, dump
 from hoicli.report.tables import chosen_format, render
 from hoicli.scenes import ErrorPolicy
-from hoicli.semantics.llm import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Endpoint, Interview, failures_error
+from hoicli.semantics.endpoint import Endpoint
+from hoicli.semantics.llm import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
 from hoicli.semantics.llm_cache import AnswerCache
 from hoicli.semantics.rating import Work
 from hoicli.semantics.similarity import LanguageModels, Rated, questions
@@ -47,11 +49,15 @@ class ModelOptions:
         if self.jobs < 1 or not self.timeout > 0:
             raise UsageError(f"--jobs {self.jobs}, --timeout {self.timeout:g}: give more than 0")
         key_env = self.key_env or "OPENAI_API_KEY"
-        key = os.environ.get(key_env, "").strip()
+        key = "" if self.dry_run else os.environ.get(key_env, "").strip()
         if self.key_env is not None and not key and not self.dry_run:
-            raise UsageError(f"--key-env {key_env}: there is no such environment variable, or it is empty")
+            # What does not look like the name of a variable may be the key itself.
+            named = f" {key_env}" if re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", key_env) else ""
+            problem = f"--key-env{named}: there is no such environment variable, or it is empty"
+            raise UsageError(problem if named else f"{problem}; give the name of the variable, not the key")
         url = self.base_url or "http://localhost/v1"  # a dry run needs none
-        endpoint = Endpoint(url, key or None, key_env, self.timeout, _json_object(self.body))
+        endpoint = Endpoint(url, key or None, key_env, self.timeout)
+        endpoint = replace(endpoint, body=_json_object(self.body, endpoint))
         return Raters(self, models, endpoint, self._priced(models))
 
     def _priced(self, models: Sequence[str]) -> dict[str, Price]:
@@ -69,7 +75,7 @@ class ModelOptions:
         return table
 
 
-def _json_object(text: str | None) -> dict[str, Any]:
+def _json_object(text: str | None, endpoint: Endpoint) -> dict[str, Any]:
     """What `--body` says. Raises `UsageError` for anything but a JSON object."""
     if text is None:
         return {}
@@ -78,7 +84,7 @@ def _json_object(text: str | None) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise UsageError(f"--body {text}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
+        raise UsageError(f"--body {endpoint.shown(text)}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
     return value
 
 
@@ -112,7 +118,7 @@ class Raters:
     def _ask(self, interview: Interview, work: Work, policy: ErrorPolicy, output: str) -> None:
         rated = LanguageModels(interview, self.models, self.options.screen).rate(work.pairs)
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
-        error = failures_error(interview.failures) if failed else None
+        error = failures_error(interview.failures, kept=self.options.cache is not None) if failed else None
         if not policy.skip:  # the mean of some of the models is not what was asked for
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
         with open_output(output) as write:

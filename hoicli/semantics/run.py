@@ -12,14 +12,19 @@ from hoicli.pairing import prediction_lines
 from hoicli.scenes import ErrorPolicy
 from hoicli.semantics import synsets
 from hoicli.semantics.labels import Likeness, classes_of
-from hoicli.semantics.shoe import Matching, Settings, Shoe, single_interaction_images
+from hoicli.semantics.shoe import Matching, Settings, Shoe
 from hoicli.semantics.simtable import SimilarityTable
+from hoicli.semantics.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.semantics.triplets import read_triplets
 from hoicli.streams import display_name, note, read_lines
 from hoicli.workers import no_garbage_collection
 
 DATASETS = ("hico", "vcoco", "swig")
 """The datasets whose classes have curated senses."""
+
+
+RANK_READING = "-of-all-predictions(a-reading)"
+"""What a signature says of `--min-rank` beside its number: see `Shoe.kept`."""
 
 
 @dataclass(frozen=True)
@@ -69,24 +74,38 @@ def run(
     def table_sense(verb: str, name: str | None) -> tuple[str | None, str | None]:
         return synsets.ground_truth_sense(dataset, verb, name)
 
-    classes = classes_of(truth, table_sense, synsets.candidates)
     if single_hoi:
-        keep = single_interaction_images(truth, classes)
+        keep = single_pair_images(truth)
         images = {image_id for image_id, kept in zip(truth.image_ids, keep.tolist(), strict=True) if kept}
         truth = truth.of_images(keep)
         found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
-        classes = classes_of(truth, table_sense, synsets.candidates)
+    classes = classes_of(truth, table_sense, synsets.candidates)
+    if single_hoi:
+        note(
+            f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of one "
+            f"label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
+        )
     verbs = Likeness("v", classes.verbs, found.verbs, table, synsets.candidates)
     objects = Likeness("n", classes.objects, found.objects, table, synsets.candidates)
     shoe = Shoe(truth, found, classes, verbs, objects, settings)
     signature = {"data": dataset, "sim": table.digest(), **settings.signature()}
-    signature |= {
-        key: f"{value:g}" for key, value in (("minscore", min_score), ("minrank", min_rank)) if value is not None
-    }
+    if set(table.rules) - {"mean"}:
+        signature["merge"] = "+".join(table.rules)
+    if single_hoi:
+        signature["images"] = READING
+    if min_score is not None:
+        signature["minscore"] = f"{min_score:g}"
+    kept = shoe.kept(min_score=min_score, min_rank=min_rank)
+    if min_rank is not None:
+        signature["minrank"] = f"{min_rank:g}{RANK_READING}"
+        note(
+            f"--min-rank {min_rank:g} is a reading: the paper does not say of what its confidence score rank is; here "
+            f"of all predictions, which leaves mf1 and the miss rates {int(kept.sum()):,} of {len(kept):,}"
+        )
     _report(shoe, unscored)
     return Run(
         shoe=shoe,
-        matching=shoe.match(shoe.kept(min_score=min_score, min_rank=min_rank)),
+        matching=shoe.match(kept),
         subset="single_hoi" if single_hoi else "full",
         signature=signature,
     )

@@ -41,11 +41,13 @@ SCALE = 4
 @dataclass(frozen=True)
 class Rated:
     """How alike a pair is, in [0, 1], None where the backend has no answer; each model's rating, where models gave
-    them; and the measure's own number, where that is on another scale."""
+    them; the measure's own number, where that is on another scale; and the rule by which several raters became one,
+    where that is not the mean."""
 
     similarity: float | None
     scores: Mapping[str, int] | None = None
     raw: float | None = None
+    merge: str | None = None
 
 
 class Backend(Protocol):
@@ -65,6 +67,8 @@ def row(pair: Pair, rated: Rated) -> Record:
     if rated.scores is not None:
         record["scores"] = dict(sorted(rated.scores.items()))
     record["similarity"] = rated.similarity
+    if rated.merge is not None:
+        record["merge"] = rated.merge
     return record
 
 
@@ -168,7 +172,8 @@ class _Table:
         from hoicli.semantics.merge import read_tables
         from hoicli.streams import read_lines
 
-        known = read_tables(read_lines([self._path], label="table"), self._policy).merged("mean")
+        tables = read_tables(read_lines([self._path], label="table"), self._policy)
+        known = tables.merged(tables.rule)
         return [known.get(pair, Rated(None)) for pair in pairs]
 
 

@@ -1,7 +1,8 @@
 """Similarities of WordNet senses as `shoe-sim` writes them: read, checked, looked up by the thousand.
 
-A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}` with anything besides. Similarity is
-symmetric and 1 of a sense with itself, so each pair has one line; a pair that two lines rate differently is an error.
+A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}` with anything besides, of which
+`merge` says by what rule several raters became one, where it was not the mean. Similarity is symmetric and 1 of a sense
+with itself, so each pair has one line; a pair that two lines rate differently is an error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import orjson
 from hoicli.errors import DataError
 from hoicli.records import is_number, parse
 from hoicli.scenes import ErrorPolicy
+from hoicli.semantics.names import RULES
 from hoicli.streams import Line
 
 if TYPE_CHECKING:
@@ -33,10 +35,14 @@ _SENSE = re.compile(r".+\.([nv])\.\d+")
 
 
 class SimilarityTable:
-    """Similarities of pairs of senses. `read` makes one; `values` looks pairs up; `digest` names its content."""
+    """Similarities of pairs of senses. `read` makes one; `values` looks pairs up; `digest` names its content, `rules`
+    how its raters became one."""
 
-    def __init__(self, senses: Sequence[str], first: Ints, second: Ints, similarity: Floats) -> None:
+    def __init__(
+        self, senses: Sequence[str], first: Ints, second: Ints, similarity: Floats, rules: Iterable[str] = ("mean",)
+    ) -> None:
         """senses [S] names; first, second [P] rows of it; similarity [P] in [0, 1]. A pair occurs once."""
+        self.rules = sorted(set(rules))
         self._ids = {sense: number for number, sense in enumerate(senses)}
         key = _keys(first, second, len(senses))
         order = np.argsort(key, kind="stable")
@@ -104,16 +110,19 @@ class _Columns:
         self._similarity: list[float] = []
         self._files: list[str] = []
         self._numbers: list[int] = []
+        self._rules: set[str] = set()
 
     def add(self, lines: Sequence[Line]) -> bool:
         """Take all of the lines, or none if any of them is bad."""
         try:
             records = [orjson.loads(line.data) for line in lines]
             rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
+            rules = {record.get("merge", "mean") for record in records}
         except (ValueError, KeyError, TypeError):
             return False
-        if not all(map(_is_row, rows)):
+        if not all(map(_is_row, rows)) or not rules <= set(RULES):
             return False
+        self._rules |= rules
         ids = self._ids
         for (_, a, b, similarity), line in zip(rows, lines, strict=True):
             self._first.append(ids.setdefault(a, len(ids)))
@@ -147,7 +156,7 @@ class _Columns:
                 )
             )
         keep[leader[disputed]] = False
-        return SimilarityTable(names, first[keep], second[keep], similarity[keep])
+        return SimilarityTable(names, first[keep], second[keep], similarity[keep], self._rules)
 
 
 def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:
@@ -191,6 +200,8 @@ def _problems(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "similarity", f"{_shown(record, 'similarity')} is no similarity; give a number from 0 to 1"
     elif record.get("a") == record.get("b") and similarity != 1:
         yield "similarity", f"{similarity} of a sense with itself; that is 1, leave the line out"
+    if record.get("merge", "mean") not in RULES:
+        yield "merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it"
 
 
 def _shown(record: dict[str, Any], key: str) -> str:

@@ -7,10 +7,10 @@ may be missing.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -31,25 +31,34 @@ NOTHING: Name = (None, None)
 NO_BOX = -1
 
 
-class Names(dict[Name, int]):
-    """Numbers for names, given at first sight."""
+Key = TypeVar("Key")
 
-    def __missing__(self, name: Name) -> int:
-        number = self[name] = len(self)
+
+class _Numbered(dict[Key, int]):
+    """Numbers for what is asked for, given at first sight."""
+
+    def __missing__(self, key: Key) -> int:
+        number = self[key] = len(self)
         return number
+
+
+class Names(_Numbered[Name]):
+    """Numbers for names."""
 
 
 @dataclass(frozen=True)
 class Triplets:
     """N images, B boxes, T triplets.
 
-    image_ids [N]; boxes [B, 4] float64 x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX for an action without
-    an object; verb, label [T] numbers of names in `verbs` and `objects`; score [T], NaN where there is none. Image n
-    owns boxes box_start[n]:box_start[n + 1] and triplets hoi_start[n]:hoi_start[n + 1].
+    image_ids [N]; boxes [B, 4] float64 x1 y1 x2 y2; box_label [B] numbers of `labels`, as they are spelled; subject,
+    object [T] rows of `boxes`, NO_BOX for an action without an object; verb, label [T] numbers of names in `verbs` and
+    `objects`; score [T], NaN where there is none. Image n owns boxes box_start[n]:box_start[n + 1] and triplets
+    hoi_start[n]:hoi_start[n + 1].
     """
 
     image_ids: list[str]
     boxes: Floats
+    box_label: Ints
     box_start: Ints
     subject: Ints
     object: Ints
@@ -57,6 +66,7 @@ class Triplets:
     label: Ints
     score: Floats
     hoi_start: Ints
+    labels: list[str]
     verbs: list[Name]
     objects: list[Name]
 
@@ -74,6 +84,7 @@ class Triplets:
         return Triplets(
             image_ids=[image_id for image_id, kept in zip(self.image_ids, keep.tolist(), strict=True) if kept],
             boxes=self.boxes[box],
+            box_label=self.box_label[box],
             box_start=_starts(np.diff(self.box_start)[keep].tolist()),
             subject=new_row[self.subject[hoi]],
             object=np.where(thing == NO_BOX, NO_BOX, new_row[thing]) if len(new_row) else thing,
@@ -81,6 +92,7 @@ class Triplets:
             label=self.label[hoi],
             score=self.score[hoi],
             hoi_start=_starts(np.diff(self.hoi_start)[keep].tolist()),
+            labels=self.labels,
             verbs=self.verbs,
             objects=self.objects,
         )
@@ -139,6 +151,7 @@ class _Part:
     box_counts: list[int]
     hoi_counts: list[int]
     boxes: Floats
+    box_labels: list[str]
     subject: Ints
     object: Ints
     verbs: list[Name]
@@ -166,6 +179,7 @@ def _build(lines: list[Line]) -> _Part:
     box_counts: list[int] = []
     hoi_counts: list[int] = []
     coordinates: list[Any] = []
+    box_labels: list[str] = []
     subject: list[Any] = []
     objects: list[Any] = []
     verbs: list[Any] = []
@@ -190,6 +204,7 @@ def _build(lines: list[Line]) -> _Part:
         box_counts.append(len(boxes))
         hoi_counts.append(len(hois))
         coordinates += chain.from_iterable(boxes)
+        box_labels += names
         subject += [hoi["subject"] for hoi in hois]
         things = [hoi["object"] for hoi in hois]
         objects += things
@@ -226,6 +241,7 @@ def _build(lines: list[Line]) -> _Part:
         box_counts=box_counts,
         hoi_counts=hoi_counts,
         boxes=numbers.reshape(-1, 4),
+        box_labels=box_labels,
         subject=first,
         object=second,
         verbs=list(zip(verbs, verb_senses, strict=True)),
@@ -238,19 +254,18 @@ class _Columns:
     """Gathers parts, and numbers their names."""
 
     def __init__(self) -> None:
+        self._labels: _Numbered[str] = _Numbered()
         self._verbs, self._objects = Names(), Names()
         self._parts: list[_Part] = []
-        self._numbers: list[tuple[Ints, Ints]] = []
+        self._numbers: list[tuple[Ints, Ints, Ints]] = []
 
     def add(self, part: _Part) -> None:
-        verb, label = (
-            np.fromiter(map(names.__getitem__, column), dtype=np.int64, count=len(column))
-            for names, column in ((self._verbs, part.verbs), (self._objects, part.labels))
-        )
-        part.verbs.clear()  # a million tuples would otherwise wait for the end
-        part.labels.clear()
+        columns = (self._labels, part.box_labels), (self._verbs, part.verbs), (self._objects, part.labels)
+        box_label, verb, label = (_numbers(known, names) for known, names in columns)
+        for _, names in columns:
+            names.clear()  # a million tuples would otherwise wait for the end
         self._parts.append(part)
-        self._numbers.append((verb, label))
+        self._numbers.append((box_label, verb, label))
 
     def joined(self) -> Triplets:
         parts = self._parts
@@ -261,19 +276,30 @@ class _Columns:
             np.concatenate([np.zeros(0, dtype=np.int64), *columns])
             for columns in ([part.subject for part in parts], [part.object for part in parts])
         )
+        box_label, verb, label = (
+            np.concatenate([np.zeros(0, dtype=np.int64), *(numbers[at] for numbers in self._numbers)])
+            for at in range(3)
+        )
         return Triplets(
             image_ids=list(chain.from_iterable(part.image_ids for part in parts)),
             boxes=np.concatenate([np.zeros((0, 4)), *(part.boxes for part in parts)]),
+            box_label=box_label,
             box_start=box_start,
             subject=subject + first,
             object=np.where(thing == NO_BOX, NO_BOX, thing + first),
-            verb=np.concatenate([np.zeros(0, dtype=np.int64), *(verb for verb, _ in self._numbers)]),
-            label=np.concatenate([np.zeros(0, dtype=np.int64), *(label for _, label in self._numbers)]),
+            verb=verb,
+            label=label,
             score=np.concatenate([np.zeros(0), *(part.score for part in parts)]),
             hoi_start=hoi_start,
+            labels=list(self._labels),
             verbs=list(self._verbs),
             objects=list(self._objects),
         )
+
+
+def _numbers(known: _Numbered[Any], names: Sequence[Any]) -> Ints:
+    """The numbers of names, in their order."""
+    return np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
 
 
 def _starts(counts: Iterable[int]) -> Ints:

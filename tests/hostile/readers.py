@@ -265,6 +265,7 @@ READERS: list[Reader] = [
             "agree --permutations 50 --models deepseek* IN -o OUT",
         ),
     ),
+    Reader("agree:csv", CORPUS / "ratings.csv", "text", _both("agree --permutations 50 IN -o OUT")),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
     Reader(
         "curriculum:epochs",
