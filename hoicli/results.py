@@ -11,7 +11,7 @@ from hoicli.errors import UsageError
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms"),
+    *("protocol", "data", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("sim", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "missing"),
