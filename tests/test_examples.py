@@ -87,8 +87,8 @@ def test_the_page_names_the_duplicates_own_truth(hoicli: Hoicli, tmp_path: Path)
 
 
 def many() -> tuple[list[Record], list[Record]]:
-    """90 images, a third without predictions, with duplicates, interaction and association errors of one score, and ground
-    truth that is missed: more of each than is shown."""
+    """90 images, a third without predictions, with duplicates, interaction and association errors of one score, and
+    missed ground truth: more of each than is shown."""
     hois: tuple[tuple[int, int, str], ...] = ((0, 2, "hold"), (0, 3, "sit_on"), (1, 2, "wash"))
     said = [(0, 2, "hold"), (0, 2, "hold"), (0, 3, "carry"), (1, 3, "carry"), (1, 2, "carry"), (0, 3, "hold")]
     truth = [scene(f"image_{number}", *hois) for number in range(90)]
