@@ -49,6 +49,7 @@ class Protocol:
     images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
+    remark: what a paper says otherwise of its own evaluator, said after the rest.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Protocol:
     drop_no_interaction: bool = False
     images: str = "all"
     only_annotated_classes: bool = False
+    remark: str = ""
 
     @property
     def iou_key(self) -> tuple[bool, bool, Shift, Shift]:
@@ -80,7 +82,7 @@ class Protocol:
         return (self.inclusive, self.touching_overlap, self.prediction_shift, self.truth_shift)
 
     def explain(self) -> str:
-        """What the protocol does, in five lines made from the row itself, so that they cannot drift from it."""
+        """What the protocol does, in five or six lines made from the row itself, so that they cannot drift from it."""
         width = "x2 - x1 + 1 (inclusive pixels)" if self.inclusive else "x2 - x1 (edges)"
         touch = "" if self.touching_overlap else ", 0 where boxes only touch"
         shifts = f"predictions {_shift(self.prediction_shift)}, ground truth {_shift(self.truth_shift)}"
@@ -109,6 +111,8 @@ class Protocol:
             f"counted  {counted}",
             f"mean     {_grid_name(self.grid)}, over {mean}",
         ]
+        if self.remark:
+            lines.append(f"remark   {self.remark}")
         return "\n  ".join(lines)
 
     def _match_rule(self, enough: str) -> str:
@@ -207,6 +211,7 @@ PROTOCOLS: dict[str, Protocol] = {
             drop_no_interaction=True,
             images="interactions",  # its dumps hold the 8,528 test images that have some
             only_annotated_classes=True,
+            remark="the paper defines AP as the area under the curve; its code, and this, reads the curve at 11 points",
         ),
         Protocol(
             name="inp-cc",

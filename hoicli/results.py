@@ -11,8 +11,8 @@ from hoicli.errors import UsageError
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms", "uncounted"),
-    *("pairnms", "pairscore", "verbscore"),
+    *("protocol", "data", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
+    *("uncounted", "pairnms", "pairscore", "verbscore"),
     *("sim", "merge", "images", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "missing"),

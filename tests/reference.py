@@ -7,6 +7,8 @@ on random data (ties, duplicates, degenerate boxes and all), and the benchmark m
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Box = tuple[float, ...]
@@ -142,10 +144,11 @@ def evaluate(
 
 
 def error_types(
-    truth: Record, predicted: Record, interactions: set[tuple[str, str]]
+    truth: Record, predicted: Record, interactions: set[tuple[str, str]], reading: str = "shared"
 ) -> tuple[list[str | None], list[int | None], list[int | None]]:
-    """(type of each prediction or None, true positive of each ground truth, repair of each) of an image, by protocol
-    diag's boxes and Diag-HOI's definitions. Ground truth counts without no_interaction, and so do its boxes."""
+    """(type of each prediction or None, true positive of each ground truth, the ground truth each prediction repairs)
+    of an image, by protocol diag's boxes and Diag-HOI's definitions. Ground truth counts without no_interaction, and so
+    do its boxes."""
     gt = [hoi for hoi in truth["hois"] if hoi["verb"] != "no_interaction"]
     gt = [hoi for hoi in gt if (hoi["verb"], truth["labels"][hoi["object"]]) in interactions]
     present = {index for hoi in gt for index in (hoi["subject"], hoi["object"])}
@@ -186,15 +189,76 @@ def error_types(
             types[row] = "interaction" if joined else "association"
         else:
             types[row] = "object_box" if humans else "human_box" if things else "both_boxes"
-    repair: list[int | None] = [None] * len(gt)
-    for g, item in enumerate(gt):
-        for row in counted:
-            if row == found[g]:
+    verbs = [item["verb"] for item in gt]
+    order = []
+    for row in counted:
+        hoi = predicted["hois"][row]
+        has_human = {g for g, item in enumerate(gt) if item["subject"] in near[hoi["subject"]]}
+        has_thing = {g for g, item in enumerate(gt) if item["object"] in near[hoi["object"]]}
+        both, right = has_human & has_thing, bool(near[hoi["subject"]])
+        order.append(Candidate(row, types[row] or "", hoi["verb"], has_human, has_thing, both, right))
+    return types, found, repaired(order, verbs, found, len(types), reading)
+
+
+@dataclass
+class Candidate:
+    """A prediction as `repaired` sees it: its place, type and verb, the ground truth whose human box, whose object box
+    and both of whose boxes it has, and whether its human box is anybody's."""
+
+    row: int
+    error: str
+    verb: object
+    humans: set[int]
+    things: set[int]
+    pairs: set[int]
+    human_is_right: bool
+
+    def fits(self, released: bool) -> set[int]:
+        """The ground truth it could repair, for all its boxes say."""
+        if released:
+            return self.humans | (set() if self.human_is_right else self.things)
+        if self.error == "interaction":
+            return self.pairs
+        if self.error == "association":
+            return self.humans | self.things
+        return {"object_box": self.humans, "human_box": self.things}.get(self.error, set())
+
+
+def repaired(
+    order: Sequence[Candidate], verbs: Sequence[object], found: Sequence[int | None], length: int, reading: str
+) -> list[int | None]:
+    """The ground truth that each of `length` predictions repairs. order: the candidates of an image from the best score
+    on; verbs: of its ground truth in annotation order; found: the true positive of each."""
+    repairs: list[int | None] = [None] * length
+    if reading == "independent":
+        for error in ("interaction", "association", "object_box", "human_box"):
+            alone = [one for one in order if one.error in (error, "true_positive")]
+            for row, g in enumerate(repaired(alone, verbs, found, length, "shared")):
+                repairs[row] = g if g is not None else repairs[row]
+        return repairs
+
+    def able(g: int) -> list[Candidate]:
+        """Those that could repair g, were they free."""
+        above = order
+        for at, one in enumerate(order):
+            if one.row == found[g]:
+                above = order[:at]
                 break
-            if types[row] == "true_positive" or row in repair:
+        chosen = [one for one in above if g in one.fits(reading == "released") and one.error != "true_positive"]
+        return chosen if reading == "released" else [one for one in chosen if one.error != "duplicate"]
+
+    def waits(one: Candidate, g: int) -> bool:
+        """Whether an association error leaves g alone as ground truth of its own verb is still to come."""
+        if reading == "released" or one.error != "association" or verbs[g] == one.verb:
+            return False
+        return any(verbs[later] == one.verb and one in able(later) for later in range(g + 1, len(verbs)))
+
+    for may_wait in (True, False):
+        for g in range(len(verbs)):
+            if g in repairs:
                 continue
-            humans, things = near[predicted["hois"][row]["subject"]], near[predicted["hois"][row]["object"]]
-            if item["subject"] in humans or (not humans and item["object"] in things):
-                repair[g] = row
-                break
-    return types, found, repair
+            for one in able(g):
+                if repairs[one.row] is None and not (may_wait and waits(one, g)):
+                    repairs[one.row] = g
+                    break
+    return repairs

@@ -158,13 +158,13 @@ def test_every_oracle_ranks_as_it_counts(data: tuple[list[Record], list[Record]]
     truth, predictions = data
     found = diagnosis(truth, predictions)
     ids = sorted(record["image_id"] for record in truth)
-    results = list(found.results(HICO, as_released=False))
+    results = list(found.results(HICO))
     lists = list(found.ranked(ids))
     assert [result.oracle for result in results] == [oracle for oracle, _ in lists]
     for result, (_, of) in zip(results, lists, strict=True):
         ap, _ = of.ap(np.ones((len(ids), 1), dtype=np.int32))
         np.testing.assert_allclose(ap[:, 0], result.ap, atol=1e-14)
-    counts = found.counts(as_released=False)
+    counts = found.counts()
     for error, (image, class_) in found.by_image(ids).items():
         assert np.bincount(class_, minlength=600).tolist() == counts[error].tolist()
         assert len(image) == len(class_)

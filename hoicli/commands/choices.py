@@ -63,6 +63,13 @@ def single_protocols() -> Values:
     return [value for value in protocols() if value[0] != "all"]
 
 
+def oracles() -> Values:
+    """The oracles of one type of error each."""
+    from hoicli.report.plots import GROUPED, ORACLES
+
+    return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name not in GROUPED)]
+
+
 def splits() -> Values:
     """The zero-shot splits, and the papers' names for them."""
     from hoicli.vocabulary import DATASETS, load

@@ -76,8 +76,20 @@ def diagnose(
         typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
     ] = None,
     as_released: Annotated[
-        bool, typer.Option("--as-released", help="The released code's means and counts, to the digit (hico).")
+        bool, typer.Option("--as-released", help="The released code's repairs, means and counts, to the digit (hico).")
     ] = False,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Each oracle on its own: none leaves what another one fixes.")
+    ] = False,
+    progressive: Annotated[
+        str | None,
+        typer.Option(
+            "--progressive",
+            metavar="ORDER",
+            help="Adds mAP with one oracle upon another: names with commas between, or all.",
+            autocompletion=choices.several(choices.oracles),
+        ),
+    ] = None,
     per_class: Annotated[bool, typer.Option("--per-class", help="Adds counts and oracles for every class.")] = False,
     top: Annotated[
         int, typer.Option("--top", metavar="N", help="Adds the N classes and images that fixing would help most.")
@@ -117,8 +129,9 @@ def diagnose(
     error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
     what is missing to 100: errors overlap. V-COCO is diagnosed person first, by scenario 1.
     """
-    from hoicli.diagnosis.oracles import explanation
-    from hoicli.diagnosis.run import Model, check_released, diagnose_models, emit_predictions
+    from hoicli.diagnosis.applied import explanation, progressive_order
+    from hoicli.diagnosis.repairs import Reading
+    from hoicli.diagnosis.run import Model, check_reading, diagnose_models, emit_predictions
     from hoicli.errors import UsageError
     from hoicli.matching import Filters
     from hoicli.report.plots import check_figure, plot_diagnosis
@@ -140,6 +153,12 @@ def diagnose(
         raise UsageError("--gallery reads the ground truth twice: give it as a file")
     if images is not None and gallery is None:
         raise UsageError("--images goes with --gallery DIR")
+    if as_released and (independent or progressive is not None):
+        raise UsageError("--as-released: the released code has neither --independent nor --progressive")
+    if independent and progressive is not None:
+        raise UsageError("--progressive: oracles that follow one another share their repairs; leave out --independent")
+    if independent and emit:
+        raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
     if top < 0:
         raise UsageError(f"--top {top}: give a whole number of at least 0")
     if plot is not None:
@@ -151,18 +170,18 @@ def diagnose(
     filters = Filters.checked(
         top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
     )
-    check_released(dataset or "hico", as_released=as_released)
+    reading: Reading = "released" if as_released else "independent" if independent else "shared"
+    order = () if progressive is None else progressive_order(progressive)
+    check_reading(dataset or "hico", reading)
     if emit:
         with open_output(output) as write:
-            emit_predictions(write, str(gt), paths, load(dataset or "hico"), filters, policy)
+            emit_predictions(write, str(gt), paths, load(dataset or "hico"), filters, policy, reading)
         policy.report()
         return
-    diagnosed = diagnose_models(models, gt, dataset, filters, policy, examples=EXAMPLES if gallery else 0)
-    rows = [
-        row
-        for model in diagnosed
-        for row in model.rows(as_released=as_released, per_class=per_class, top=top, tags=tags)
-    ]
+    diagnosed = diagnose_models(
+        models, gt, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
+    )
+    rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
     if plot is not None:
         drawn = [row | {"model": model.name} for model in diagnosed for row in model.plotted]

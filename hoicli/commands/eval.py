@@ -68,7 +68,7 @@ def evaluate(
     on_error: OnError = "stop",
     output: Output = "-",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say what the protocols do, in five lines each, and stop.")
+        bool, typer.Option("--explain", help="Say what the protocols do, in a few lines each, and stop.")
     ] = False,
 ) -> None:
     """Every published mAP of a prediction dump: predictions with --gt, or the lines of hoicli match.

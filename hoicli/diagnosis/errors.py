@@ -1,4 +1,4 @@
-"""The type of every prediction, and which prediction could repair each missed or badly found ground truth.
+"""The type of every prediction.
 
 Within an image, by protocol `diag` (a box is correct when it matches a ground-truth box of its label with IoU >= 0.5):
 
@@ -7,15 +7,14 @@ Within an image, by protocol `diag` (a box is correct when it matches a ground-t
    association error (the two do not interact);
 3. only the human box correct: an object box error; only the object box: a human box error; neither: both boxes.
 
-A ground-truth triplet is repaired by the best-scored prediction above its own true positive that is no true positive
-and repairs nothing else yet, and whose human box matches its human box, or, where that matches nothing at all, whose
-object box matches its object box. Triplets take their repairs in annotation order. Without a true positive and without
-a repair a triplet is missed. (Diag-HOI section 3; neu-vi/Diag-HOI map_improvement_hicodet.py precompute_data.)
+What could repair a ground truth is in `hoicli.diagnosis.repairs`. (Diag-HOI section 3.1; neu-vi/Diag-HOI
+map_improvement_hicodet.py precompute_data.)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from hoicli.matching import TRUE_POSITIVE, Batch, Outcomes
 from hoicli.protocols import Protocol
 from hoicli.scenes import Bools, Floats, Ints, expanded
+from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,8 +50,9 @@ class Located:
     truth [T] the row of the ground truth below that a prediction belongs to (taken or not), else -1. Ground truth that
     the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object (boxes),
     truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match. An object
-    is -1 where there is none. person [T], of a protocol that looks at the person first: the ground-truth box of the
-    person each prediction belongs to, -1 where its subject overlaps nobody enough.
+    is -1 where there is none. action_of [C] is `actions` of the vocabulary. person [T], of a protocol that looks at the
+    person first: the ground-truth box of the person each prediction belongs to, -1 where its subject overlaps nobody
+    enough.
     """
 
     image_ids: list[str]
@@ -69,23 +70,39 @@ class Located:
     truth_interaction: Ints
     box_match: Ints
     truth_box_match: Ints
+    action_of: Ints
     person: Ints | None = None
 
 
+@cache
+def actions(vocabulary: Vocabulary) -> Ints:
+    """[C] what the subject of each class does: its verb; in a dataset with roles the class, a verb in one role."""
+    classes = vocabulary.interactions
+    if vocabulary.roles:
+        return np.arange(len(classes))
+    return np.array([vocabulary.verb_ids[verb] for verb, _ in classes], dtype=np.int64)
+
+
 @dataclass(frozen=True)
-class ErrorTypes:
-    """error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops); repairs [T] the ground truth a prediction
-    repairs, else -1; found [G] the true positive of each ground truth, else -1; repair [G] its repair, else -1."""
+class Typed:
+    """The type of each prediction of a batch, and which boxes are those of which ground truth.
+
+    error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops). Predictions with the same boxes (of V-COCO, and
+    without an object the same action) fare alike but for true positives and duplicates: alike [T] numbers their groups,
+    kind [P] is the type of each group. group, truth [K] are all (group, ground truth) of one image; human, thing, pair
+    [K] say whether the group's human box, its object box, or both together are that ground truth's. may_repair [T]
+    marks the predictions that are looked at as repairs.
+    """
 
     error: NDArray[np.uint8]
-    repairs: Ints
-    found: Ints
-    repair: Ints
-
-    @property
-    def missed(self) -> Bools:
-        """[G] ground truth with neither a true positive nor a repair."""
-        return (self.found < 0) & (self.repair < 0)
+    alike: Ints
+    kind: NDArray[np.uint8]
+    group: Ints
+    truth: Ints
+    human: Bools
+    thing: Bools
+    pair: Bools
+    may_repair: Bools
 
 
 def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
@@ -118,6 +135,7 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         truth_interaction=truth.interaction[rows],
         box_match=box,
         truth_box_match=truth_box,
+        action_of=actions(batch.truth.vocabulary),
         person=batch.found_people(protocol) if protocol.person_first else None,
     )
 
@@ -140,74 +158,41 @@ class BoxMatches:
         return matched
 
 
-def error_types(found: Located) -> ErrorTypes:
-    """The error types and repairs of a batch. Images do not see one another."""
+def error_types(found: Located) -> Typed:
+    """The error types of a batch. Images do not see one another."""
     boxes = int(max(found.subject.max(initial=-1), found.object.max(initial=-1), found.box_match.max(initial=-1))) + 1
     correct = np.zeros(boxes, dtype=bool)
     correct[found.box_match] = True
-    human, thing = correct[found.subject], correct[found.object]
 
     # Everything about two boxes is decided once for each pair of them, not for each of its verbs.
     key = found.subject * boxes + found.object
-    pair_key, first, pair = np.unique(key, return_index=True, return_inverse=True)
-    pair_of, truth_of = beside(found.image[first], found.truth_image)
+    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
+    group, truth = beside(found.image[first], found.truth_image)
     matches = BoxMatches(found)
-    subject_fits = matches(found.subject[first][pair_of], found.truth_subject[truth_of])
-    object_fits = matches(found.object[first][pair_of], found.truth_object[truth_of])
-    joined = np.zeros(len(pair_key), dtype=bool)
-    joined[pair_of[subject_fits & object_fits]] = True
+    human = matches(found.subject[first][group], found.truth_subject[truth])
+    thing = matches(found.object[first][group], found.truth_object[truth])
+    joined = np.zeros(len(first), dtype=bool)
+    joined[group[human & thing]] = True
 
-    error = np.select(
-        [found.hit, found.truth >= 0, human & thing & joined[pair], human & thing, human, thing],
-        [HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX],
+    right_human, right_thing = correct[found.subject[first]], correct[found.object[first]]
+    kind = np.select(
+        [right_human & right_thing & joined, right_human & right_thing, right_human, right_thing],
+        [INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
+    return Typed(each_error(found, kind[alike]), alike, kind, group, truth, human, thing, human & thing, found.counted)
+
+
+def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """[T] the type of each prediction, given what it is where it belongs to no ground truth of its class."""
+    error = kind.copy()
+    error[found.truth >= 0] = DUPLICATE
+    error[found.hit] = HIT
     error[~found.counted] = NOT_COUNTED
-    taken = np.full(len(found.truth_image), -1, dtype=np.int64)
-    taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
-    fits = subject_fits | (~human[first][pair_of] & object_fits)
-    free = found.counted & ~found.hit
-    repairs, repair = chosen_repairs(found, free, taken, pair, pair_of[fits], truth_of[fits])
-    return ErrorTypes(error, repairs, taken, repair)
+    return error
 
 
 def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
     """All (row of `image`, row of `truth_image`) of one image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
     return expanded(start, np.searchsorted(truth_image, image, side="right") - start)
-
-
-def chosen_repairs(
-    found: Located, free: Bools, taken: Ints, pair: Ints, pair_of: Ints, truth_of: Ints
-) -> tuple[Ints, Ints]:
-    """(repairs [T], repair [G]): free [T] marks the predictions that can be repairs, taken [G] are the true positives,
-    pair [T] numbers pairs of boxes, and pair_of, truth_of [K] are the (pair of boxes, ground truth) that fit.
-
-    The k-th ground truth of every image takes its repair in one step: within an image they go in annotation order, as
-    an earlier one may take what a later one wants.
-    """
-    repairs = np.full(len(found.score), -1, dtype=np.int64)
-    repair = np.full(len(found.truth_image), -1, dtype=np.int64)
-    by_pair = np.argsort(pair, kind="stable")
-    by_pair = by_pair[free[by_pair]]
-    bounds = np.searchsorted(pair[by_pair], np.arange(int(pair.max(initial=-1)) + 2))
-    run, entry = expanded(bounds[pair_of], np.diff(bounds)[pair_of])
-    truth, candidate = truth_of[run], by_pair[entry]
-
-    rank = np.empty(len(found.score), dtype=np.int64)
-    rank[np.lexsort((-found.score, found.image))] = np.arange(len(rank))
-    limit = np.where(taken >= 0, rank[taken], len(rank)) if len(rank) else taken
-    above = rank[candidate] < limit[truth]
-    candidate, truth = candidate[above], truth[above]
-    starts = np.flatnonzero(np.r_[True, found.truth_image[1:] != found.truth_image[:-1]]) if len(repair) else taken
-    turn = np.arange(len(repair)) - np.repeat(starts, np.diff(np.r_[starts, len(repair)]))
-    order = np.lexsort((rank[candidate], truth, turn[truth]))
-    candidate, truth = candidate[order], truth[order]
-    rounds = np.searchsorted(turn[truth], np.arange(int(turn.max(initial=-1)) + 2))
-    for begin, end in zip(rounds[:-1].tolist(), rounds[1:].tolist(), strict=True):
-        rows = begin + np.flatnonzero(repairs[candidate[begin:end]] < 0)
-        if len(rows):
-            best = rows[np.flatnonzero(np.r_[True, truth[rows][1:] != truth[rows][:-1]])]
-            repair[truth[best]] = candidate[best]
-            repairs[candidate[best]] = truth[best]
-    return repairs, repair

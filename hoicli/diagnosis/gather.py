@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, ErrorTypes, Located, error_types, located
+from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
+from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.person_first import person_first_types
+from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
 from hoicli.matches import MatchStream, checked_match
@@ -19,7 +20,7 @@ from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, Ground
 from hoicli.pairing import Coverage, check_counted, gathered, matched_batches
 from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.records import Record, parse
-from hoicli.scenes import BATCH, ErrorPolicy, Floats, ImageRegister, Ints
+from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, Ints
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary
 from hoicli.workers import no_garbage_collection
@@ -38,11 +39,6 @@ def protocol_of(vocabulary: Vocabulary) -> Protocol:
     return PROTOCOL_OF[vocabulary.name]
 
 
-def types_of(found: Located) -> ErrorTypes:
-    """The error types of a batch by its protocol's rules."""
-    return error_types(found) if found.person is None else person_first_types(found)
-
-
 def named(vocabulary: Vocabulary, interaction: int) -> dict[str, str]:
     """What a class is called in a record: verb and label (of an object), or verb and role."""
     verb, name = vocabulary.interactions[interaction]
@@ -50,88 +46,13 @@ def named(vocabulary: Vocabulary, interaction: int) -> dict[str, str]:
 
 
 def typed_batches(
-    lines: Iterable[Line], truth: GroundTruth, filters: Filters, policy: ErrorPolicy
+    lines: Iterable[Line], truth: GroundTruth, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
     """Each batch of predictions with the type of each."""
     protocol = protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy, all_boxes=True):
         found = located(batch, outcomes[protocol.name], protocol)
-        yield batch, found, types_of(found)
-
-
-class Examples:
-    """The highest-scored errors of each type with their boxes, for the gallery, and missed ground truth."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._items: dict[str, list[Record]] = {}
-
-    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
-        """Keep a batch's best of each type."""
-        vocabulary, scenes = batch.truth.vocabulary, batch.predictions
-        for code, name in enumerate(ERRORS[1:], start=1):
-            rows = np.flatnonzero(types.error == code)
-            for row in rows[np.argsort(-found.score[rows], kind="stable")][: self._limit].tolist():
-                verb, label = vocabulary.interactions[int(found.interaction[row])]
-                target = int(types.repairs[row] if types.repairs[row] >= 0 else found.truth[row])
-                item = self._item(batch, found, int(found.image[row]), name, target)
-                boxes = _boxes(scenes.boxes, found.subject[row], found.object[row])
-                self._keep(item | {"verb": verb, "label": label, "score": float(found.score[row]), "predicted": boxes})
-        for row in np.flatnonzero(types.missed)[: self._limit].tolist():
-            item = self._item(batch, found, int(found.truth_image[row]), MISSED, row)
-            verb, label = vocabulary.interactions[int(found.truth_interaction[row])]
-            self._keep(item | {"verb": verb, "label": label, "score": None, "predicted": None})
-
-    def add_unseen(self, truth: GroundTruth, seen: Container[str]) -> None:
-        """The missed ground truth of images without predictions."""
-        scenes, vocabulary = truth.scenes, truth.vocabulary
-        image = scenes.image_of_hoi
-        absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
-        counted = truth.counted(protocol_of(vocabulary))
-        for row in np.flatnonzero(counted & absent[image])[: self._limit].tolist():
-            verb, label = vocabulary.interactions[int(scenes.interaction[row])]
-            self._keep(
-                {
-                    "image_id": scenes.image_ids[image[row]],
-                    "error": MISSED,
-                    "verb": verb,
-                    "label": label,
-                    "score": None,
-                    "predicted": None,
-                    "truth": _boxes(scenes.boxes, scenes.subject[row], scenes.object[row]),
-                    "truth_name": f"{verb} {label}",
-                }
-            )
-
-    def _item(self, batch: Batch, found: Located, image: int, error: str, truth: int) -> Record:
-        item: Record = {"image_id": found.image_ids[image], "error": error, "truth": None, "truth_name": None}
-        if truth >= 0:
-            boxes = batch.truth.scenes.boxes
-            item["truth"] = _boxes(boxes, found.truth_subject[truth], found.truth_object[truth])
-            item["truth_name"] = " ".join(batch.truth.vocabulary.interactions[int(found.truth_interaction[truth])])
-        return item
-
-    def _keep(self, item: Record) -> None:
-        self._items.setdefault(item["error"], []).append(item)
-
-    def merge(self, other: Examples) -> None:
-        """Take over another's."""
-        for error, items in other._items.items():
-            self._items.setdefault(error, []).extend(items)
-
-    def items(self) -> Iterator[Record]:
-        """The best of each type, by score, then image."""
-        for error in (*ERRORS[1:], MISSED):
-            items = self._items.get(error, [])
-            items.sort(key=lambda item: (-(item["score"] or 0.0), item["image_id"], item["verb"], item["label"]))
-            for rank, item in enumerate(items[: self._limit], start=1):
-                yield item | {"rank": rank}
-
-
-def _boxes(boxes: Floats, subject: int, object_: int) -> list[list[float]]:
-    """The subject's box, and the object's where there is one."""
-    chosen: list[list[float]] = boxes[[box for box in (subject, object_) if box >= 0]].tolist()
-    return chosen
+        yield batch, found, types_of(found, reading)
 
 
 @dataclass
@@ -163,6 +84,7 @@ def match_and_diagnose(
     policy: ErrorPolicy,
     *,
     examples: int = 0,
+    reading: Reading = "shared",
 ) -> Gathered:
     """A tally of `protocols` and a diagnosis by `diagnosed` (none without one) in one pass over the predictions, with
     up to `examples` errors of each type; a large file is shared out among processors.
@@ -174,14 +96,14 @@ def match_and_diagnose(
     names = {row.name for row in protocols}
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
-        diagnosis = None if diagnosed is None else Diagnosis(diagnosed, classes)
+        diagnosis = None if diagnosed is None else Diagnosis(diagnosed, classes, reading)
         found = Gathered(Tally(protocols, classes), diagnosis, Examples(examples), Coverage())
         for batch, outcomes in matched_batches(part, truth, every, filters, shared, all_boxes=diagnosed is not None):
             found.coverage.add(batch)
             found.tally.add_batch(batch, {name: outcome for name, outcome in outcomes.items() if name in names})
             if diagnosed is not None and diagnosis is not None:
                 where = located(batch, outcomes[diagnosed.name], diagnosed)
-                types = types_of(where)
+                types = types_of(where, reading)
                 diagnosis.add(where, types)
                 if examples:
                     found.examples.add(batch, where, types)
@@ -196,7 +118,7 @@ def match_and_diagnose(
     if whole.diagnosis is not None:
         whole.diagnosis.add_unseen(truth)
         if examples:
-            whole.examples.add_unseen(truth, whole.diagnosis.images)
+            whole.examples.add_unseen(truth, whole.diagnosis.images, whole.diagnosis.protocol)
     return whole
 
 
@@ -208,20 +130,27 @@ def diagnose_predictions(
     policy: ErrorPolicy,
     *,
     examples: int = 0,
+    reading: Reading = "shared",
 ) -> tuple[Diagnosis, Examples]:
     """One model's diagnosis, and up to `examples` errors of each type, as `match_and_diagnose` makes them.
 
     Coverage is reported on stderr.
     """
     protocol = protocol_of(truth.vocabulary)
-    whole = match_and_diagnose(lines, paths, truth, [], protocol, filters, policy, examples=examples)
+    whole = match_and_diagnose(lines, paths, truth, [], protocol, filters, policy, examples=examples, reading=reading)
     whole.coverage.report(truth, [protocol])
     assert whole.diagnosis is not None
     return whole.diagnosis, whole.examples
 
 
 def diagnose_matches(
-    lines: Iterable[Line], name: str, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False
+    lines: Iterable[Line],
+    name: str,
+    vocabulary: Vocabulary,
+    policy: ErrorPolicy,
+    reading: Reading = "shared",
+    *,
+    allow_uncounted: bool = False,
 ) -> tuple[Diagnosis, MatchStream]:
     """One model's diagnosis from the match records of the stream `name` (those of other protocols are passed over).
 
@@ -229,7 +158,7 @@ def diagnose_matches(
     """
     wanted = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
-    diagnosis, stream, tally = Diagnosis(wanted, classes), MatchStream(), Tally([], classes)
+    diagnosis, stream, tally = Diagnosis(wanted, classes, reading), MatchStream(), Tally([], classes)
     register, lines = ImageRegister(), iter(lines)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
@@ -249,7 +178,7 @@ def diagnose_matches(
                     policy.handle(error)
             if records:
                 found = _located_records(records, vocabulary, wanted)
-                diagnosis.add(found, types_of(found))
+                diagnosis.add(found, types_of(found, reading))
                 tally.add(found.image_ids, found.image, found.interaction, found.score, {})
     if not diagnosis.images:
         name_of = wanted.name
@@ -347,6 +276,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         truth_interaction=gt_columns[3],
         box_match=match_columns[0],
         truth_box_match=match_columns[1],
+        action_of=actions(vocabulary),
         person=person if protocol.person_first else None,
     )
 
@@ -362,14 +292,17 @@ def _class(item: Record, vocabulary: Vocabulary) -> int:
     return vocabulary.interaction_ids.get((item["verb"], name), -1)
 
 
-def diagnosis_records(batch: Batch, found: Located, types: ErrorTypes) -> Iterator[Record]:
+def diagnosis_records(
+    batch: Batch, found: Located, types: ErrorTypes, settings: Mapping[str, str] | None = None
+) -> Iterator[Record]:
     """One record an image: every counted prediction with its type and what it repairs, every ground truth with its
-    true positive and its repair. Indices of predictions are those of the prediction record's `hois`; beyond them come
-    the statements that a record leaves to its `unstated`."""
+    true positive and its repair, and `settings` as match records have them. Indices of predictions are those of the
+    prediction record's `hois`; beyond them come the statements that a record leaves to its `unstated`."""
     vocabulary = batch.truth.vocabulary
-    protocol = protocol_of(vocabulary)
+    name = protocol_of(vocabulary).name
     first = batch.predictions.hoi_start
     truth_first = np.searchsorted(found.truth_image, np.arange(len(found.image_ids) + 1))
+    repair, missed = types.repair, types.missed
 
     def local(row: int, start: int) -> int | None:
         return row - start if row >= 0 else None
@@ -391,10 +324,16 @@ def diagnosis_records(batch: Batch, found: Located, types: ErrorTypes) -> Iterat
                     "repairs": local(int(types.repairs[row]), truth_start),
                 }
             )
-        gt = []
-        for row in range(truth_start, truth_end):
-            class_ = named(vocabulary, int(found.truth_interaction[row]))
-            found_by, repair = local(int(types.found[row]), start), local(int(types.repair[row]), start)
-            missed = bool(types.missed[row])
-            gt.append({**class_, "prediction": found_by, "repair": repair, "missed": missed})
-        yield {"image_id": image_id, "protocol": protocol.name, "predictions": predictions, "gt": gt}
+        gt = [
+            {
+                **named(vocabulary, int(found.truth_interaction[row])),
+                "prediction": local(int(types.found[row]), start),
+                "repair": local(int(repair[row]), start),
+                "missed": bool(missed[row]),
+            }
+            for row in range(truth_start, truth_end)
+        ]
+        yield {
+            "image_id": image_id, "protocol": name, "settings": dict(settings or {}), "predictions": predictions,
+            "gt": gt,
+        }  # fmt: skip

@@ -1,40 +1,26 @@
 """What fixing each type of error would give: mAP with an oracle less mAP without.
 
-An oracle for interaction, association, object box or human box errors turns each repair of its type into a true
-positive of the ground truth's class with its own score, drops the true positive it replaces (a lower score), and drops
-all other predictions of the type. The oracles for duplicates and both boxes drop them; missed ground truth leaves the
-count; false_positive drops everything but true positives; false_negative counts only the ground truth that was found.
-Errors overlap, so the deltas do not add up to what is missing to 100. (Diag-HOI section 3.3, TIDE.)
+`hoicli.diagnosis.applied` has the oracles. Errors overlap, so the deltas do not add up to what is missing to 100
+(Diag-HOI section 3.4, TIDE); applied one after another (Eq. 4 and 5) they end there.
 
-`as_released` takes the mean of neu-vi/Diag-HOI's map_improvement_hicodet.py: a class whose predictions are all wrong is
-left out (here it counts 0), from the rare and non-rare means also a class without predictions; and ground truth of
-images without predictions is never missed.
+With the repairs of the released code (`repairs.Reading`) the means are its own as well (neu-vi/Diag-HOI
+map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), from the rare and
+non-rare means also a class without predictions; and ground truth of images without predictions is never missed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.diagnosis.errors import (
-    ASSOCIATION,
-    BOTH_BOXES,
-    DUPLICATE,
-    ERRORS,
-    HIT,
-    HUMAN_BOX,
-    INTERACTION,
-    MISSED,
-    NOT_COUNTED,
-    OBJECT_BOX,
-    ErrorTypes,
-    Located,
-)
-from hoicli.evaluation import joined, per_class, places, ranking
+from hoicli.diagnosis.applied import ORACLES, Applied, Corrections
+from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
+from hoicli.diagnosis.repairs import ErrorTypes, Reading
+from hoicli.evaluation import joined, per_class, places
 from hoicli.matching import FALSE_POSITIVE, TRUE_POSITIVE, GroundTruth
 from hoicli.protocols import Protocol
 from hoicli.resampling.ranked import RankedLists
@@ -43,33 +29,6 @@ from hoicli.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-REPAIRED = {
-    "interaction": INTERACTION,
-    "association": ASSOCIATION,
-    "object_box": OBJECT_BOX,
-    "human_box": HUMAN_BOX,
-}
-DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
-ORACLES: Mapping[str, str] = {
-    "duplicate": "further predictions of a ground truth that is found already are dropped",
-    "interaction": "predictions with the right pair of boxes and a wrong verb get the right verb, or are dropped",
-    "association": "predictions whose two boxes are right but do not interact get the right pair, or are dropped",
-    "object_box": "predictions with the right human box only get the right object box, or are dropped",
-    "human_box": "predictions with the right object box only get the right human box, or are dropped",
-    "both_boxes": "predictions with neither box right are dropped",
-    MISSED: "ground truth that nothing found or could be made to find is not asked for",
-    "false_positive": "everything that is no true positive is dropped",
-    "false_negative": "only the ground truth that was found is asked for",
-}
-"""Each oracle and what it fixes."""
-
-
-def explanation() -> str:
-    """What each oracle fixes, a line each, and how (not) to read their deltas."""
-    width = max(map(len, ORACLES))
-    lines = [f"{name:<{width}}  {text}" for name, text in ORACLES.items()]
-    return "\n".join([*lines, "Errors overlap: the deltas do not add up to what is missing to 100."])
 
 
 @dataclass(frozen=True)
@@ -93,26 +52,15 @@ class OracleResult:
                 yield subset, None, None, 0
 
 
-@dataclass(frozen=True)
-class _Repaired:
-    """What an oracle leaves: interaction, hit, image [T] of the predictions that count, in ranking order; truth_class,
-    truth_image [P] of the ground truth that is asked for."""
-
-    interaction: NDArray[Any]
-    hit: Bools
-    image: Ints
-    truth_class: Ints
-    truth_image: Ints
-
-
 _OF_PREDICTIONS = ("interaction", "score", "image", "error", "repair", "repaired_class", "replaced")
 _OF_TRUTH = ("truth_image", "truth_class", "missed", "unseen")
 
 
 class Diagnosis:
-    """Gathers the error types of one model, batch by batch in any order."""
+    """Gathers the error types of one model, batch by batch in any order. `reading` is that of the types it is given."""
 
-    def __init__(self, protocol: Protocol, classes: int) -> None:
+    def __init__(self, protocol: Protocol, classes: int, reading: Reading = "shared") -> None:
+        self.reading = reading
         self._protocol = protocol
         self._classes = classes
         self._image_ids: list[str] = []
@@ -126,14 +74,15 @@ class Diagnosis:
     def add(self, found: Located, types: ErrorTypes) -> None:
         """A batch of images."""
         silent = np.bincount(found.image[found.counted], minlength=len(found.image_ids)) == 0
-        repaired = np.flatnonzero(types.repair >= 0)
+        repairing = np.flatnonzero(types.repairs >= 0)
+        repaired = types.repairs[repairing]
         replaced = types.found[repaired]
         columns: dict[str, NDArray[Any]] = {
             "interaction": found.interaction.astype(np.int16),
             "score": found.score,
             "image": (found.image + len(self._image_ids)).astype(np.int32),
             "error": types.error,
-            "repair": types.repair[repaired] + self._predictions,
+            "repair": repairing + self._predictions,
             "repaired_class": found.truth_interaction[repaired].astype(np.int16),
             "replaced": np.where(replaced >= 0, replaced + self._predictions, -1),
             "truth_image": found.truth_image + len(self._image_ids),
@@ -207,13 +156,13 @@ class Diagnosis:
         ids = [image_id for part in parts for image_id in part._image_ids]
         return len(set(ids)) == len(ids)
 
-    def counts(self, *, as_released: bool) -> dict[str, Ints]:
+    def counts(self) -> dict[str, Ints]:
         """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""
         error, interaction = self._column("error", np.uint8), self._column("interaction", np.int16)
         counted = {
             name: np.bincount(interaction[error == code], minlength=self._classes) for code, name in enumerate(ERRORS)
         }
-        missed = self._column("truth_class", np.int64)[self._missed_rows(as_released=as_released)]
+        missed = self._column("truth_class", np.int64)[self._missed_rows()]
         return {**counted, MISSED: np.bincount(missed, minlength=self._classes)}
 
     def worst_images(self, top: int) -> list[tuple[str, int, int]]:
@@ -226,10 +175,10 @@ class Diagnosis:
         ]
         return sorted((row for row in images if row[1]), key=lambda row: (-row[1], -row[2], row[0]))[:top]
 
-    def _missed_rows(self, *, as_released: bool) -> Bools:
+    def _missed_rows(self) -> Bools:
         """[P] the ground truth that is missed; the released code never looks at images without predictions."""
         missed: Bools = self._column("missed", np.bool_)
-        return missed & ~self._column("unseen", np.bool_) if as_released else missed
+        return missed & ~self._column("unseen", np.bool_) if self.reading == "released" else missed
 
     def _column(self, name: str, dtype: type[np.generic]) -> NDArray[Any]:
         return joined(self._columns[name], dtype)
@@ -243,24 +192,33 @@ class Diagnosis:
         cuts = [ranked[start:end] for start, end in pairwise(edges)]
         return edges, {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
 
-    def results(self, vocabulary: Vocabulary, *, as_released: bool) -> Iterator[OracleResult]:
+    def results(self, vocabulary: Vocabulary) -> Iterator[OracleResult]:
         """Without an oracle first ("none"), then under each of ORACLES."""
-        for oracle, repaired in self._repaired(as_released=as_released):
-            yield self._result(oracle, repaired, vocabulary, as_released=as_released)
+        corrections = self._corrections()
+        for oracle in ("none", *ORACLES):
+            yield self._result(oracle, corrections.after([oracle]), vocabulary)
+
+    def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
+        """Under the first of `order` (of IN_TURN), the first two, and so on, each named by the last."""
+        corrections = self._corrections()
+        for step, oracle in enumerate(order, start=1):
+            yield self._result(oracle, corrections.after(order[:step]), vocabulary)
 
     def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[str, RankedLists]]:
         """(oracle, the ranked lists it leaves) as `results` has them, with images as places in `image_ids`, which has
         all images of predictions and of ground truth."""
         image = self._places_in(image_ids)
-        for oracle, repaired in self._repaired(as_released=False):
+        corrections = self._corrections()
+        for oracle in ("none", *ORACLES):
+            left = corrections.after([oracle])
             yield (
                 oracle,
                 RankedLists(
-                    hit=repaired.hit,
-                    image=image[repaired.image],
-                    bounds=np.searchsorted(repaired.interaction, np.arange(self._classes + 1)),
-                    truth_image=image[repaired.truth_image],
-                    truth_class=repaired.truth_class,
+                    hit=left.hit,
+                    image=image[left.image],
+                    bounds=np.searchsorted(left.interaction, np.arange(self._classes + 1)),
+                    truth_image=image[left.truth_image],
+                    truth_class=left.truth_class,
                     images=len(image_ids),
                     grid=self._protocol.grid,
                     cap=self._protocol.predictions_per_class,
@@ -278,72 +236,39 @@ class Diagnosis:
         error, of_prediction = self._column("error", np.uint8), image[self._column("image", np.int32)]
         interaction = self._column("interaction", np.int16).astype(np.int64)
         rows = {name: np.flatnonzero(error == code) for code, name in enumerate(ERRORS)}
-        missed = self._missed_rows(as_released=False)
+        missed = self._missed_rows()
         truth = image[self._column("truth_image", np.int64)], self._column("truth_class", np.int64)
         return {
             **{name: (of_prediction[chosen], interaction[chosen]) for name, chosen in rows.items()},
             MISSED: (truth[0][missed], truth[1][missed]),
         }
 
-    def _repaired(self, *, as_released: bool) -> Iterator[tuple[str, _Repaired]]:
-        """Without an oracle first ("none"), then under each of ORACLES."""
+    def _corrections(self) -> Corrections:
+        """What the oracles take from; equal scores in the order of the images' ids."""
         order = np.argsort(rank_by_id(self._image_ids)[self._column("image", np.int32)], kind="stable")
         place = np.empty(len(order) + 1, dtype=np.int64)
         place[order], place[-1] = np.arange(len(order)), -1
-        error = self._column("error", np.uint8)[order]
-        image = self._column("image", np.int32)[order]
-        interaction = self._column("interaction", np.int16)[order]
-        score = self._column("score", np.float64)[order]
-        repair = place[self._column("repair", np.int64)]
-        repaired_class = self._column("repaired_class", np.int16)
-        replaced = place[self._column("replaced", np.int64)]
-        truth_image, truth_class = self._column("truth_image", np.int64), self._column("truth_class", np.int64)
-        # The place of every prediction in the list of all, and with the class in front, as one number: kept predictions
-        # stay in order, and the few repairs are put where their number belongs.
-        by_score = ranking(np.zeros(len(score), dtype=np.int16), score)
-        key = np.empty(len(score), dtype=np.int64)
-        key[by_score] = np.arange(len(score))
-        repaired_key = repaired_class.astype(np.int64) * len(score) + key[repair]
-        key += interaction.astype(np.int64) * len(score)
-        ranked = by_score[np.argsort(interaction[by_score], kind="stable")]
+        return Corrections(
+            interaction=self._column("interaction", np.int16)[order],
+            score=self._column("score", np.float64)[order],
+            image=self._column("image", np.int32)[order],
+            error=self._column("error", np.uint8)[order],
+            repair=place[self._column("repair", np.int64)],
+            repaired_class=self._column("repaired_class", np.int16),
+            replaced=place[self._column("replaced", np.int64)],
+            truth_class=self._column("truth_class", np.int64),
+            truth_image=self._column("truth_image", np.int64),
+            missed=self._missed_rows(),
+        )
 
-        def lists(keep: Bools, fixed: Ints | None = None, asked: Bools | None = None) -> _Repaired:
-            rows = ranked[keep[ranked]]
-            classes, hit, images = interaction[rows], error[rows] == HIT, image[rows]
-            if fixed is not None:
-                order = fixed[np.argsort(repaired_key[fixed])]
-                at = np.searchsorted(key[rows], repaired_key[order])
-                classes, hit = np.insert(classes, at, repaired_class[order]), np.insert(hit, at, True)
-                images = np.insert(images, at, image[repair[order]])
-            chosen = slice(None) if asked is None else asked
-            return _Repaired(classes, hit, images, truth_class[chosen], truth_image[chosen])
-
-        counted, hits = error != NOT_COUNTED, error == HIT
-        yield "none", lists(counted)
-        for oracle in ORACLES:
-            if oracle in DROPPED:
-                yield oracle, lists(counted & (error != DROPPED[oracle]))
-            elif oracle in REPAIRED:
-                fixed = np.flatnonzero(error[repair] == REPAIRED[oracle])
-                keep = counted & (error != REPAIRED[oracle])
-                former = replaced[fixed]
-                keep[former[former >= 0]] = False
-                yield oracle, lists(keep, fixed)
-            elif oracle == MISSED:
-                yield oracle, lists(counted, asked=~self._missed_rows(as_released=as_released))
-            elif oracle == "false_positive":
-                yield oracle, lists(hits)
-            else:  # false_negative: each true positive stands for the ground truth it found
-                yield oracle, replace(lists(counted), truth_class=interaction[hits], truth_image=image[hits])
-
-    def _result(self, oracle: str, repaired: _Repaired, vocabulary: Vocabulary, *, as_released: bool) -> OracleResult:
-        code = np.where(repaired.hit, TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
-        bounds = np.searchsorted(repaired.interaction, np.arange(self._classes + 1))
-        positives = np.bincount(repaired.truth_class, minlength=self._classes)
+    def _result(self, oracle: str, left: Applied, vocabulary: Vocabulary) -> OracleResult:
+        code = np.where(left.hit, TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
+        bounds = np.searchsorted(left.interaction, np.arange(self._classes + 1))
+        positives = np.bincount(left.truth_class, minlength=self._classes)
         ap, recall = per_class(code, bounds, positives, self._protocol)
         in_mean = positives > 0
         in_mean[sorted(vocabulary.no_interaction_ids)] = False
-        found = ap > 0
-        silent = np.diff(bounds) == 0
-        full = in_mean & (found | silent) if as_released else in_mean
-        return OracleResult(oracle, ap, recall, full, in_mean & found if as_released else in_mean)
+        if self.reading != "released":
+            return OracleResult(oracle, ap, recall, in_mean, in_mean)
+        found, silent = ap > 0, np.diff(bounds) == 0
+        return OracleResult(oracle, ap, recall, in_mean & (found | silent), in_mean & found)

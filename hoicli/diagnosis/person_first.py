@@ -20,9 +20,9 @@ could be right or wrong, so the annotation decides what is to be mended:
   with no object, since the right human would make it true; else both boxes;
 - an object predicted, none annotated: as any wrong object (interaction, association or object box).
 
-Repairs are those of `hoicli.diagnosis.errors` with these ideas of a right box: the statement belongs to the person of
-the ground truth, or has no person and the object of it. Only the 100 best statements of an image that count can be
-repairs (neu-vi/Diag-HOI): a detector that scores every action of every person would otherwise miss nothing.
+Repairs are those of `hoicli.diagnosis.repairs` with these ideas of a right box. Only the 100 best statements of an
+image that count can be repairs (neu-vi/Diag-HOI): a detector that scores every action of every person would otherwise
+miss nothing.
 
 neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box with that of the best person for this one action and
 role. So it sees interaction errors only where no object is predicted, and calls a right object with a wrong action an
@@ -36,17 +36,14 @@ import numpy as np
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     BOTH_BOXES,
-    DUPLICATE,
-    HIT,
     HUMAN_BOX,
     INTERACTION,
-    NOT_COUNTED,
     OBJECT_BOX,
     BoxMatches,
-    ErrorTypes,
     Located,
+    Typed,
     beside,
-    chosen_repairs,
+    each_error,
 )
 from hoicli.scenes import Bools, Ints
 
@@ -54,8 +51,8 @@ REPAIR_CANDIDATES = 100
 """Statements of an image that can be repairs, the best-scored ones."""
 
 
-def person_first_types(found: Located) -> ErrorTypes:
-    """The error types and repairs of a batch with `person`. Images do not see one another."""
+def person_first_types(found: Located) -> Typed:
+    """The error types of a batch with `person`. Images do not see one another."""
     if found.person is None:
         raise ValueError("found.person is None: matched by a protocol that does not look at the person first")
     lies_on_truth = np.zeros(int(max(found.subject.max(initial=-1), found.object.max(initial=-1))) + 2, dtype=bool)
@@ -63,51 +60,44 @@ def person_first_types(found: Located) -> ErrorTypes:
     lies_on_truth[used] = True  # the last, for no object, stays false
 
     # Everything but the action is decided once for each pair of boxes; a statement without object has its action only.
-    empty = found.object < 0
-    action = np.where(empty, found.interaction, -1) + 1
+    no_object = found.object < 0
+    action = np.where(no_object, found.interaction, -1) + 1
     key = (found.subject * len(lies_on_truth) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
-    _, first, pair = np.unique(key, return_index=True, return_inverse=True)
-    pair_of, truth_of = beside(found.image[first], found.truth_image)
-    row = first[pair_of]
-    of_person = found.person[row] == found.truth_subject[truth_of]  # -1 is nobody's
-    same_action = found.interaction[row] == found.truth_interaction[truth_of]
-    truth_empty = found.truth_object[truth_of] < 0
-    both = ~empty[row] & ~truth_empty
+    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
+    group, truth = beside(found.image[first], found.truth_image)
+    row, empty = first[group], no_object[first]
+    of_person = found.person[row] == found.truth_subject[truth]  # -1 is nobody's
+    same_action = found.interaction[row] == found.truth_interaction[truth]
+    truth_empty = found.truth_object[truth] < 0
+    both, neither = ~empty[group] & ~truth_empty, empty[group] & truth_empty
     of_object = np.zeros(len(row), dtype=bool)
-    of_object[both] = BoxMatches(found)(found.object[row[both]], found.truth_object[truth_of[both]])
-    of_object |= empty[row] & truth_empty & same_action
+    of_object[both] = BoxMatches(found)(found.object[row[both]], found.truth_object[truth[both]])
+    of_object |= neither & same_action
 
     def some(which: Bools) -> Bools:
-        """[T] whether `which` holds between a statement and some ground truth of its image."""
+        """[P] whether `which` holds between a group and some ground truth of its image."""
         marked = np.zeros(len(first), dtype=bool)
-        marked[pair_of[which]] = True
-        return marked[pair]
+        marked[group[which]] = True
+        return marked
 
-    human = found.person >= 0
+    human = found.person[first] >= 0
     joined = some(of_person & of_object)
     does_it = some(of_person & same_action)
     object_found = some(of_object)
-    error = np.select(
+    kind = np.select(
         [
-            found.hit,
-            found.truth >= 0,
             human & ~empty & joined,
             human & empty & ~does_it,
-            human & lies_on_truth[found.object],
+            human & lies_on_truth[found.object[first]],
             human,
-            object_found & lies_on_truth[found.subject],
+            object_found & lies_on_truth[found.subject[first]],
             object_found,
         ],
-        [HIT, DUPLICATE, INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
+        [INTERACTION, INTERACTION, ASSOCIATION, OBJECT_BOX, ASSOCIATION, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
-    error[~found.counted] = NOT_COUNTED
-    taken = np.full(len(found.truth_image), -1, dtype=np.int64)
-    taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
-    fits = of_person | (~human[row] & of_object)
-    free = _best(found) & ~found.hit
-    repairs, repair = chosen_repairs(found, free, taken, pair, pair_of[fits], truth_of[fits])
-    return ErrorTypes(error, repairs, taken, repair)
+    pair = of_person & (of_object | neither)
+    return Typed(each_error(found, kind[alike]), alike, kind, group, truth, of_person, of_object, pair, _best(found))
 
 
 def _best(found: Located) -> Bools:

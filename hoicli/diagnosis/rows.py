@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
+from hoicli.diagnosis.repairs import SIGNATURES
 from hoicli.results import Row, percent, signature
 from hoicli.scenes import Ints
 from hoicli.vocabulary import Vocabulary
@@ -17,28 +18,30 @@ def diagnosis_rows(
     diagnosis: Diagnosis,
     vocabulary: Vocabulary,
     *,
-    as_released: bool,
     per_class: bool,
     top: int,
+    order: Sequence[str] = (),
     settings: Mapping[str, str],
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """Rows of metric count (of predictions, for missed_gt of ground truth), mAP, delta_mAP and mean_max_recall by
     oracle, each for full and the frequency groups, or the protocol's own subsets; per class count, AP and delta_AP; the
-    `top` classes by what the best single oracle would give them.
+    `top` classes by what the best single oracle would give them. With an `order` of oracles, progressive_mAP after each
+    step and progressive_delta_mAP, what the step adds to the one before.
 
     A count's subset is that of the predicted class, for missed_gt that of the annotated one. Percent but for counts.
     """
     name = diagnosis.protocol.name
-    settings = {**settings, "protocol": name}
-    if as_released:
-        settings["released"] = "yes"
+    settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
     common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
-    counts = diagnosis.counts(as_released=as_released)
-    results = list(diagnosis.results(vocabulary, as_released=as_released))
+    counts = diagnosis.counts()
+    results = list(diagnosis.results(vocabulary))
     subsets = diagnosis.subsets(vocabulary)
     yield from _counts(counts, subsets, common)
     yield from _means(results, subsets, common)
+    if order:
+        steps = [results[0], *diagnosis.progressive(vocabulary, order)]
+        yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
     classes = _ClassNames(vocabulary, subsets)
     if per_class:
         yield from _classes(counts, results, diagnosis.positives, classes, common)
@@ -87,6 +90,19 @@ def _means(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row
             for metric, value in (("mAP", ap), further):
                 named = {"subset": subset, "oracle": result.oracle}
                 yield _row(metric, named, percent(value), classes, "%", common)
+
+
+def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
+    """mAP after each step, and what it adds to the step before (Diag-HOI Eq. 5); `results` begins with none."""
+    before: dict[str, float | None] = {}
+    for step, result in enumerate(results):
+        for subset, ap, _, classes in result.means(subsets):
+            last = before.get(subset)
+            delta = None if ap is None or last is None else ap - last
+            before[subset] = ap
+            for metric, value in (("progressive_mAP", ap), ("progressive_delta_mAP", delta)) if step else ():
+                named = {"subset": subset, "oracle": result.oracle}
+                yield _row(metric, named, percent(value), classes, "%", {"step": step, **common})
 
 
 def _classes(

@@ -15,6 +15,7 @@ from hoicli.diagnosis.gather import (
     typed_batches,
 )
 from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.matches import dataset_of, is_match_record
@@ -59,16 +60,15 @@ class DiagnosedModel:
     examples: list[Record] = field(default_factory=list)
     plotted: list[Row] = field(default_factory=list)
 
-    def rows(self, *, as_released: bool, per_class: bool, top: int, tags: Mapping[str, str]) -> list[Row]:
-        """Its result rows, which are kept for a plot as well. Raises `UsageError` for `as_released` beyond HICO-DET."""
-        check_released(self.vocabulary.name, as_released=as_released)
+    def rows(self, *, per_class: bool, top: int, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
+        """Its result rows, which are kept for a plot as well."""
         self.plotted = list(
             diagnosis_rows(
                 self.diagnosis,
                 self.vocabulary,
-                as_released=as_released,
                 per_class=per_class,
                 top=top,
+                order=order,
                 settings=self.settings,
                 tags={"model": self.name, **tags} if self.tagged else tags,
             )
@@ -81,13 +81,13 @@ class DiagnosedModel:
         return {"edges": edges, "counts": counts}
 
 
-def check_released(dataset: str, *, as_released: bool) -> None:
+def check_reading(dataset: str, reading: Reading) -> None:
     """Raises `UsageError` where the released code's numbers cannot be had.
 
     map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so statements with one score (in
     a V-COCO dump all that nobody made) come in an order that depends on NumPy's build, and repairs depend on it.
     """
-    if as_released and dataset != "hico":
+    if reading == "released" and dataset != "hico":
         raise UsageError(
             f"--as-released: for HICO-DET only; the released code for {dataset} ranks equal scores in no certain order"
         )
@@ -101,17 +101,20 @@ def diagnose_models(
     policy: ErrorPolicy,
     *,
     examples: int = 0,
+    reading: Reading = "shared",
 ) -> list[DiagnosedModel]:
     """Each model's diagnosis: predictions with `gt`, match records with or without.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
-    what a match stream cannot give any more, `DataError` for what is wrong with a stream.
+    what a match stream cannot give any more and for the released reading beyond HICO-DET, `DataError` for what is wrong
+    with a stream.
     """
     if gt is not None:
         check_streams(gt, [model.path for model in models])
     streams = [prediction_lines([model.path]) for model in models[:1]]
     vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
     protocol_of(vocabulary)  # a dataset without one is said before the work
+    check_reading(vocabulary.name, reading)
     uncounted = filters.allow_uncounted
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     diagnosed = []
@@ -119,7 +122,9 @@ def diagnose_models(
         first, lines = streams.pop() if streams else prediction_lines([model.path])
         settings = {"data": vocabulary.name}
         if truth is not None and not is_match_record(first):
-            diagnosis, chosen = diagnose_predictions(lines, [model.path], truth, filters, policy, examples=examples)
+            diagnosis, chosen = diagnose_predictions(
+                lines, [model.path], truth, filters, policy, examples=examples, reading=reading
+            )
             settings |= filters.signature()
             items = with_images(list(chosen.items()), str(gt)) if examples else []
             diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
@@ -127,7 +132,7 @@ def diagnose_models(
         if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
         name = display_name(model.path)
-        diagnosis, stream = diagnose_matches(lines, name, vocabulary, policy, allow_uncounted=uncounted)
+        diagnosis, stream = diagnose_matches(lines, name, vocabulary, policy, reading, allow_uncounted=uncounted)
         if truth is not None:
             diagnosis.add_unseen(truth)
         settings |= {**(stream.settings or {}), **filters.allowance()}
@@ -168,14 +173,16 @@ def emit_predictions(
     vocabulary: Vocabulary,
     filters: Filters,
     policy: ErrorPolicy,
+    reading: Reading = "shared",
 ) -> None:
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     check_streams(gt, paths)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     _, lines = prediction_lines(paths)
     coverage = Coverage()
-    for batch, found, types in typed_batches(lines, truth, filters, policy):
+    settings = {**filters.signature(), **SIGNATURES[reading]}
+    for batch, found, types in typed_batches(lines, truth, filters, policy, reading):
         coverage.add(batch)
-        for record in diagnosis_records(batch, found, types):
+        for record in diagnosis_records(batch, found, types, settings):
             write(dump(record))
     coverage.report(truth, [protocol_of(vocabulary)])

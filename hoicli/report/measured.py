@@ -100,7 +100,6 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
             diagnosis_rows(
                 diagnosis,
                 request.vocabulary,
-                as_released=False,
                 per_class=False,
                 top=request.top,
                 settings=request.settings,

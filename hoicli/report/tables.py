@@ -53,7 +53,7 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     return "\n".join(draw(*table) for table in tables).encode()
 
 
-INDEX_KEYS = ("protocol", "oracle", "error", "nms", "det_threshold")
+INDEX_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold")
 """What the lines of a summary table may be named by."""
 
 

@@ -187,7 +187,7 @@ def _oracle_rows(diagnoses: Sequence[Diagnosis], name: str, setting: Setting, co
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
     never = np.zeros(len(annotated), dtype=bool)  # a class without ground truth is left out of these means
-    results = [{one.oracle: one for one in side.results(vocabulary, as_released=False)} for side in diagnoses]
+    results = [{one.oracle: one for one in side.results(vocabulary)} for side in diagnoses]
     plain: dict[str, tuple[list[float | None], list[Floats]]] = {}
     for (oracle, first), (_, second) in zip(*(side.ranked(setting.image_ids) for side in diagnoses), strict=True):
         label = f"{name}, {oracle}"

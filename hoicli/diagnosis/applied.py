@@ -1,0 +1,165 @@
+"""The oracles, and the ranked lists they leave: one alone, or one after another.
+
+An oracle for interaction, association, object box or human box errors turns each repair of its type
+(`hoicli.diagnosis.repairs`) into a true positive of the ground truth's class with its own score, drops the true
+positive it replaces (a lower score), and drops all other predictions of the type. The oracles for duplicates and both
+boxes drop them; missed ground truth leaves the count; false_positive drops everything but true positives;
+false_negative counts only the ground truth that was found. (Diag-HOI sections 3.2 and 3.3.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED, NOT_COUNTED
+from hoicli.diagnosis.repairs import REPAIRED
+from hoicli.errors import UsageError
+from hoicli.evaluation import ranking
+from hoicli.scenes import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
+ORACLES: Mapping[str, str] = {
+    "duplicate": "further predictions of a ground truth that is found already are dropped",
+    "interaction": "predictions with the right pair of boxes and a wrong verb get a verb of that pair, or are dropped",
+    "association": "predictions whose two boxes are right but do not interact get the right pair, or are dropped",
+    "object_box": "predictions with the right human box only get an object box and its verb, or are dropped",
+    "human_box": "predictions with the right object box only get a human box and its verb, or are dropped",
+    "both_boxes": "predictions with neither box right are dropped",
+    MISSED: "ground truth that nothing found or could be made to find is not asked for",
+    "false_positive": "everything that is no true positive is dropped",
+    "false_negative": "only the ground truth that was found is asked for",
+}
+"""Each oracle and what it fixes."""
+IN_TURN = ("human_box", "object_box", "both_boxes", "association", "duplicate", "interaction", MISSED)
+"""The oracles of one type of error each, in the order of Diag-HOI section 3.2: together they leave no error."""
+
+EXPLANATION = f"""
+What a prediction is corrected to. A fix changes what its type names: an interaction error becomes a ground truth of its
+own pair, both of whose boxes it has; an object box error one with its human box; a human box error one with its object
+box; an association error one with one of its boxes. Each ground truth, in annotation order, takes the best-scored
+prediction above its own true positive that can be corrected to it and is not taken yet. But an association error waits
+while ground truth with its own verb that it could become is still to come; what waited in vain goes, at the end, to
+ground truth that has taken nothing. Ground truth with neither a true positive nor a correction is missed. A duplicate
+is dropped, never corrected.
+--independent: each oracle on its own, so each may correct another prediction to the same ground truth.
+--progressive ORDER: one oracle upon the ones before (Diag-HOI Eq. 4 and 5), all of them together giving mAP 100. ORDER
+is names with commas between, or all: {",".join(IN_TURN)}.
+--as-released: what the released code does. Any false positive, a duplicate too, is corrected to ground truth with its
+human box, or where that box is wrong with its object box, also to a pair that it never had. Classes whose predictions
+are all wrong leave the mean. Its oracles together do not give 100.
+In V-COCO a statement has the human box of the person it belongs to, and its verb is its action in its role.
+mAP is that of the protocol. The paper defines AP as the area under the precision-recall curve; its code for HICO-DET
+reads the curve at 11 recalls, and so does protocol diag. For V-COCO, vcoco-s1 takes the area.
+Errors overlap: the deltas do not add up to what is missing to 100."""
+
+
+def explanation() -> str:
+    """What each oracle fixes, a line each, how, and how (not) to read their deltas."""
+    width = max(map(len, ORACLES))
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in ORACLES.items()) + "\n" + EXPLANATION
+
+
+def progressive_order(text: str) -> tuple[str, ...]:
+    """The oracles named, with commas between, or `all`; raises `UsageError` for another name or one named twice."""
+    if text.strip() == "all":
+        return IN_TURN
+    names = tuple(name.strip() for name in text.split(","))
+    unknown = [name for name in names if name not in IN_TURN]
+    if unknown:
+        raise UsageError(f"--progressive: unknown {', '.join(map(repr, unknown))}; choose all, or {', '.join(IN_TURN)}")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"--progressive: {', '.join(twice)} twice; an oracle is applied once")
+    return names
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What oracles leave: interaction, hit, image [T] of the predictions that count, in ranking order; truth_class,
+    truth_image [P] of the ground truth that is asked for."""
+
+    interaction: NDArray[Any]
+    hit: Bools
+    image: Ints
+    truth_class: Ints
+    truth_image: Ints
+
+
+class Corrections:
+    """All predictions of a model, ranked once, from which oracles take.
+
+    interaction, score, image, error [T] of the predictions, of which equal scores rank as they stand. repair [R] are
+    the predictions that are corrected, repaired_class [R] to what, replaced [R] the true positive that goes, else -1.
+    truth_class, truth_image, missed [P] of the ground truth.
+    """
+
+    def __init__(
+        self,
+        *,
+        interaction: NDArray[Any],
+        score: Floats,
+        image: Ints,
+        error: NDArray[np.uint8],
+        repair: Ints,
+        repaired_class: NDArray[Any],
+        replaced: Ints,
+        truth_class: Ints,
+        truth_image: Ints,
+        missed: Bools,
+    ) -> None:
+        self._interaction, self._image, self._error = interaction, image, error
+        self._repair, self._repaired_class, self._replaced = repair, repaired_class, replaced
+        self._truth_class, self._truth_image, self._missed = truth_class, truth_image, missed
+        # The place of every prediction in the list of all, and with the class in front, as one number: kept predictions
+        # stay in order, and the few repairs are put where their number belongs.
+        by_score = ranking(np.zeros(len(score), dtype=np.int16), score)
+        key = np.empty(len(score), dtype=np.int64)
+        key[by_score] = np.arange(len(score))
+        self._repaired_key = repaired_class.astype(np.int64) * len(score) + key[repair]
+        self._key = key + interaction.astype(np.int64) * len(score)
+        self._ranked: Ints = by_score[np.argsort(interaction[by_score], kind="stable")]
+
+    def after(self, oracles: Sequence[str]) -> Applied:
+        """What the oracles leave, carried out together; false_positive and false_negative stand alone."""
+        error, repair = self._error, self._repair
+        keep = error != NOT_COUNTED
+        fixed = np.zeros(len(repair), dtype=bool)
+        asked = np.ones(len(self._truth_class), dtype=bool)
+        for oracle in oracles:
+            if oracle in DROPPED:
+                keep &= error != DROPPED[oracle]
+            elif oracle in REPAIRED:
+                of_type = error[repair] == REPAIRED[oracle]
+                former = self._replaced[of_type]
+                keep &= error != REPAIRED[oracle]
+                keep[former[former >= 0]] = False
+                fixed |= of_type
+            elif oracle == MISSED:
+                asked &= ~self._missed
+            elif oracle == "false_positive":
+                keep &= error == HIT
+        left = self._lists(keep, np.flatnonzero(fixed), asked)
+        if "false_negative" in oracles:  # each true positive stands for the ground truth it found
+            hits = error == HIT
+            return replace(left, truth_class=self._interaction[hits], truth_image=self._image[hits])
+        return left
+
+    def _lists(self, keep: Bools, fixed: Ints, asked: Bools) -> Applied:
+        rows = self._ranked[keep[self._ranked]]
+        classes, hit, images = self._interaction[rows], self._error[rows] == HIT, self._image[rows]
+        order = fixed[np.argsort(self._repaired_key[fixed])]
+        at = np.searchsorted(self._key[rows], self._repaired_key[order])
+        return Applied(
+            np.insert(classes, at, self._repaired_class[order]),
+            np.insert(hit, at, True),
+            np.insert(images, at, self._image[self._repair[order]]),
+            self._truth_class[asked],
+            self._truth_image[asked],
+        )

@@ -1,0 +1,161 @@
+"""Which prediction could be made to find each ground truth: its repair, which the oracles carry out.
+
+A fix changes what its type names, so by its type a prediction can repair
+
+- interaction: the ground truth of its own pair, both of whose boxes it has (it changes the verb);
+- object box: ground truth with its human box; human box: ground truth with its object box;
+- association: ground truth with one of its boxes.
+
+True positives need no fix, duplicates and both boxes errors are dropped: they repair nothing. Each ground truth of an
+image, in annotation order, takes the first prediction by descending score that can repair it, stands above its own true
+positive and repairs nothing yet. But an association error waits while it could repair ground truth with its own verb
+that is still to come. At the end those that waited in vain go, in the same way, to ground truth that has no repair.
+Without a true positive and without a repair a ground truth is missed.
+
+So much is shared by all oracles: each ground truth is fixed once, each prediction for one ground truth, and with all
+oracles nothing is left but true positives of all that is asked for. (Diag-HOI section 3.2; that the same verb comes
+first is its "minimal changes necessary".) Two other readings can be asked for. `independent`: no oracle knows of the
+others, so a ground truth may have one repair of each type. `released` is neu-vi/Diag-HOI's code: every prediction but
+true positives, duplicates too, repairs ground truth with its human box, or, where that box is wrong, with its object
+box. So a prediction can be given to a pair it never had, and what a duplicate holds is fixed by no oracle.
+
+In V-COCO the person first: a statement has a ground truth's human box where it belongs to that person, and "its verb"
+is the action in the same role. Without an object, the pair of an interaction error is its person, who does something
+without an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from hoicli.diagnosis.errors import (
+    ASSOCIATION,
+    ERRORS,
+    HUMAN_BOX,
+    INTERACTION,
+    OBJECT_BOX,
+    Located,
+    Typed,
+    error_types,
+)
+from hoicli.diagnosis.person_first import person_first_types
+from hoicli.scenes import Bools, Ints, expanded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Reading: TypeAlias = Literal["shared", "independent", "released"]
+"""How repairs are shared out."""
+SIGNATURES: Mapping[Reading, Mapping[str, str]] = {
+    "shared": {},
+    "independent": {"repairs": "independent"},
+    "released": {"released": "yes"},
+}
+"""What the signature of a row says of each reading."""
+
+REPAIRED = {
+    "interaction": INTERACTION,
+    "association": ASSOCIATION,
+    "object_box": OBJECT_BOX,
+    "human_box": HUMAN_BOX,
+}
+"""The types whose oracle repairs."""
+
+
+@dataclass(frozen=True)
+class ErrorTypes:
+    """error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops); repairs [T] the ground truth a prediction
+    repairs, else -1; found [G] the true positive of each ground truth, else -1."""
+
+    error: NDArray[np.uint8]
+    repairs: Ints
+    found: Ints
+
+    @property
+    def repair(self) -> Ints:
+        """[G] the repair of each ground truth, else -1; under `independent`, which may give it several, one of them."""
+        repair = np.full(len(self.found), -1, dtype=np.int64)
+        repairing = np.flatnonzero(self.repairs >= 0)
+        repair[self.repairs[repairing]] = repairing
+        return repair
+
+    @property
+    def missed(self) -> Bools:
+        """[G] ground truth with neither a true positive nor a repair."""
+        return (self.found < 0) & (self.repair < 0)
+
+
+def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
+    """The error types and repairs of a batch, by its protocol's rules. Images do not see one another."""
+    typed = error_types(found) if found.person is None else person_first_types(found)
+    taken = np.full(len(found.truth_image), -1, dtype=np.int64)
+    taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
+    return ErrorTypes(typed.error, _repairs(found, typed, taken, reading), taken)
+
+
+def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
+    """repairs [T] of `ErrorTypes`; taken [G] are the true positives.
+
+    The k-th ground truth of every image takes its repair in one step: within an image they go in annotation order, as
+    an earlier one may take what a later one wants.
+    """
+    repairs = np.full(len(found.score), -1, dtype=np.int64)
+    kind = typed.kind[typed.group]
+    if reading == "released":
+        right_human = np.isin(kind, (INTERACTION, ASSOCIATION, OBJECT_BOX))
+        fits, free = typed.human | (~right_human & typed.thing), typed.may_repair & ~found.hit
+    else:
+        wanted = [typed.pair, typed.human | typed.thing, typed.human, typed.thing]
+        fits = np.select([kind == code for code in REPAIRED.values()], wanted, False)
+        free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
+    truth, candidate = _candidates(typed, fits, free)
+
+    rank = np.empty(len(found.score), dtype=np.int64)
+    rank[np.lexsort((-found.score, found.image))] = np.arange(len(rank))
+    limit = np.where(taken >= 0, rank[taken], len(rank)) if len(rank) else taken
+    above = rank[candidate] < limit[truth]
+    truth, candidate = truth[above], candidate[above]
+    late = np.zeros(len(truth), dtype=bool) if reading == "released" else _waits(found, typed, truth, candidate)
+    taker = truth * len(ERRORS) + typed.error[candidate] if reading == "independent" else truth
+
+    first = np.searchsorted(found.truth_image, found.truth_image)
+    turn = np.arange(len(first)) - first  # of each ground truth in its image
+    turns = int(turn.max(initial=-1)) + 1
+    step = turn[truth] + turns * late
+    order = np.lexsort((rank[candidate], taker, step))
+    truth, candidate, taker = truth[order], candidate[order], taker[order]
+    has_one = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
+    bounds = np.searchsorted(step[order], np.arange(2 * turns + 1))
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        rows = begin + np.flatnonzero((repairs[candidate[begin:end]] < 0) & ~has_one[taker[begin:end]])
+        if len(rows):
+            best = rows[np.flatnonzero(np.r_[True, taker[rows][1:] != taker[rows][:-1]])]
+            has_one[taker[best]] = True
+            repairs[candidate[best]] = truth[best]
+    return repairs
+
+
+def _candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
+    """(ground truth, prediction) of each free prediction whose group fits a ground truth; fits [K], free [T]."""
+    by_group: Ints = np.argsort(typed.alike, kind="stable")
+    by_group = by_group[free[by_group]]
+    bounds = np.searchsorted(typed.alike[by_group], np.arange(len(typed.kind) + 1))
+    group = typed.group[fits]
+    run, entry = expanded(bounds[group], np.diff(bounds)[group])
+    return typed.truth[fits][run], by_group[entry]
+
+
+def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints) -> Bools:
+    """Of each (ground truth, prediction that could repair it), whether the prediction is an association error with
+    another verb that could repair ground truth with its own verb later in the image's annotation order."""
+    loose = typed.error[candidate] == ASSOCIATION
+    action = found.action_of
+    own = loose & (action[found.interaction[candidate]] == action[found.truth_interaction[truth]])
+    last = np.full(len(found.score), -1, dtype=np.int64)
+    np.maximum.at(last, candidate[own], truth[own])
+    waits: Bools = loose & ~own & (last[candidate] > truth)
+    return waits
