@@ -53,7 +53,7 @@ is dropped, never corrected.
 is names with commas between, or all: {",".join(IN_TURN)}.
 --as-released: what the released code does. Any false positive, a duplicate too, is corrected to ground truth with its
 human box, or where that box is wrong with its object box, also to a pair that it never had. Classes whose predictions
-are all wrong leave the mean. Its oracles together do not give 100.
+are all wrong leave the mean. Its oracles together need not give 100.
 In V-COCO a statement has the human box of the person it belongs to, and its verb is its action in its role.
 mAP is that of the protocol. The paper defines AP as the area under the precision-recall curve; its code for HICO-DET
 reads the curve at 11 recalls, and so does protocol diag. For V-COCO, vcoco-s1 takes the area.
