@@ -26,7 +26,7 @@ COMMANDS = {
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "report": "Everything about a dump in one HTML or Markdown file: tables, figures, worst classes, gallery.",
-    "corrupt": "The RoHOI benchmark: 20 corruptions at five severities of every image, with boxes that move along.",
+    "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
     "robust": "How a detector stands corruption: MRI, CRI, and each corruption, family and severity.",
     "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
     "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",

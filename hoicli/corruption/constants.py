@@ -3,7 +3,8 @@
 Lengths in pixels hold for pictures whose longer side is at most REFERENCE_SIDE (all of HICO-DET and V-COCO), and grow
 with larger ones (`scale_of`), so that a photograph of 4,000 pixels looks as blurred as its copy of 640. Noise is of the
 sensor's pixel and does not grow. "ours" means that no benchmark has published values: ours are chosen so that each
-level is clearly worse than the one before, up to a picture in which people still recognise the scene.
+level is clearly worse than the one before, up to a picture in which people still recognise the scene. The whole is
+the recipe `hoicli-1` (`robustness.families.RECIPE`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,6 @@ REFERENCE_SIDE = 640
 
 JPEG_QUALITY = 95
 """Of the files written for JPEG sources (4:4:4): high, so that what is measured is the corruption and not the file."""
-
-RECIPE = "hoicli-1"
-"""What this table is called where a number or a file comes of it: RoHOI describes its corruptions in words and has
-published no constants, so that nothing made with these can stand beside the paper's tables."""
 
 DRAWING = 2
 """Raised whenever the same constants give other pixels: files of an older drawing are not taken as finished."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.corruption import CORRUPTIONS, draw, level_of
-from hoicli.corruption.constants import DRAWING, JPEG_QUALITY, RECIPE
+from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.pool import ordered_map
@@ -28,6 +28,7 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError
 from hoicli.records import Record, dump, parse, problems
+from hoicli.robustness.families import RECIPE
 from hoicli.scenes import ErrorPolicy, ImageRegister
 from hoicli.streams import Line, Progress
 
