@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hoicli import __version__
+from hoicli import __version__, zstd
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
 """missing: something that hoicli can do without; problem: something it cannot."""
@@ -161,6 +161,9 @@ def _extra(extra: str, modules: tuple[str, ...], use: str) -> Check:
     """An extra is there when all of its modules load; one that is installed and broken is told from one that is not."""
     name, install = f"extra {extra}", f"for {use}: pip install 'hoicli[{extra}]'"
     found = []
+    own = zstd.module() if extra == "zstd" else None
+    if own is not None and own.name not in modules:  # Python has one itself
+        return Check(name, OK, own.name)
     for module in modules:
         short = module.partition(".")[0]
         try:

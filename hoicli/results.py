@@ -15,7 +15,7 @@ SIGNATURE_KEYS = (
     *("uncounted", "pairnms", "pairscore", "verbscore"),
     *("sim", "merge", "images", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
-    *("of", "grid", "missing"),
+    *("of", "grid", "recipe", "missing"),
     "version",
 )
 """Every key a signature may hold, in its order. Of eval's, diagnose's and pairstats' settings (the first two lines)
@@ -23,16 +23,18 @@ only those that differ from the defaults appear; of SHOE's, the agreement's and 
 canonical."""
 
 
-def signature(settings: Mapping[str, str]) -> str:
+def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
     """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them.
 
-    Two rows with one signature were made by the same computation. The version is added here.
+    Two rows with one signature were made by the same computation. The version is added here. inherited: of a row made
+    from other rows, what they all state without their version; it stands first, as it is.
     """
     settings = {**settings, "version": __version__}
     unknown = settings.keys() - set(SIGNATURE_KEYS)
     if unknown:
         raise ValueError(f"unknown signature keys {sorted(unknown)}")
-    return "|".join(f"{key}:{settings[key]}" for key in SIGNATURE_KEYS if key in settings)
+    parts = [inherited] if inherited else []
+    return "|".join([*parts, *(f"{key}:{settings[key]}" for key in SIGNATURE_KEYS if key in settings)])
 
 
 def parse_tags(tags: list[str]) -> dict[str, str]:

@@ -18,10 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, cast
 
+from hoicli import zstd
 from hoicli.errors import DataError, UsageError, one_line
 
 GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 WRITE_CHUNK = 1 << 18
 """Bytes gathered before a write: large enough that a system call costs nothing, small enough to stream."""
 
@@ -70,20 +70,6 @@ def readable(path: str) -> Iterator[None]:
         raise DataError(f"cannot be read ({error.strerror or error}); check the path", place=name) from None
 
 
-def _zstd_reader(raw: IO[bytes], name: str) -> IO[bytes]:
-    try:
-        from compression import zstd  # Python 3.14 and later
-    except ImportError:
-        try:
-            import zstandard
-        except ImportError:
-            raise DataError(
-                "is zstd-compressed; pip install 'hoicli[zstd]', or pipe it in: zstd -dc FILE | hoicli ...", place=name
-            ) from None
-        return cast("IO[bytes]", io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw)))
-    return cast("IO[bytes]", zstd.open(raw))
-
-
 @contextmanager
 def open_input(path: str) -> Iterator[IO[bytes]]:
     """A file or `-` (stdin), decompressed. Compression is known by its magic bytes, not the name.
@@ -102,10 +88,10 @@ def open_input(path: str) -> Iterator[IO[bytes]]:
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
         magic = raw.peek(4)[:4]
-        if magic.startswith(GZIP_MAGIC) or magic == ZSTD_MAGIC:
+        if magic.startswith(GZIP_MAGIC) or zstd.begins_zstd(magic):
             packed = _Packed(raw)
-            if magic == ZSTD_MAGIC:
-                unpacked = closing.enter_context(_zstd_reader(cast("IO[bytes]", packed), name))
+            if zstd.begins_zstd(magic):
+                unpacked = cast("IO[bytes]", zstd.Unpacked(cast("IO[bytes]", packed), name))
             else:
                 unzipped = closing.enter_context(gzip.GzipFile(fileobj=cast("Any", packed), mode="rb"))
                 unpacked = cast("IO[bytes]", unzipped)
@@ -322,13 +308,10 @@ def _compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
             yield cast("IO[bytes]", stream)
     elif path.endswith(".zst"):
-        try:
-            import zstandard
-        except ImportError:
-            raise UsageError(
-                f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz"
-            ) from None
-        with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as stream:
+        module = zstd.module()
+        if module is None:
+            raise UsageError(f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz")
+        with module.writer(raw) as stream:
             yield cast("IO[bytes]", stream)
     else:
         yield raw

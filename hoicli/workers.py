@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hoicli.errors import DataError
-from hoicli.streams import GZIP_MAGIC, ZSTD_MAGIC, Line, Progress, numbered_lines
+from hoicli.streams import GZIP_MAGIC, Line, Progress, numbered_lines
+from hoicli.zstd import begins_zstd
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -77,7 +78,8 @@ def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
     if count < 2:
         return []
     with open(path, "rb") as stream:
-        if stream.read(4).startswith((GZIP_MAGIC, ZSTD_MAGIC)):
+        magic = stream.read(4)
+        if magic.startswith(GZIP_MAGIC) or begins_zstd(magic):
             return []
         cuts = [0]
         for part in range(1, count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,12 @@ settings.load_profile("hoicli")
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = ROOT / "fixtures"
-SHARED = Path(os.environ.get("HOICLI_SHARED", ROOT.parent / "shared"))
-"""Published annotations and golden numbers, which are not part of the repository; tests that need them skip without."""
+NAMED = os.environ.get("HOICLI_SHARED")
+SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
+"""Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.
+The variable names another folder; empty it says that there is none."""
+THERE = NAMED != "" and (SHARED / "golden").is_dir()
+NO_GOLDEN = "needs the released evaluators' own numbers"
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,33 @@ def hoicli(capfdbinary: pytest.CaptureFixture[bytes]) -> Hoicli:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of published material; skips the test where there is none."""
-    if not (SHARED / "golden").is_dir():
-        pytest.skip("needs the published evaluators' golden numbers (HOICLI_SHARED)")
+    """The folder of published material; skips the test where there is none, which the summary shouts about."""
+    if not THERE:
+        pytest.skip(NO_GOLDEN)
     return SHARED
+
+
+def pytest_configure() -> None:
+    """Who names the folder means it to be used: a wrong name is an error, and no reason to skip."""
+    if NAMED and not THERE:
+        raise pytest.UsageError(f"HOICLI_SHARED={SHARED}: there is no folder golden in it; mend the path, or unset it")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which parity tests did not run, before the closing line: a run without them proves no published number."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if NO_GOLDEN in report.longrepr[2]]
+    if not skipped:
+        return
+    terminalreporter.write_sep("!", f"{len(skipped)} PARITY TESTS DID NOT RUN", red=True, bold=True)
+    why = "HOICLI_SHARED is empty" if NAMED == "" else f"there is no {SHARED / 'golden'}"
+    terminalreporter.write_line(
+        f"Nothing held these to the released evaluators, since {why}. "
+        "To run them: HOICLI_SHARED=FOLDER make test, the folder with golden/ and data/ in it."
+    )
+    files: dict[str, Counter[str]] = {}
+    for report in skipped:
+        file, _, test = report.nodeid.partition("::")
+        files.setdefault(file, Counter())[test.partition("[")[0]] += 1
+    for file, tests in sorted(files.items()):
+        names = (f"{name} ({count})" if count > 1 else name for name, count in sorted(tests.items()))
+        terminalreporter.write_line(f"{file}: {', '.join(names)}")

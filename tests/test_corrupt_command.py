@@ -82,7 +82,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
     for record in records:
         name = record["file_name"].split("/", 2)
         assert name[:2] == [record["corruption"], str(record["severity"])]
-        assert record["seed"] == 0
+        assert (record["recipe"], record["seed"]) == ("hoicli-1", 0)
         assert len(record["visibility"]) == len(record["boxes"]) == 2
         assert record["source"] == {"kept": int(record["image_id"][-1])}
         pixels = np.asarray(PIL.Image.open(folder / "out" / record["file_name"]))
@@ -399,7 +399,10 @@ def test_conversions_are_told(hoicli: Hoicli, folder: Path) -> None:
 
 
 def test_list_explains_all(hoicli: Hoicli) -> None:
-    rows = records_of(hoicli("corrupt", "--list", "--format", "jsonl").out)
+    listed = hoicli("corrupt", "--list", "--format", "jsonl")
+    rows = records_of(listed.out)
+    assert {row["recipe"] for row in rows} == {"hoicli-1"}
+    assert listed.err.startswith("hoicli: RoHOI-style, recipe hoicli-1: the paper publishes no constants")
     assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
     assert rows[0]["severity_1"] == {"radius_px": 10, "sigma_px": 3}
     assert all(row["source"] for row in rows)

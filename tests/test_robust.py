@@ -59,7 +59,7 @@ def row(value: float | None, corruption: str = "clean", severity: int | None = N
     """A result row as `eval` writes it; tags beyond the cell's own come as `tags`."""
     tags = {**changes.pop("tags", {}), "corruption": corruption}
     if severity is not None:
-        tags["severity"] = str(severity)
+        tags = {"recipe": "a recipe", **tags, "severity": str(severity)}
     common = {"metric": "mAP", "subset": "full", "n": 600, "unit": "%", "protocol": "hico", "signature": SIGNATURE}
     return {**common, "value": value, "tags": tags, **changes}
 
@@ -212,7 +212,7 @@ def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
     assert parts[None, 3]["value"] == pytest.approx(mean(values[2] for values in levels.values()))
     assert parts["optical", 3]["n"] == 4
     for each in rows:
-        assert each["signature"] == "protocol:hico|data:hico|of:mAP/full|grid:rohoi|version:0.1.0"
+        assert each["signature"] == "protocol:hico|data:hico|of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
         assert (each["subset"], each["protocol"], each["tags"]) == ("full", "hico", {})
 
 
@@ -323,11 +323,51 @@ def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: 
 # Grids that are not whole, or are of another benchmark
 
 
+def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path) -> None:
+    """RoHOI publishes no constants: its indices on images of another recipe are another number."""
+    ours = hoicli("robust", ROBUST / "rows.jsonl")
+    assert ours.code == 0
+    assert ours.err == (
+        "hoicli: RoHOI-style, recipe hoicli-1: compares with values of this recipe, not with RoHOI's tables, whose "
+        "constants are not published\n"
+    )
+    assert all("|recipe:hoicli-1|" in json.loads(line)["signature"] for line in ours.out.splitlines())
+    assert all("recipe" not in json.loads(line)["tags"] for line in ours.out.splitlines())
+    unstated = [{**each, "tags": {k: v for k, v in each["tags"].items() if k != "recipe"}}
+                for each in grid_rows(falling(), model="m")]  # fmt: skip
+    result = hoicli("robust", write(tmp_path / "rows.jsonl", unstated))
+    assert result.err == (
+        "hoicli: the rows do not say what made their images; if hoicli corrupt did: eval --tag recipe=hoicli-1\n"
+    )
+    assert all("|recipe:unstated|" in json.loads(line)["signature"] for line in result.out.splitlines())
+    other = grid_rows(falling(), model="n")
+    assert gather([*unstated, *other])[1] == [
+        "the models' images were made by different recipes: none stated, a recipe"
+    ]
+    other[9]["tags"]["recipe"] = "another"
+    with pytest.raises(
+        DataError, match=r"^rows.jsonl:10: tags.recipe: another, but rows.jsonl:2 has a recipe: images made in"
+    ):
+        gather(other)
+    unstated[3]["tags"]["recipe"] = "a recipe"
+    with pytest.raises(DataError, match=r"^rows.jsonl:4: tags.recipe: a recipe, but rows.jsonl:2 has none: images"):
+        gather(unstated)
+
+
+def test_a_signature_of_other_settings_is_kept_as_it_is() -> None:
+    (grid,), _ = gather(grid_rows(falling(), signature="made by hand|protocol:x|version:3|zz:1"))
+    (made,) = {each["signature"] for each in robustness_rows([grid])}
+    assert made == "made by hand|protocol:x|zz:1|of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+    (grid,), _ = gather(grid_rows(falling(), signature=""))
+    (made,) = {each["signature"] for each in robustness_rows([grid])}
+    assert made == "of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+
+
 def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [
         each for each in grid_rows(falling(), model="m")
         if each["tags"]["corruption"] not in ("moire", "clean") and each["tags"] != {
-            "model": "m", "corruption": "jpeg", "severity": "4"}
+            "model": "m", "recipe": "a recipe", "corruption": "jpeg", "severity": "4"}
     ]  # fmt: skip
     path = write(tmp_path / "rows.jsonl", [*rows, row(None, "clean", tags={"model": "m"})])
     result = hoicli("robust", path)
@@ -343,7 +383,7 @@ def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path)
     assert (whole(found, "cri"), whole(found, "relative_drop"), whole(found, "clean")) == (None, None, None)
     (total,) = (each for each in found if each["metric"] == "mri")
     assert total["n"] == 94
-    assert total["signature"].endswith("|grid:rohoi|missing:7|version:0.1.0")
+    assert total["signature"].endswith("|grid:rohoi|recipe:a recipe|missing:7|version:0.1.0")
     table = hoicli("robust", "--allow-missing", "--format", "table", path).out
     assert table.split("\n\n")[1].splitlines()[9].split()[5] == "-"  # jpeg at 4
 
@@ -378,7 +418,7 @@ def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
     assert whole([json.loads(line) for line in chosen.out.splitlines()], "mri") == mri(values)
     seen = results(hoicli, "--corruptions", "seen", "--severities", "seen", path)
     assert whole(seen, "mri") == mri(values)
-    assert seen[0]["signature"].endswith("|grid:fog+jpeg@1+2+3|version:0.1.0")
+    assert seen[0]["signature"].endswith("|grid:fog+jpeg@1+2+3|recipe:a recipe|version:0.1.0")
     assert {each.get("family") for each in seen} == {None, "sensor", "other"}
     assert whole(results(hoicli, "--corruptions", "fog", "--severities", "3,1", path), "mri") == 20
     result = hoicli("robust", "--corruptions", "jpeg", "--severities", "1,2,3", path)

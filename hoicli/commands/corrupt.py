@@ -1,4 +1,4 @@
-"""`hoicli corrupt`: the RoHOI benchmark's 20 corruptions at five severities, and records of what they did."""
+"""`hoicli corrupt`: 20 RoHOI-style corruptions at five severities, and records of what they did."""
 
 from __future__ import annotations
 
@@ -95,12 +95,14 @@ def corrupt(
     on_error: OnError = "stop",
     output: Output = "-",
 ) -> None:
-    """Corrupt images as the RoHOI benchmark does: 20 corruptions, five severities.
+    """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1.
 
-    Writes an image for each corruption and severity, and emits its record: the source's own, with corruption, severity,
-    seed, psnr and ssim against the original, boxes moved with the pixels, and the visible share of each box. The
-    records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
-    corruption, the severity and the seed alone. Run again, it makes only what is not there yet.
+    The paper describes its corruptions in words and publishes no constants, so numbers from these images compare with
+    one another and not with the paper's. Writes an image for each corruption and severity, and emits its record: the
+    source's own, with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved along by
+    elastic, perspective and zoom_blur, and the visible share of each box. The records of one corruption and severity
+    are a ground truth for eval. Pixels depend on the image (and its id), the corruption, the severity and the seed
+    alone. Run again, it makes only what is not there yet.
     """
     from pathlib import Path
 
@@ -234,11 +236,12 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 
 def _list(format_: str, output: str) -> None:
-    """The table of corruptions."""
+    """The table of corruptions, and what it is on stderr."""
     from hoicli.corruption import CORRUPTIONS, FAMILIES
     from hoicli.corruption.constants import CONSTANTS
     from hoicli.report.tables import chosen_format, render
-    from hoicli.streams import open_output
+    from hoicli.robustness.families import RECIPE
+    from hoicli.streams import note, open_output
 
     output_format = chosen_format(format_, output)
 
@@ -257,10 +260,12 @@ def _list(format_: str, output: str) -> None:
                 "constants": list(constants.names),
                 **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
                 "source": constants.source,
+                "recipe": RECIPE,
             }
         )
     if output_format != "jsonl":  # a table is for looking at
-        rows = [{key: value for key, value in row.items() if key != "source"} for row in rows]
+        rows = [{key: value for key, value in row.items() if key not in ("source", "recipe")} for row in rows]
+    note(f"RoHOI-style, recipe {RECIPE}: the paper publishes no constants; these are ImageNet-C's or ours")
     with open_output(output) as write:
         write(render(rows, output_format))
 

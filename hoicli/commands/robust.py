@@ -22,7 +22,7 @@ UNITS = ("percent", "fraction")
         examples=[
             (
                 "hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn "
-                "--tag corruption=jpeg --tag severity=3 preds.jsonl >> rows.jsonl",
+                "--tag corruption=jpeg --tag severity=3 --tag recipe=hoicli-1 preds.jsonl >> rows.jsonl",
                 "one cell of the grid, to be done for all",
             ),
             ("hoicli robust --allow-missing --protocol hico rows.jsonl", "what is there so far"),
@@ -113,7 +113,8 @@ def robust(
     Reads what hoicli eval writes with --tag corruption=NAME --tag severity=1 to 5, and with --tag corruption=clean for
     the original images. MRI is the mean over corruptions of the mean over severities, in percent. CRI divides each
     corruption's mean by the clean value and by 1 + ln(1 + its deviation over severities). A missing or doubled cell
-    stops the run.
+    stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so that values
+    compare within a recipe and not with the paper's tables.
     """
     from hoicli.errors import UsageError
     from hoicli.report.plots import check_figure, plot_robustness

@@ -1,9 +1,9 @@
-"""The 20 corruptions of the RoHOI benchmark, five severities each, in four families.
+"""20 corruptions after RoHOI's, five severities each, in four families: the recipe `hoicli-1`.
 
 A corruption draws its random part once for an image, whatever the severity: the severities of an image share the
-direction of a blur, the noise, the cracks, and differ in strength alone. The random part follows from (image id,
-corruption, seed) by a hash, so pixels depend on nothing else. The paper (RoHOI, appendix C) describes each in words;
-`constants` has the numbers.
+direction of a blur, the noise, the cracks. The random part follows from (image id, corruption, seed) by a hash, so
+pixels depend on nothing else. The paper (RoHOI, appendix C) describes each in words and publishes no constants;
+`constants` has ours.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Lengths in pixels hold for pictures whose longer side is at most REFERENCE_SIDE (all of HICO-DET and V-COCO), and grow
 with larger ones (`scale_of`), so that a photograph of 4,000 pixels looks as blurred as its copy of 640. Noise is of the
 sensor's pixel and does not grow. "ours" means that no benchmark has published values: ours are chosen so that each
-level is clearly worse than the one before, up to a picture in which people still recognise the scene.
+level is clearly worse than the one before, up to a picture in which people still recognise the scene. The whole is
+the recipe `hoicli-1` (`robustness.families.RECIPE`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ REFERENCE_SIDE = 640
 JPEG_QUALITY = 95
 """Of the files written for JPEG sources (4:4:4): high, so that what is measured is the corruption and not the file."""
 
-RECIPE = 1
-"""Raised whenever the same constants give other pixels: files of an older recipe are not taken as finished."""
+DRAWING = 2
+"""Raised whenever the same constants give other pixels: files of an older drawing are not taken as finished."""
 
 IMAGENET_C = "hendrycks/robustness, ImageNet-C; the same in bethgelab/imagecorruptions 1.1.2"
 IMAGECORRUPTIONS = "bethgelab/imagecorruptions 1.1.2 (ImageNet-C's own are for 244 pixels)"
@@ -91,8 +92,8 @@ CONSTANTS: dict[str, Constants] = {
     ),
     "screen_crack": Constants(
         ("impacts", "reach", "width_px", "glare"),
-        ((1, 0.3, 1.0, 0.2), (1, 0.45, 1.5, 0.3), (2, 0.5, 1.5, 0.4), (2, 0.65, 2.0, 0.5), (3, 0.8, 2.5, 0.6)),
-        "ours: `reach` is a share of the diagonal",
+        ((1, 0.3, 1.0, 0.2), (1, 0.45, 1.5, 0.3), (2, 0.5, 2.0, 0.4), (2, 0.65, 2.5, 0.5), (3, 0.8, 3.0, 0.6)),
+        "ours: `reach` is a share of the diagonal; cracks are anti-aliased",
     ),
     "elastic": Constants(
         ("amplitude", "sigma"),
@@ -109,7 +110,8 @@ CONSTANTS: dict[str, Constants] = {
         ("largest", "layers"),
         ((1.11, 12), (1.15, 16), (1.20, 21), (1.24, 25), (1.30, 31)),
         f"{IMAGENET_C}: magnifications up to `largest` in equal steps, the original blended in once more; there the "
-        "layers are 12, 16, 11, 13, 11, so that SSIM rises from 2 to 3; RoHOI's grow in number",
+        "layers are 12, 16, 11, 13, 11, so that SSIM rises from 2 to 3 (RoHOI's grow in number), and cut off at whole "
+        "pixels, so that the centre wanders",
     ),
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.corruption import CORRUPTIONS, draw, level_of
-from hoicli.corruption.constants import JPEG_QUALITY, RECIPE
+from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.pool import ordered_map
@@ -28,6 +28,7 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError
 from hoicli.records import Record, dump, parse, problems
+from hoicli.robustness.families import RECIPE
 from hoicli.scenes import ErrorPolicy, ImageRegister
 from hoicli.streams import Line, Progress
 
@@ -191,7 +192,7 @@ def _cell_file(
     name, severity = cell
     target = settings.out / name / str(severity) / job.record["file_name"]
     constants = level_of(name, severity)
-    made_of = [source, str(job.record["image_id"]), name, severity, settings.seed, constants, RECIPE, JPEG_QUALITY]
+    made_of = [source, str(job.record["image_id"]), name, severity, settings.seed, constants, DRAWING, JPEG_QUALITY]
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
     stamp = stamp_of(target)
     if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
@@ -231,7 +232,8 @@ def cell_record(
     Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small.
     """
     name, severity = cell
-    made = {"corruption": name, "severity": severity, "seed": seed, "psnr": scores[0], "ssim": scores[1]}
+    made = {"corruption": name, "severity": severity, "recipe": RECIPE, "seed": seed,
+            "psnr": scores[0], "ssim": scores[1]}  # fmt: skip
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
     boxes = record.get("boxes")
     if boxes is not None:

@@ -62,6 +62,8 @@ BEND = 0.17
 """Standard deviation of the angle between the pieces of a ray, in radians."""
 RAYS = 15
 """Of each impact."""
+SOFT_EDGES = 1.4
+"""Pixels by which OpenCV's anti-aliased polygons are broader than they are."""
 
 
 def draw_cracks(rng: Generator, _shape: Shape) -> Cracks:
@@ -105,19 +107,36 @@ def cracked(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: floa
 
 
 def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, offset: float) -> NDArray[np.uint8]:
-    """[height, width] 0 to 255: how far each pixel is covered by cracks, drawn `offset` pixels to the lower right."""
-    canvas = np.zeros(shape[:2], dtype=np.uint8)
-    thickness = max(1, round(width * scale_of(*shape[:2])))
+    """[height, width] 0 to 255: how far each pixel is covered by cracks, drawn `offset` pixels to the lower right.
+
+    OpenCV's own lines are of a few breadths alone (3.4 pixels for 1.5, 2 and 2.5). So a crack is drawn as polygons as
+    broad as it should be, less what their soft edges add; where that leaves too little, on a canvas twice as fine.
+    """
+    scale = scale_of(*shape[:2])
+    finer = 1 if scale >= 2 else 2
+    canvas = np.zeros((shape[0] * finer, shape[1] * finer), dtype=np.uint8)
     last = max(1, round(reach * STEPS))
     diagonal = float(np.hypot(shape[0], shape[1]))
-    for impact in range(impacts):
-        centre = drawn.centres[impact] * (shape[1], shape[0]) + offset
-        paths = centre + drawn.rays[impact, :, : last + 1] * diagonal
-        cv2.polylines(canvas, [_fixed(path) for path in paths], False, 255, thickness, cv2.LINE_AA, shift=4)
-    for splinter in _splinters(shape, drawn, impacts, reach):
-        outer = splinter[len(splinter) // 2 - 1 : len(splinter) // 2 + 1] + offset
-        cv2.polylines(canvas, [_fixed(outer)], False, 255, thickness, cv2.LINE_AA, shift=4)
-    return canvas
+    centres = drawn.centres[:impacts, None, None] * (shape[1], shape[0])
+    cracks = [*(centres + drawn.rays[:impacts, :, : last + 1] * diagonal)]
+    outer = [s[len(s) // 2 - 1 : len(s) // 2 + 1] for s in _splinters(shape, drawn, impacts, reach)]
+    if outer:
+        cracks.append(np.stack(outer))
+    for paths in cracks:
+        _stroke(canvas, (paths + offset + 0.5) * finer - 0.5, width * scale * finer - SOFT_EDGES)
+    cover: NDArray[np.uint8] = canvas if finer == 1 else box_means(canvas[:, :, None], *shape[:2])[:, :, 0]
+    return cover
+
+
+def _stroke(canvas: NDArray[np.uint8], paths: NDArray[np.float64], breadth: float) -> None:
+    """Paths [paths, points, 2] onto the canvas. Pieces are longer by half the breadth, which closes the joints."""
+    start, end = paths[:, :-1].reshape(-1, 2), paths[:, 1:].reshape(-1, 2)
+    ahead = end - start
+    ahead *= breadth / 2 / np.maximum(np.hypot(ahead[:, :1], ahead[:, 1:]), 1e-9)
+    aside = ahead[:, ::-1] * (1, -1)
+    start, end = start - ahead, end + ahead
+    for corners in _fixed(np.stack([start + aside, end + aside, end - aside, start - aside], axis=1)):
+        cv2.fillConvexPoly(canvas, corners, 255, cv2.LINE_AA, 4)
 
 
 def _splinters(shape: Shape, drawn: Cracks, impacts: int, reach: float) -> list[NDArray[np.float64]]:

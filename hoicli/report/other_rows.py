@@ -39,7 +39,8 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
             [
                 "On corrupted images. MRI is the mean over corruptions of their means over severities; CRI divides "
                 "each by the clean value and by 1 + ln(1 + its deviation over severities); the relative drop is what "
-                "is lost of the clean value."
+                "is lost of the clean value. "
+                f"{_recipe(rows)}"
             ]
         ),
         pivoted(whole, "Summary", index=index, column=lambda row: ("", _measure(row)), cell=_worst),
@@ -56,6 +57,16 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
         if chosen:
             blocks.append(pivoted(chosen, caption, index=keys, column=column))
     return blocks
+
+
+def _recipe(rows: Sequence[Row]) -> str:
+    """What made the images, as the rows' signatures say it."""
+    parts = {part for row in rows for part in str(row.get("signature", "")).split("|")}
+    named = sorted(part.partition(":")[2] for part in parts if part.startswith("recipe:"))
+    return (
+        f"Images: RoHOI-style, recipe {', '.join(named) or 'unstated'}; values compare within a recipe, and RoHOI "
+        "publishes no constants of its own."
+    )
 
 
 def _measure(row: Row) -> str:

@@ -14,6 +14,9 @@ OTHER = "other"
 """The family of a corruption that is none of these."""
 CORRUPTIONS = tuple(name for names in FAMILIES.values() for name in names)
 SEVERITIES = (1, 2, 3, 4, 5)
+RECIPE = "hoicli-1"
+"""What hoicli corrupt makes of them (corruption.constants). RoHOI describes its corruptions in words and publishes no
+constants, so that no number from images of this recipe can stand beside the paper's."""
 
 
 def family_of(corruption: str) -> str:

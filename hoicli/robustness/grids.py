@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record, parse, result_problems
-from hoicli.robustness.families import CORRUPTIONS, SEVERITIES
+from hoicli.robustness.families import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.streams import Line
 
 if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
@@ -25,6 +25,8 @@ METRIC, SUBSET = "mAP", "full"
 """What a benchmark is about, where nobody says otherwise."""
 CLEAN = "clean"
 """The `corruption` of the original images' row."""
+RECIPE_TAG = "recipe"
+"""The tag that says what made the corrupted images: hoicli corrupt's records carry theirs under this key."""
 SHOWN = 6
 """Cells, names or settings that a message spells out before it only counts."""
 
@@ -88,8 +90,8 @@ def benchmark(corruptions: str, severities: str) -> Benchmark:
 class Grid:
     """One model's values in percent. `clean` is None, and `cells` lacks those of `missing`, where that was allowed.
 
-    `tags` are those that all its rows share; `settings` is their signature without the version. Cells and missing
-    ones stand in the benchmark's order.
+    `tags` are those that all its rows share; `settings` is their signature without the version; `recipe` names what
+    made the corrupted images, "" where the rows do not say. Cells and missing ones stand in the benchmark's order.
     """
 
     model: str
@@ -98,6 +100,7 @@ class Grid:
     subset: str
     tags: Mapping[str, str]
     settings: str
+    recipe: str
     clean: float | None
     cells: Mapping[Cell, float]
     missing: tuple[Cell, ...]
@@ -129,18 +132,21 @@ class _Raw:
     doubled: list[tuple[Cell, str, str]] = field(default_factory=list)
     tags: dict[str, str] | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    recipes: dict[str, str] = field(default_factory=dict)
 
     def add(self, cell: Cell, value: _Value, tags: Mapping[str, str], settings: str) -> None:
         """Keep a row; a second value of a cell is noted, not taken."""
         first = self.cells.setdefault(cell, value)
         if first is not value:
             self.doubled.append((cell, first.place, value.place))
-        own = {key: text for key, text in tags.items() if key not in ("corruption", "severity")}
+        own = {key: text for key, text in tags.items() if key not in ("corruption", "severity", RECIPE_TAG)}
         self.tags = (
             own if self.tags is None else {key: self.tags[key] for key in self.tags if own.get(key) == self.tags[key]}
         )
         if settings:
             self.settings.setdefault(settings, value.place)
+        if cell[0] != CLEAN:
+            self.recipes.setdefault(tags.get(RECIPE_TAG, ""), value.place)
 
 
 def named(paths: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -234,12 +240,14 @@ class Gathering:
                     subset=subset,
                     tags=dict(sorted((raw.tags or {}).items())),
                     settings=next(iter(raw.settings), ""),
+                    recipe=next(iter(raw.recipes), ""),
                     clean=values.get((CLEAN, 0)),
                     cells={cell: values[cell] for cell in cells if cell in values},
                     missing=tuple(cell for cell in [(CLEAN, 0), *cells] if cell not in values),
                 )
             )
         self._check_missing(grids, len(cells) + 1, allow_missing=allow_missing)
+        self._remark_on_recipes(grids)
         return grids
 
     def _place(self) -> str:
@@ -304,10 +312,34 @@ class Gathering:
                 field="signature",
             )
 
+        if len(raw.recipes) > 1:
+            (one, first), (other, second) = list(raw.recipes.items())[:2]
+            raise DataError(
+                f"{other or 'missing'}, but {first} has {one or 'none'}: images made in different ways do not average; "
+                "corrupt with one recipe, and tag all rows with it",
+                place=second,
+                field=f"tags.{RECIPE_TAG}",
+            )
+
     def _check_settings(self, models: Mapping[str, _Raw]) -> None:
         found = sorted({settings for raw in models.values() for settings in raw.settings})
         if len(found) > 1:
             self.remarks.append(f"the models were evaluated with different settings: {_listed(found)}")
+
+    def _remark_on_recipes(self, grids: Sequence[Grid]) -> None:
+        recipes = sorted({grid.recipe for grid in grids})
+        if len(recipes) > 1:
+            shown = _listed([recipe or "none stated" for recipe in recipes])
+            self.remarks.append(f"the models' images were made by different recipes: {shown}")
+        elif recipes == [RECIPE]:
+            self.remarks.append(
+                f"RoHOI-style, recipe {RECIPE}: compares with values of this recipe, not with RoHOI's tables, whose "
+                "constants are not published"
+            )
+        elif recipes == [""]:
+            self.remarks.append(
+                f"the rows do not say what made their images; if hoicli corrupt did: eval --tag {RECIPE_TAG}={RECIPE}"
+            )
 
     def _wanted(self, benchmark: Benchmark, models: Mapping[str, _Raw]) -> tuple[list[str], list[int]]:
         """(corruptions, severities) of a complete grid; what there is beyond them is remarked on."""

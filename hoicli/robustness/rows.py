@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hoicli import __version__
-from hoicli.results import Row
+from hoicli.results import Row, signature
 from hoicli.robustness.families import CORRUPTIONS, FAMILIES, OTHER, SEVERITIES, family_of
 from hoicli.robustness.grids import CLEAN, Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
@@ -110,7 +109,7 @@ def _drop(value: float, grid: Grid) -> float | None:
 
 
 def _signature(grid: Grid) -> str:
-    """The rows' own settings, then what was averaged: the metric, the grid, and how much of it is missing."""
+    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing."""
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
@@ -118,10 +117,10 @@ def _signature(grid: Grid) -> str:
         size = "rohoi"
     else:
         size = f"{'+'.join(sorted(names))}@{'+'.join(map(str, levels))}"
-    parts = [grid.settings, f"of:{grid.metric}/{grid.subset}", f"grid:{size}"]
+    settings = {"of": f"{grid.metric}/{grid.subset}", "grid": size, "recipe": grid.recipe or "unstated"}
     if grid.missing:
-        parts.append(f"missing:{len(grid.missing)}")
-    return "|".join(part for part in (*parts, f"version:{__version__}") if part)
+        settings["missing"] = str(len(grid.missing))
+    return signature(settings, inherited=grid.settings)
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:

@@ -53,7 +53,8 @@ THEIR_NAMES = {
 OTHERWISE = {
     "glass_blur": "theirs drifts; see optical.glass_blur",
     "pixelate": "a pixel halfway between two blocks shows the mean it went into",
-    "zoom_blur": "more layers from severity 3 on; see constants",
+    "salt_pepper_noise": "whole pixels; theirs single channels",
+    "zoom_blur": "about the exact centre; more layers from severity 3 on",
 }
 """Where ours is different on purpose."""
 
