@@ -63,6 +63,20 @@ def single_protocols() -> Values:
     return [value for value in protocols() if value[0] != "all"]
 
 
+def counted_images() -> Values:
+    """What `--count-images` takes."""
+    from hoicli.protocols import COUNTED_IMAGES
+
+    return list(COUNTED_IMAGES)
+
+
+def grids() -> Values:
+    """What `eval --grid` takes."""
+    from hoicli.protocols import GRIDS
+
+    return list(GRIDS)
+
+
 def splits() -> Values:
     """The zero-shot splits, and the papers' names for them."""
     from hoicli.vocabulary import DATASETS, load

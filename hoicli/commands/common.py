@@ -94,6 +94,16 @@ NMS = Annotated[
 ]
 Alpha = Annotated[float, typer.Option("--nms-alpha", metavar="A", help="The exponent of the subjects' IoU.")]
 Beta = Annotated[float, typer.Option("--nms-beta", metavar="B", help="The exponent of the objects' IoU.")]
+CountImages = Annotated[
+    str | None,
+    typer.Option(
+        "--count-images",
+        metavar="NAME",
+        help="Other images than the protocol's own in which predictions count: all, boxes (annotated with some) or "
+        "interactions (the same; UPT's loader).",
+        autocompletion=choices.counted_images,
+    ),
+]
 Tag = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
 ]

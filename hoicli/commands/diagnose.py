@@ -144,7 +144,7 @@ def diagnose(
         check_figure(plot)
     models = Model.named(paths, name or [])
     output_format = chosen_format(format_, output)
-    tags = parse_tags(tag or [])
+    tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta)
     check_released(dataset or "hico", as_released=as_released)

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import (
     NMS,
     Alpha,
     Beta,
     Bootstrap,
+    CountImages,
     DatasetOfProtocols,
     Format,
     GroundTruthOption,
@@ -62,11 +64,21 @@ def evaluate(
     nms: NMS = None,
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
+    count_images: CountImages = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            "--grid",
+            metavar="NAME",
+            help="Other recall values for 11-point AP than the protocol's own: arange, linspace or tenths.",
+            autocompletion=choices.grids,
+        ),
+    ] = None,
     format_: Format = "auto",
     on_error: OnError = "stop",
     output: Output = "-",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say what the protocols do, in five lines each, and stop.")
+        bool, typer.Option("--explain", help="Say what the protocols do, in five or six lines each, and stop.")
     ] = False,
 ) -> None:
     """Every published mAP of a prediction dump: predictions with --gt, or the lines of hoicli match.
@@ -78,7 +90,7 @@ def evaluate(
     from hoicli.evaluation_rows import Wanted, tally_rows
     from hoicli.matching import Filters
     from hoicli.pairing import tallies
-    from hoicli.protocols import protocols
+    from hoicli.protocols import adjusted, explicit, protocols
     from hoicli.report.tables import chosen_format, render
     from hoicli.resampling.draws import Resampling
     from hoicli.results import Row, parse_tags
@@ -90,7 +102,7 @@ def evaluate(
         names = ",".join(protocol or ["all"]).split(",")
         print("\n".join(row.explain() for name in names for row in protocols([name], dataset)))
         return
-    chosen = protocols(protocol or ["all"], dataset)
+    chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
     output_format = chosen_format(format_, output)
     if split:
         load(chosen[0].dataset).split(split)  # a split there is not is said before the work
@@ -100,7 +112,7 @@ def evaluate(
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(
-        inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=bool(protocol)
+        inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=explicit(protocol or [])
     ):
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)

@@ -105,10 +105,11 @@ def pairstats(
     belong to people first, has full alone, and its interaction mAP is over action-roles. Values are in percent
     (pairs_per_image: pairs). Each value of --nms and of --det-threshold adds rows beside those of all pairs.
     """
+    from hoicli import caveats
     from hoicli.diagnosis.gather import protocol_of
     from hoicli.diagnosis.pairs import NOT_RELEASED, PairStatistics, pair_rows, read_pair_batches, sweeps
     from hoicli.errors import UsageError
-    from hoicli.pairing import check_streams, prediction_lines, read_truth
+    from hoicli.pairing import check_streams, prediction_lines, read_truth, served
     from hoicli.report.plots import check_figure, plot_pairs
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags, signature
@@ -134,6 +135,7 @@ def pairstats(
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
     truth = read_truth(gt, vocabulary, policy)
+    served(truth, [protocol], gt)
     _, lines = prediction_lines(paths)
     statistics = PairStatistics(truth, settings, one_to_one=one_to_one, as_released=as_released)
     with no_garbage_collection():
@@ -141,7 +143,7 @@ def pairstats(
             lines, vocabulary, policy=policy, known=truth.position, box_scores=det_threshold is not None
         ):
             statistics.add(batch)
-    common = {"protocol": protocol.name, "data": vocabulary.name}
+    common = {"protocol": protocol.name, "data": vocabulary.name, **caveats.settings(truth.caveats & protocol.heeds)}
     if one_to_one:
         common["pairs"] = "one-to-one"
     if as_released:

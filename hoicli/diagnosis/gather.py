@@ -246,6 +246,7 @@ def diagnose_matches(
                 except DataError as error:
                     policy.handle(error)
             if records:
+                stream.heed(wanted.name, records)
                 found = _located_records(records, vocabulary, wanted)
                 diagnosis.add(found, types_of(found))
     if not diagnosis.images:

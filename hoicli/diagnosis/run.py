@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from hoicli import caveats
 from hoicli.diagnosis.gather import (
     diagnose_matches,
     diagnose_predictions,
@@ -19,7 +20,7 @@ from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
-from hoicli.pairing import check_streams, prediction_lines, read_truth
+from hoicli.pairing import check_streams, prediction_lines, read_truth, served
 from hoicli.records import Record, dump, is_number, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
@@ -111,15 +112,17 @@ def diagnose_models(
         check_streams(gt, [model.path for model in models])
     streams = [prediction_lines([model.path]) for model in models[:1]]
     vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
-    protocol_of(vocabulary)  # a dataset without one is said before the work
+    protocol = protocol_of(vocabulary)  # a dataset without one is said before the work
     truth = None if gt is None else read_truth(gt, vocabulary, policy)
+    if truth is not None:
+        served(truth, [protocol], str(gt))
     diagnosed = []
     for model in models:
         first, lines = streams.pop() if streams else prediction_lines([model.path])
         settings = {"data": vocabulary.name}
         if truth is not None and not is_match_record(first):
             diagnosis, chosen = diagnose_predictions(lines, [model.path], truth, filters, policy, examples=examples)
-            settings |= filters.signature()
+            settings |= filters.signature() | caveats.settings(truth.caveats & protocol.heeds)
             items = with_images(list(chosen.items()), str(gt)) if examples else []
             diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
             continue
@@ -128,7 +131,8 @@ def diagnose_models(
         diagnosis, stream = diagnose_matches(lines, display_name(model.path), vocabulary, policy)
         if truth is not None:
             diagnosis.add_unseen(truth)
-        settings |= stream.settings or {}
+        settings |= stream.settings.get(protocol.name, {})
+        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.heeds)
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
@@ -170,6 +174,7 @@ def emit_predictions(
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     check_streams(gt, paths)
     truth = read_truth(gt, vocabulary, policy)
+    served(truth, [protocol_of(vocabulary)], gt)
     _, lines = prediction_lines(paths)
     for batch, found, types in typed_batches(lines, truth, filters, policy):
         for record in diagnosis_records(batch, found, types):

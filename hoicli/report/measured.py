@@ -3,9 +3,10 @@ them. Predictions are matched once for eval and diagnose together; pair statisti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from hoicli import caveats
 from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
 from hoicli.diagnosis.pairs import PairStatistics, pair_rows, read_pair_batches, sweeps
 from hoicli.diagnosis.rows import diagnosis_rows
@@ -13,7 +14,7 @@ from hoicli.diagnosis.run import with_images
 from hoicli.evaluation import Tally
 from hoicli.evaluation_rows import Wanted, tally_rows
 from hoicli.matching import Filters, GroundTruth
-from hoicli.pairing import Coverage, prediction_lines, read_truth, unmatched_lines
+from hoicli.pairing import Coverage, prediction_lines, read_truth, served, unmatched_lines
 from hoicli.protocols import MAIN, Protocol
 from hoicli.records import Record
 from hoicli.resampling.draws import Resampling
@@ -32,7 +33,7 @@ EXAMPLES = 3
 @dataclass(frozen=True)
 class Request:
     """What is to be measured, and how; `split` is the vocabulary's name of it, `top` counts classes and images;
-    `resampling` gives every mAP its interval."""
+    `resampling` gives every mAP its interval; `named` are the protocols that were asked for by their names."""
 
     vocabulary: Vocabulary
     protocols: Sequence[Protocol]
@@ -41,6 +42,7 @@ class Request:
     tags: Mapping[str, str]
     top: int
     resampling: Resampling | None = None
+    named: Collection[str] = ()
 
     @property
     def primary(self) -> Protocol:
@@ -84,8 +86,11 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
     The predictions are read twice: `pair_policy` judges the lines of the second time.
     """
     truth = read_truth(gt, request.vocabulary, policy)
+    request = replace(request, protocols=served(truth, request.protocols, gt, request.named))
     lines = unmatched_lines(paths, "report")
     diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
+    if diagnosed is not None and diagnosed.refuses & truth.caveats:
+        diagnosed = None
     found = match_and_diagnose(
         lines, paths, truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
     )
@@ -102,7 +107,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
                 as_released=False,
                 per_class=False,
                 top=request.top,
-                settings=request.settings,
+                settings=request.settings | caveats.settings(truth.caveats & diagnosis.protocol.heeds),
                 tags=request.tags,
             )
         )
@@ -145,7 +150,9 @@ def _paired(paths: Sequence[str], truth: GroundTruth, request: Request, policy: 
             statistics.add(batch)
     rows: list[Row] = []
     for setting, results in statistics.results():
-        settled = signature({"protocol": protocol.name, "data": request.vocabulary.name, **setting.signature()})
+        heeded = caveats.settings(truth.caveats & protocol.heeds)
+        common = {"protocol": protocol.name, "data": request.vocabulary.name, **heeded}
+        settled = signature(common | setting.signature())
         rows += pair_rows(setting, results, protocol=protocol, signature=settled, tags=request.tags)
     return rows
 
