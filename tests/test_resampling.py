@@ -263,6 +263,45 @@ def test_nothing_to_compare_is_no_difference() -> None:
     assert (empty.value, empty.ci, empty.p, empty.p_bootstrap) == (None, None, None, None)
 
 
+def test_an_interval_of_differences_ends_where_differences_do() -> None:
+    """An AP lies in [0, 1], so two of them are 1 apart at most, however far the resamples are spread."""
+    resamples = np.array([-0.6, 0.1, 0.2, 0.9, 1.0] * 40)
+    for before, after in ((0.0, 0.9), (0.9, 0.0)):
+        spread = resamples if after else -resamples
+        free = difference(before, after, spread, spread)
+        cut = difference(before, after, spread, spread, most=1.0)
+        assert free.ci is not None
+        assert cut.ci is not None
+        assert max(map(abs, free.ci)) > 1
+        assert cut.ci == (max(free.ci[0], -1.0), min(free.ci[1], 1.0))
+
+
+def test_no_row_leaves_what_is_possible(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A model that finds nothing against one that finds three of four: some resamples have all four found."""
+
+    def kites(name: str, scores: Sequence[float | None]) -> Path:
+        records = [
+            {
+                "image_id": f"i{number}", "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"],
+                "hois": [{"subject": 0, "object": 1, "verb": "fly", **({} if name == "gt" else {"score": score})}]
+                if score is not None else [],
+            }
+            for number, score in enumerate(scores)
+        ]  # fmt: skip
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return path
+
+    gt, nothing, most = kites("gt", [0.0] * 4), kites("nothing", [None] * 4), kites("most", [0.9, 0.8, 0.7, None])
+    for pair in ((nothing, most), (most, nothing)):
+        for row in compared(hoicli, "--protocol", "qpic", "--per-class", "--bootstrap", "200", "--gt", gt, *pair):
+            lowest, highest = (0, 100) if row["metric"] == "mAP" else (-100, 100)
+            highest *= 2 if row["metric"] == "delta_mAP_diff" else 1
+            lowest *= 2 if row["metric"] == "delta_mAP_diff" else 1
+            if row.get("ci_low") is not None and row["unit"] == "%":
+                assert lowest <= row["ci_low"] <= row["value"] <= row["ci_high"] <= highest, row
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # what intervals and p are for: a population that test sets are drawn from
 

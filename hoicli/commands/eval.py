@@ -100,7 +100,8 @@ def evaluate(
 
     if explain:
         names = ",".join(protocol or ["all"]).split(",")
-        print("\n".join(row.explain() for name in names for row in protocols([name], dataset)))
+        rows_of = (protocols([name], dataset) for name in names)
+        print("\n".join(row.explain() for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
         return
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
     output_format = chosen_format(format_, output)
