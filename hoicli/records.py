@@ -144,9 +144,14 @@ def problems(
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
     """Everything in a ground-truth record that no metric can use: as `problems`, and scores, which predictions have."""
     yield from problems(record, vocabulary, scored=False, besides=())
+    yield from score_problems(record)
+
+
+def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a ground-truth record: the scores of its triplets, which are predictions therefore."""
     hois = record.get("hois")
     for index, hoi in enumerate(hois if type(hois) is list else ()):
-        if type(hoi) is dict and "score" in hoi:
+        if type(hoi) is dict and hoi.get("score") is not None:
             text = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
             yield Problem(f"hois[{index}].score", text)
 

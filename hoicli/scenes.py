@@ -251,7 +251,7 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
         verb += [verb_ids[hoi["verb"]] for hoi in hois]
         if scored:
             score += [hoi["score"] for hoi in hois]
-        elif any("score" in hoi for hoi in hois):  # predictions, given as ground truth
+        elif any(hoi.get("score") is not None for hoi in hois):  # predictions, given as ground truth
             raise ValueError
         if extras is not None:
             extras.add(record, scored=scored)

@@ -415,6 +415,21 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("report",),
+        ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim",), ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
+    ],
+    ids=lambda command: str(command[0]),
+)  # fmt: skip
+def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
+    """Every detector would find itself: mAP 100."""
+    result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)
+    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+    assert (result.code, result.out, result.err) == (1, "", f"{PREDICTIONS}:1: hois[0].score: {problem}\n")
+
+
 def test_skipping_bad_lines_is_counted(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"image_id": 1}\n' + PREDICTIONS.read_text() + PREDICTIONS.read_text().splitlines()[0] + "\n")

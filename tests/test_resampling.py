@@ -277,29 +277,34 @@ def test_an_interval_of_differences_ends_where_differences_do() -> None:
 
 
 def test_no_row_leaves_what_is_possible(hoicli: Hoicli, tmp_path: Path) -> None:
-    """A model that finds nothing against one that finds three of four: some resamples have all four found."""
+    """A model that finds nothing against one that finds four of five below a false positive: 65 to be gained, and the
+    resamples are spread by more than what is left to 100."""
 
     def kites(name: str, scores: Sequence[float | None]) -> Path:
-        records = [
-            {
-                "image_id": f"i{number}", "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"],
-                "hois": [{"subject": 0, "object": 1, "verb": "fly", **({} if name == "gt" else {"score": score})}]
-                if score is not None else [],
-            }
-            for number, score in enumerate(scores)
-        ]  # fmt: skip
+        records = []
+        for number, score in enumerate(scores):
+            boxes, labels = [[0, 0, 9, 9], [20, 20, 39, 39], [60, 60, 79, 79]], ["person", "kite", "kite"]
+            fly: Record = {"subject": 0, "object": 1, "verb": "fly"}
+            if score is not None:
+                fly |= {"object": 1 if score > 0 else 2, "score": abs(score)}
+            hois = [] if score is None and name != "gt" else [fly]
+            records.append({"image_id": f"i{number}", "boxes": boxes, "labels": labels, "hois": hois})
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
         return path
 
-    gt, nothing, most = kites("gt", [0.0] * 4), kites("nothing", [None] * 4), kites("most", [0.9, 0.8, 0.7, None])
+    gt, nothing = kites("gt", [None] * 5), kites("nothing", [None] * 5)
+    most = kites("most", [0.9, 0.8, 0.7, 0.6, -0.95])
+    ends = {}
     for pair in ((nothing, most), (most, nothing)):
-        for row in compared(hoicli, "--protocol", "qpic", "--per-class", "--bootstrap", "200", "--gt", gt, *pair):
-            lowest, highest = (0, 100) if row["metric"] == "mAP" else (-100, 100)
-            highest *= 2 if row["metric"] == "delta_mAP_diff" else 1
-            lowest *= 2 if row["metric"] == "delta_mAP_diff" else 1
+        options = ("--protocol", "qpic", "--per-class", "--bootstrap", "200", "--name", "a,b", "--gt", gt)
+        for row in compared(hoicli, *options, *pair):
             if row.get("ci_low") is not None and row["unit"] == "%":
+                lowest, highest = {"mAP": (0, 100), "delta_mAP_diff": (-200, 200)}.get(row["metric"], (-100, 100))
                 assert lowest <= row["ci_low"] <= row["value"] <= row["ci_high"] <= highest, row
+                ends[row["metric"], pair[0] is nothing] = row["ci_low"], row["ci_high"]
+    assert ends["mAP_diff", True][1] == ends["AP_diff", True][1] == 100
+    assert ends["mAP_diff", False][0] == ends["AP_diff", False][0] == -100
 
 
 # ---------------------------------------------------------------------------------------------------------------------
