@@ -126,7 +126,7 @@ class Protocol:
         sixth what needs a word more."""
         width = "x2 - x1 + 1 (inclusive pixels)" if self.inclusive else "x2 - x1 (edges)"
         touch = "" if self.touching_overlap else ", 0 where boxes only touch"
-        pixels = f" ({_shift(self.last_pixel_shift)} where the record says they are last pixels, as .mat files have)"
+        pixels = f", {_shift(self.last_pixel_shift)} where the record says they are last pixels (.mat)"
         predictions = _shift(self.prediction_shift) + (pixels if self.last_pixel_shift != NO_SHIFT else "")
         shifts = f"predictions {predictions}, ground truth {_shift(self.truth_shift)}"
         labels = "; the subject must be labelled person" if self.person_subject else ""

@@ -339,4 +339,4 @@ def test_the_protocols_say_what_they_heed(hoicli: Hoicli) -> None:
         "vcoco-qpic": ["pairs_only"],
     }
     told = hoicli("eval", "--explain", "--protocol", "upt").out
-    assert "+1 on x2 and y2 where the record says they are last pixels, as .mat files have" in told
+    assert "+1 on x2 and y2 where the record says they are last pixels (.mat)" in told

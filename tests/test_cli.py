@@ -419,7 +419,8 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
     "command",
     [
         ("eval",), ("match",), ("diagnose",), ("pairstats",), ("report",),
-        ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim",), ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
+        ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
+        ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
     ],
     ids=lambda command: str(command[0]),
 )  # fmt: skip

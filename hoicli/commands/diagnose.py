@@ -75,7 +75,11 @@ def diagnose(
         typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
     ] = None,
     as_released: Annotated[
-        bool, typer.Option("--as-released", help="The released code's means and counts, to the digit (hico).")
+        bool,
+        typer.Option(
+            "--as-released",
+            help="The released code's means and counts, to the digit but for entries listed twice (hico).",
+        ),
     ] = False,
     per_class: Annotated[bool, typer.Option("--per-class", help="Adds counts and oracles for every class.")] = False,
     top: Annotated[

@@ -8,7 +8,9 @@ Errors overlap, so the deltas do not add up to what is missing to 100. (Diag-HOI
 
 `as_released` takes the mean of neu-vi/Diag-HOI's map_improvement_hicodet.py: a class whose predictions are all wrong is
 left out (here it counts 0), from the rare and non-rare means also a class without predictions; and ground truth of
-images without predictions is never missed.
+images without predictions is never missed. One thing is not as released: that code looks entries up by equality and
+finds the first, so of a true positive listed twice the second copy makes a duplicate of the first (and nan of a mean
+without another); here the first stays.
 """
 
 from __future__ import annotations
