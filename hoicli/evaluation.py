@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from hoicli import caveats
 from hoicli.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.matching import TRUE_POSITIVE, Batch, GroundTruth, Outcomes
 from hoicli.protocols import Protocol
@@ -81,6 +82,8 @@ class Tally:
         self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.name: [] for protocol in protocols}
         self._image_ids: list[str] = []
         self._truth: dict[str, Annotated] = {protocol.name: Annotated() for protocol in protocols}
+        self.caveats = 0
+        """The mask of what the records of these images, or match records of them, say of themselves."""
 
     def add(
         self,
@@ -102,11 +105,13 @@ class Tally:
         """A matched batch as it comes from `matching`."""
         scenes = batch.predictions
         codes = {name: outcome.code for name, outcome in outcomes.items()}
+        self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
         self.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
 
     def add_truth(self, truth: GroundTruth) -> None:
         """The ground truth of all images, with or without predictions."""
         scenes = truth.scenes
+        self.caveats |= truth.caveats
         for protocol in self._protocols:
             rows = truth.counted(protocol)
             self.add_annotated(protocol.name, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
@@ -127,6 +132,7 @@ class Tally:
         self._image_ids += other._image_ids
         self._interaction += other._interaction
         self._score += other._score
+        self.caveats |= other.caveats
         for name, codes in other._codes.items():
             self._codes[name] += codes
         for name, annotated in other._truth.items():
@@ -142,6 +148,10 @@ class Tally:
         order = np.lexsort((-joined(self._score, np.float64), image))
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((joined(self._interaction, np.int16)[best] < 0).sum()), len(best)
+
+    def settings(self, protocol: Protocol) -> dict[str, str]:
+        """What signatures of a protocol's rows say of it: how it differs from the published one, and the caveats."""
+        return {"protocol": protocol.name, **protocol.settings(), **caveats.settings(self.caveats & protocol.heeds)}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""

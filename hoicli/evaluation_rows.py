@@ -60,7 +60,7 @@ def tally_rows(
     if resampling is not None:
         lists = {row.name: ranked for row, ranked in tally.ranked(tally.image_ids)}
     for protocol, results in tally.results(vocabulary):
-        settings = {**settings, "protocol": protocol.name}
+        signed = {**settings, **tally.settings(protocol)}
         chosen = wanted.means(results, vocabulary, protocol)
         intervals = None
         if resampling is not None:
@@ -69,9 +69,9 @@ def tally_rows(
             intervals = estimated_intervals(
                 lists[protocol.name], rounds, protocol, results, vocabulary, wanted, resampling
             )
-        yield from evaluation_rows(protocol, chosen, settings=settings, tags=tags, intervals=intervals)
+        yield from evaluation_rows(protocol, chosen, settings=signed, tags=tags, intervals=intervals)
         if wanted.per_class:
-            yield from class_rows(protocol, results, vocabulary, settings=settings, tags=tags, intervals=intervals)
+            yield from class_rows(protocol, results, vocabulary, settings=signed, tags=tags, intervals=intervals)
 
 
 def estimated_intervals(

@@ -42,7 +42,8 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     """[T] `keep` less the triplets that a higher-scored one of the same image, labels and verb suppresses.
 
     A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
-    descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`.
+    descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`. A box without area overlaps nothing
+    here, and its pairs are kept; CDN divides 0 by 0 for two of them, and keeps what is <= T, which that is not.
 
     Each round keeps the best triplet left in every group at once and suppresses against it, so the number of rounds
     is the size of the largest surviving group, not the number of groups.

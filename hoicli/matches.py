@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli import caveats
 from hoicli.errors import DataError
 from hoicli.evaluation import Tally
 from hoicli.matching import OUTCOME_CODES, OUTCOMES, TRUE_POSITIVE, Batch, Filters, GroundTruth, Outcomes
@@ -33,14 +34,22 @@ def match_records(
 ) -> Iterator[Record]:
     """The match records of a batch: image by image, and for each image protocol by protocol."""
     columns = [_BatchColumns(batch, outcomes[protocol.name], protocol) for protocol in protocols]
+    of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
+    masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
     for row, image_id in enumerate(batch.predictions.image_ids):
         for column in columns:
-            yield {
-                "image_id": image_id,
-                "protocol": column.protocol.name,
-                "settings": filters.signature(),
-                **column.image(row),
-            }
+            yield {**_head(image_id, column.protocol, filters, masks[row]), **column.image(row)}
+
+
+def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int) -> Record:
+    """What a match record begins with; `caveats` are those of the image's records that the protocol heeds."""
+    found = caveats.names(mask & protocol.heeds) if mask & protocol.heeds else []
+    return {
+        "image_id": image_id,
+        "protocol": protocol.name,
+        "settings": {**filters.signature(), **protocol.settings()},
+        **({"caveats": found} if found else {}),
+    }
 
 
 def missed_records(
@@ -49,19 +58,14 @@ def missed_records(
     """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
     protocols = list(protocols)
     counted = {protocol.name: truth.counted(protocol) for protocol in protocols}
+    masks = (truth.scenes.caveats & caveats.TRUTH).tolist()
     for row, image_id in enumerate(truth.scenes.image_ids):
         if image_id in seen:
             continue
         for protocol in protocols:
             gt, _ = _ground_truth(truth, row, counted[protocol.name])
-            yield {
-                "image_id": image_id,
-                "protocol": protocol.name,
-                "settings": filters.signature(),
-                "predictions": [],
-                "gt": gt,
-                "box_matches": [],
-            }
+            head = _head(image_id, protocol, filters, masks[row])
+            yield {**head, "predictions": [], "gt": gt, "box_matches": []}
 
 
 def _ground_truth(truth: GroundTruth, image: int, counted: Any) -> tuple[list[Record], list[int]]:
@@ -192,11 +196,19 @@ def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[int | N
 
 @dataclass
 class MatchStream:
-    """A match stream read to its end: a tally per protocol, the settings they share, and which images were there."""
+    """A match stream read to its end: of each protocol a tally, its images, the settings of its lines, and the mask of
+    their caveats."""
 
+    protocols: Mapping[str, Protocol] = field(default_factory=lambda: PROTOCOLS)
     tallies: dict[str, Tally] = field(default_factory=dict)
     images: dict[str, set[str]] = field(default_factory=dict)
-    settings: dict[str, str] | None = None
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    caveats: dict[str, int] = field(default_factory=dict)
+
+    def heed(self, name: str, records: Iterable[Record]) -> None:
+        """Take note of the caveats of sound records of a protocol."""
+        for record in records:
+            self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
 
     def add_missed(self, truth: GroundTruth) -> None:
         """Count the ground truth of the images that the stream does not have: shards come without them."""
@@ -204,6 +216,7 @@ class MatchStream:
         for name, tally in self.tallies.items():
             seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
             missed = truth.counted(PROTOCOLS[name]) & ~seen[scenes.image_of_hoi]
+            tally.caveats |= truth.caveats
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
@@ -223,17 +236,22 @@ def dataset_of(line: Line) -> str | None:
     return None if protocol is None else protocol.dataset
 
 
-def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy) -> MatchStream:
-    """Gather a match stream for evaluation.
+def read_matches(
+    lines: Iterable[Line],
+    vocabulary: Vocabulary,
+    policy: ErrorPolicy,
+    protocols: Mapping[str, Protocol] = PROTOCOLS,
+) -> MatchStream:
+    """Gather a match stream for evaluation by the `protocols` of these names.
 
     Raises `DataError` (or counts it in `policy`) for a bad line, an image that is twice under one protocol, and lines
     that were matched with different settings.
     """
-    stream = MatchStream()
+    stream = MatchStream(protocols)
     registers = {name: ImageRegister(unit="an image and protocol") for name in PROTOCOLS}
     lines = iter(lines)
     while chunk := list(islice(lines, BATCH)):
-        grouped: dict[str, list[tuple[str, list[Record], list[Record]]]] = {}
+        grouped: dict[str, list[tuple[str, Record]]] = {}
         for line in chunk:
             try:
                 record = parse(line)
@@ -242,7 +260,7 @@ def read_matches(lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPol
             except DataError as error:
                 policy.handle(error)
                 continue
-            grouped.setdefault(name, []).append((image_id, record["predictions"], record["gt"]))
+            grouped.setdefault(name, []).append((image_id, record))
         for name, images in grouped.items():
             _gather(stream, name, images, vocabulary)
     return stream
@@ -264,6 +282,7 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}"
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
+    yield from _caveat_problems(record.get("caveats"), known)
     settings = record.get("settings", {})
     if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
         yield Problem("settings", "must be an object of strings; hoicli match writes one")
@@ -274,6 +293,17 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         for index, item in enumerate(record[key]):
             yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
     yield from _balance_problems(record, "role" if vocabulary.roles else "label")
+
+
+def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
+    """Of caveats that there are not, and of those that leave the protocol without a number."""
+    try:
+        refused = caveats.names(caveats.of_record(value) & (0 if protocol is None else protocol.refuses))
+    except (KeyError, TypeError):
+        yield Problem("caveats", f"must be an array of {', '.join(caveats.CAVEATS)}; hoicli match writes one")
+        return
+    for name in refused:
+        yield Problem("protocol", caveats.CAVEATS[name].lacks)
 
 
 def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
@@ -332,22 +362,21 @@ def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: Ma
     if problem is not None:
         raise problem.error(line.place)
     settings = record.get("settings", {})
-    if stream.settings is None:
-        stream.settings = settings
-    if settings != stream.settings:
-        text = f"{settings} here and {stream.settings} before; match the whole stream with one setting"
+    before = stream.settings.setdefault(record["protocol"], settings)
+    if settings != before:
+        text = f"{settings} here and {before} before; match the whole stream with one setting"
         raise DataError(text, place=line.place, field="settings")
     return record["protocol"], str(record["image_id"])
 
 
-def _gather(
-    stream: MatchStream, name: str, images: list[tuple[str, list[Record], list[Record]]], vocabulary: Vocabulary
-) -> None:
-    tally = stream.tallies.setdefault(name, Tally([PROTOCOLS[name]], len(vocabulary.interactions)))
-    image_ids = [image_id for image_id, _, _ in images]
+def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vocabulary: Vocabulary) -> None:
+    tally = stream.tallies.setdefault(name, Tally([stream.protocols[name]], len(vocabulary.interactions)))
+    image_ids = [image_id for image_id, _ in images]
     stream.images.setdefault(name, set()).update(image_ids)
-    predictions = [item for _, items, _ in images for item in items]
-    image = np.repeat(np.arange(len(images)), [len(items) for _, items, _ in images])
+    predictions = [item for _, record in images for item in record["predictions"]]
+    image = np.repeat(np.arange(len(images)), [len(record["predictions"]) for _, record in images])
+    stream.heed(name, (record for _, record in images))
+    tally.caveats |= stream.caveats[name]
     tally.add(
         image_ids,
         image,
@@ -355,8 +384,8 @@ def _gather(
         np.array([item["score"] for item in predictions], dtype=np.float64),
         {name: np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)},
     )
-    truth = _interactions([item for _, _, items in images for item in items], vocabulary)
-    truth_image = np.repeat(np.arange(len(images)), [len(items) for _, _, items in images])
+    truth = _interactions([item for _, record in images for item in record["gt"]], vocabulary)
+    truth_image = np.repeat(np.arange(len(images)), [len(record["gt"]) for _, record in images])
     tally.add_annotated(name, image_ids, truth_image[truth >= 0], truth[truth >= 0])
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hoicli import caveats
 from hoicli.errors import DataError, UsageError
 from hoicli.geometry import best_per_image, iou, pair_nms
-from hoicli.protocols import Protocol
+from hoicli.protocols import NO_SHIFT, Protocol
 from hoicli.roles import class_columns
 from hoicli.scenes import Bools, Floats, Ints, Scenes, expanded
 from hoicli.vocabulary import SUBJECT, Vocabulary
@@ -39,6 +40,7 @@ OUTCOMES = (
 )
 """What became of a prediction. The first two count; the others say why a prediction does not."""
 FALSE_POSITIVE, TRUE_POSITIVE = 0, 1
+_LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
 """Pairs of boxes compared in one piece where every box meets every other: 16 MB a side."""
 OUTCOME_CODES = {name: code for code, name in enumerate(OUTCOMES)}
@@ -112,6 +114,7 @@ class GroundTruth:
         self._order = order[key[order] >= 0]
         self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
         self._under: dict[tuple[str, Protocol], NDArray[Any]] = {}
+        self.caveats = scenes.every_caveat & caveats.TRUTH
 
     def _once(self, what: str, protocol: Protocol, work: Callable[[Protocol], NDArray[Any]]) -> NDArray[Any]:
         """The work's result under a protocol, kept."""
@@ -130,6 +133,12 @@ class GroundTruth:
         """[T] ground-truth triplets of the verb no_interaction."""
         ids = sorted(self.vocabulary.no_interaction_ids)
         return np.isin(self.scenes.interaction, ids)
+
+    @cached_property
+    def other_subjects(self) -> int:
+        """How many triplets have a subject that is not labelled person."""
+        subjects = self.scenes.labels[self.scenes.subject] if len(self.scenes.labels) else self.scenes.subject
+        return int(np.count_nonzero(subjects != self.vocabulary.object_ids[SUBJECT]))
 
     def join(self, image: Ints, interaction: Ints) -> tuple[Ints, Ints]:
         """Every (prediction, ground truth) of one image and class: rows of the arguments, ascending, and of `scenes`.
@@ -303,20 +312,20 @@ class Batch:
         return same
 
     @cached_property
-    def _wanted_coordinates(self) -> tuple[Floats, Floats]:
-        """[4, wanted] x1, y1, x2, y2 of the predicted and of the ground-truth box of each wanted pair."""
+    def _wanted_coordinates(self) -> tuple[Ints, Floats, Floats]:
+        """The predicted box of each wanted pair; [4, wanted] x1, y1, x2, y2 of it and of the ground-truth box."""
         box, truth_box = self._boxes_of(self._wanted)
         sides = ((self.predictions.boxes, box), (self.truth.scenes.boxes, truth_box))
         first, second = (np.ascontiguousarray(boxes[rows].T) for boxes, rows in sides)
-        return first, second
+        return box, first, second
 
     def overlaps(self, protocol: Protocol) -> Floats:
         """[pairs] IoU by the protocol's convention, 0 where nobody asks; computed once a convention."""
         key = protocol.iou_key
         if key not in self._overlaps:
-            first, second = self._wanted_coordinates
+            box, first, second = self._wanted_coordinates
             overlap = np.zeros(self._pair_start[-1])
-            overlap[self._wanted] = _iou_of(protocol, first, second)
+            overlap[self._wanted] = _iou_of(protocol, self._as_fed(protocol, first, box), second)
             self._overlaps[key] = overlap
         return self._overlaps[key]
 
@@ -469,7 +478,16 @@ class Batch:
 
     def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
-        return _iou_of(protocol, self.predictions.boxes[box].T, self.truth.scenes.boxes[truth_box].T)
+        first = self._as_fed(protocol, self.predictions.boxes[box].T, box)
+        return _iou_of(protocol, first, self.truth.scenes.boxes[truth_box].T)
+
+    def _as_fed(self, protocol: Protocol, coordinates: Floats, box: Ints) -> Floats:
+        """[4, M] `coordinates` of the predicted boxes [M], shifted where their records say they are of last pixels."""
+        if protocol.last_pixel_shift == NO_SHIFT or not self.predictions.every_caveat & _LAST_PIXELS:
+            return coordinates
+        marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
+        fed: Floats = coordinates + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
+        return fed
 
 
 def _iou_of(protocol: Protocol, first: Floats, second: Floats) -> Floats:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 
+from hoicli import caveats
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
 from hoicli.matches import dataset_of, is_match_record, read_matches
@@ -68,6 +69,25 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *,
         top = f"the best of {best:,} of {images:,} images among them"
         problem = f"{strange:,} of {total:,} predictions, {top}, are {_OF_NO_CLASS.format(vocabulary.name)}"
         raise DataError(problem, place=", ".join(map(display_name, paths)))
+
+
+def served(
+    truth: GroundTruth, protocols: Sequence[Protocol], path: str, named: Container[str] | None = None
+) -> list[Protocol]:
+    """The protocols that the ground truth of `path` has numbers for; the others are told of in one line.
+
+    Raises `DataError` where one of them was `named` itself (None: they all were), or nothing is left.
+    """
+    refused = [row for row in protocols if row.refuses & truth.caveats]
+    if not refused:
+        return list(protocols)
+    names = ", ".join(row.name for row in refused)
+    lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
+    left = [row for row in protocols if row not in refused]
+    if not left or named is None or any(row.name in named for row in refused):
+        raise DataError(f"cannot serve {names}: {lacks}", place=display_name(path))
+    note(f"left out: {names}: {lacks}")
+    return left
 
 
 @dataclass
@@ -151,6 +171,12 @@ class Coverage:
             tell(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
+            )
+        people = [row.name for row in protocols if row.person_subject]
+        if people and (others := truth.other_subjects):
+            tell(
+                f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
+                "never found there (the released code finds them)"
             )
 
 
@@ -267,14 +293,15 @@ def tallies(
     filters: Filters,
     policy: ErrorPolicy,
     *,
-    named: bool,
+    named: Collection[str],
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
     """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
     match stream.
 
-    `named`: the protocols were asked for; otherwise a match stream gives all that it has. Ground truth given with a
-    match stream adds the images that the stream does not have, as it does for shards. Raises `UsageError` for what a
-    match stream cannot give any more.
+    `named`: the protocols that were asked for by their names, and must be there; without any, a match stream gives all
+    that it has. Ground truth given with a match stream adds the images that the stream does not have, as it does for
+    shards. Raises `UsageError` for what a match stream cannot give any more, `DataError` for what the ground truth
+    cannot serve.
     """
     vocabulary = load(chosen[0].dataset)
     truth = None
@@ -284,22 +311,26 @@ def tallies(
     matched = gt is None or is_match_record(first)
     if matched and not named:
         vocabulary = load(dataset_of(first) or vocabulary.name)
+        if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
+            raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
     if gt is not None:
         truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
+        chosen = served(truth, chosen, str(gt), named)
         yield tally_predictions(lines, paths, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
-    if filters.removes:
-        raise UsageError("--top-k and --nms act before matching: give them to hoicli match, or predictions with --gt")
+    if filters.removes or any("images" in row.settings() for row in chosen):
+        problem = "--top-k, --nms and --count-images act before matching"
+        raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
     with no_garbage_collection():
-        stream = read_matches(lines, vocabulary, policy)
+        stream = read_matches(lines, vocabulary, policy, PROTOCOLS | {row.name: row for row in chosen})
     if truth is not None:
         stream.add_missed(truth)
     names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
-    settings = {**(stream.settings or {}), **filters.allowance()}
     for name in names:
+        settings = stream.settings[name] | filters.allowance()
         check_counted(stream.tallies[name], vocabulary, paths, allowed="uncounted" in settings)
         yield stream.tallies[name], vocabulary, settings

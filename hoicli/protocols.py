@@ -6,21 +6,29 @@ A new protocol is a new row, a parity test (tests/test_parity.py) and a line in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 
+from hoicli import caveats
 from hoicli.errors import UsageError
 
 # Three recall grids are in use, and a class whose recall is exactly 3/10, 6/10 or 7/10 moves by up to 1/11 between
 # them, so each is written out to the last bit (tests/test_average_precision.py holds them to their sources).
 GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
-"""numpy.arange(0, 1.1, 0.1), and MATLAB's 0:0.1:1."""
+"""numpy.arange(0, 1.1, 0.1); and what a loop over MATLAB's 0:0.1:1 is taken to count, i * 0.1 (README, "What protocols
+leave open"): the official evaluation is a `for t = 0:0.1:1`, and nobody here has run it in MATLAB itself."""
 GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""torch.linspace(0, 1, 11) in float64."""
+"""torch.linspace(0, 1, 11) in float64; and MATLAB's 0:0.1:1 as a vector, which it makes from both of its ends."""
 GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """i / 10."""
+GRIDS = {"arange": GRID_ARANGE, "linspace": GRID_LINSPACE, "tenths": GRID_TENTHS}
+"""The grids by the names that `eval --grid` and signatures have for them."""
 EVERY_RECALL: tuple[float, ...] = ()
 """No grid: the area under the precision envelope, every recall a step (PASCAL VOC since 2010)."""
+
+COUNTED_IMAGES = ("all", "boxes", "interactions")
+"""What a protocol's `images` may be."""
 
 Shift = tuple[float, float, float, float]
 NO_SHIFT: Shift = (0.0, 0.0, 0.0, 0.0)
@@ -40,6 +48,7 @@ class Protocol:
     any_object_when_none: where a person's role has no object, any predicted one will do; otherwise only none will.
     inclusive, touching_overlap: the IoU convention (`geometry.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
+    last_pixel_shift: added as well to predictions whose record says that x2, y2 is their last pixel (`caveats`).
     strict: a true positive needs overlap > 0.5 rather than >= 0.5.
     person_subject: a triplet whose subject box is not labelled person belongs to no class.
     triplets_per_image: only the best so many of an image count, `no such interaction` ones included.
@@ -49,7 +58,7 @@ class Protocol:
     images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
-    remark: what a paper says otherwise of its own evaluator, said after the rest.
+    remark: what else there is to know, for `--explain`.
     """
 
     name: str
@@ -66,6 +75,7 @@ class Protocol:
     touching_overlap: bool = True
     prediction_shift: Shift = NO_SHIFT
     truth_shift: Shift = NO_SHIFT
+    last_pixel_shift: Shift = NO_SHIFT
     strict: bool = False
     person_subject: bool = False
     triplets_per_image: int | None = None
@@ -77,15 +87,48 @@ class Protocol:
     remark: str = ""
 
     @property
-    def iou_key(self) -> tuple[bool, bool, Shift, Shift]:
+    def iou_key(self) -> tuple[bool, bool, Shift, Shift, Shift]:
         """Protocols with equal keys share their IoU values."""
-        return (self.inclusive, self.touching_overlap, self.prediction_shift, self.truth_shift)
+        shifts = (self.prediction_shift, self.truth_shift, self.last_pixel_shift)
+        return (self.inclusive, self.touching_overlap, *shifts)
+
+    @property
+    def heeds(self) -> int:
+        """The mask of the `caveats` of records that its numbers depend on."""
+        concerned = {
+            caveats.DERIVED_LABELS: self.known_object,
+            caveats.PAIRS_ONLY: self.dataset == "vcoco",
+            caveats.UNMARKED_PEOPLE: self.person_first,
+            caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
+        }
+        return caveats.mask(name for name, concerns in concerned.items() if concerns)
+
+    @property
+    def refuses(self) -> int:
+        """The mask of the `caveats` of ground truth on which its numbers would be about something else.
+
+        The official V-COCO code counts everybody who does an action, whether or not an object is annotated: agents and
+        both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`).
+        """
+        return caveats.mask([caveats.PAIRS_ONLY] if self.person_first else [])
+
+    def settings(self) -> dict[str, str]:
+        """For signatures: which columns differ from the published row's."""
+        published, changed = PROTOCOLS[self.name], {}
+        if self.images != published.images:
+            changed["images"] = self.images
+        if self.grid != published.grid:
+            changed["recall"] = next(name for name, grid in GRIDS.items() if grid == self.grid)
+        return changed
 
     def explain(self) -> str:
-        """What the protocol does, in five or six lines made from the row itself, so that they cannot drift from it."""
+        """What the protocol does, in five lines made from the row itself, so that they cannot drift from it, and in a
+        sixth what needs a word more."""
         width = "x2 - x1 + 1 (inclusive pixels)" if self.inclusive else "x2 - x1 (edges)"
         touch = "" if self.touching_overlap else ", 0 where boxes only touch"
-        shifts = f"predictions {_shift(self.prediction_shift)}, ground truth {_shift(self.truth_shift)}"
+        pixels = f", {_shift(self.last_pixel_shift)} where the record says they are last pixels (.mat)"
+        predictions = _shift(self.prediction_shift) + (pixels if self.last_pixel_shift != NO_SHIFT else "")
+        shifts = f"predictions {predictions}, ground truth {_shift(self.truth_shift)}"
         labels = "; the subject must be labelled person" if self.person_subject else ""
         if self.dataset == "vcoco" and not self.person_first:
             labels = "; boxes of different labels do not overlap"
@@ -110,9 +153,8 @@ class Protocol:
             f"match    {self._match_rule(f'{sign} {self.threshold}')}",
             f"counted  {counted}",
             f"mean     {_grid_name(self.grid)}, over {mean}",
+            *([f"note     {self.remark}"] if self.remark else []),
         ]
-        if self.remark:
-            lines.append(f"remark   {self.remark}")
         return "\n  ".join(lines)
 
     def _match_rule(self, enough: str) -> str:
@@ -154,6 +196,8 @@ _official_vcoco = partial(
 """What the three official V-COCO rows share."""
 
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
+_MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be --grid linspace"
+_SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
 PROTOCOLS: dict[str, Protocol] = {
     row.name: row
@@ -167,6 +211,7 @@ PROTOCOLS: dict[str, Protocol] = {
             # The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
             prediction_shift=ALL_BY_ONE,
             truth_shift=ALL_BY_ONE,
+            remark=_MATLAB_GRID,
         ),
         Protocol(
             name="hico-ko",
@@ -177,6 +222,7 @@ PROTOCOLS: dict[str, Protocol] = {
             prediction_shift=ALL_BY_ONE,
             truth_shift=ALL_BY_ONE,
             known_object=True,
+            remark=f"without image-level labels they are derived from the pairs (labels:derived); {_MATLAB_GRID}",
         ),
         Protocol(
             name="qpic",
@@ -190,6 +236,7 @@ PROTOCOLS: dict[str, Protocol] = {
             triplets_per_image=100,
             images="boxes",  # elsewhere it looks a list up among tuples and never finds it
             only_annotated_classes=True,
+            remark=_SUBJECTS,
         ),
         Protocol(
             name="upt",
@@ -197,7 +244,10 @@ PROTOCOLS: dict[str, Protocol] = {
             source="fredzzhang/pocket BoxPairAssociation, DetectionAPMeter 11P",
             grid=GRID_LINSPACE,
             truth_shift=FAR_EDGES,  # it subtracts 1 from x1 and y1 of the 1-based source
+            last_pixel_shift=FAR_EDGES,  # its cache_hico takes 1 off x2 and y2, its test_hico scores them with it
             strict=True,
+            remark="its loader skips images without pairs, so false positives there never count: "
+            "--count-images interactions",
         ),
         Protocol(
             name="diag",
@@ -211,7 +261,8 @@ PROTOCOLS: dict[str, Protocol] = {
             drop_no_interaction=True,
             images="interactions",  # its dumps hold the 8,528 test images that have some
             only_annotated_classes=True,
-            remark="the paper defines AP as the area under the curve; its code, and this, reads the curve at 11 points",
+            remark="the paper defines AP as the area under the curve; its code, and this, reads the curve at 11 points; "
+            + _SUBJECTS,
         ),
         Protocol(
             name="inp-cc",
@@ -267,6 +318,31 @@ PROTOCOLS: dict[str, Protocol] = {
 
 MAIN = {"hico": "hico", "vcoco": "vcoco-s1", "swig": "swig"}
 """The protocol a dataset's headline number is of."""
+
+
+def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
+    """The rows with another `images` or `grid` (a name of GRIDS), which `Protocol.settings` tells; None leaves it.
+
+    Raises `UsageError` for values there are not, and for the grid of a protocol that has none.
+    """
+    rows = list(rows)
+    if images is not None:
+        if images not in COUNTED_IMAGES:
+            raise UsageError(f"--count-images {images}: choose {', '.join(COUNTED_IMAGES)}")
+        rows = [replace(row, images=images) for row in rows]
+    if grid is not None:
+        if grid not in GRIDS:
+            raise UsageError(f"--grid {grid}: choose {', '.join(GRIDS)}")
+        without = [row.name for row in rows if row.grid == EVERY_RECALL]
+        if without:
+            raise UsageError(f"--grid {grid}: {', '.join(without)} read precision at every recall, on no grid")
+        rows = [replace(row, grid=GRIDS[grid]) for row in rows]
+    return rows
+
+
+def explicit(names: Iterable[str]) -> frozenset[str]:
+    """What `--protocol` names itself, rather than by `all`."""
+    return frozenset(part.strip() for text in names for part in text.split(",")) - {"all"}
 
 
 def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:

@@ -16,6 +16,7 @@ from typing import Any, TypeGuard, cast
 
 import orjson
 
+from hoicli.caveats import CAVEATS
 from hoicli.errors import MALFORMED, DataError
 from hoicli.streams import Line
 from hoicli.vocabulary import Vocabulary, records_of, suggestion
@@ -137,12 +138,40 @@ def problems(
         for index, hoi in enumerate(hois):
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
     yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
+    yield from _caveat_problems(record.get("caveats"))
     if _has_roles(vocabulary):
         yield from _role_problems(record, vocabulary, scored=scored)
     if "size" in besides:
         yield from _size_problems(record)
     if "scores" in besides:
         yield from _score_problems(record)
+
+
+def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    """Everything in a ground-truth record that no metric can use: as `problems`, and scores, which predictions have."""
+    yield from problems(record, vocabulary, scored=False, besides=())
+    yield from score_problems(record)
+
+
+def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a ground-truth record: the scores of its triplets, which are predictions therefore."""
+    hois = record.get("hois")
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is dict and hoi.get("score") is not None:
+            text = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+            yield Problem(f"hois[{index}].score", text)
+
+
+def _caveat_problems(caveats: Any) -> Iterator[Problem]:
+    if caveats is None:
+        return
+    if type(caveats) is not list:
+        yield Problem("caveats", f"{_json_type(caveats)}; it must be an array of names, as convert writes it")
+        return
+    for index, name in enumerate(caveats):
+        if type(name) is not str or name not in CAVEATS:
+            known = ", ".join(CAVEATS)
+            yield Problem(f"caveats[{index}]", f"{_short(name)} is none of {known}; leave it as convert wrote it")
 
 
 def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
@@ -177,6 +206,23 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored:
         score, box = (unstated.get(key) for key in ("score", "object")) if type(unstated) is dict else (None, None)
         if not is_number(score) or type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
             yield Problem("unstated", "must be an object with a score and an object box, as convert writes it")
+    left_out = record.get("left_out")
+    if scored and left_out is not None and type(left_out) is not list:
+        yield Problem("left_out", f"{_json_type(left_out)}; it must be an array of statements, as convert writes it")
+    elif scored:
+        boxes = record.get("boxes")
+        count = len(boxes) if type(boxes) is list else 0
+        for index, item in enumerate(left_out or ()):
+            if (
+                type(item) is not dict
+                or type(item.get("verb")) is not str
+                or item["verb"] not in roles_of
+                or item.get("role") not in (None, *roles_of[item["verb"]])
+                or type(item.get("subject")) is not int
+                or not 0 <= item["subject"] < count
+            ):
+                text = "must say the subject, the verb and the role of a statement, as convert writes it"
+                yield Problem(f"left_out[{index}]", text)
 
 
 def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

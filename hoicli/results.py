@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from hoicli import __version__
@@ -11,14 +11,15 @@ from hoicli.errors import UsageError
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "data", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
+    *("protocol", "data", "truth", "labels", "people", "boxes", "images", "recall"),
+    *("split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore"),
-    *("sim", "merge", "images", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
+    *("sim", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "recipe", "missing"),
     "version",
 )
-"""Every key a signature may hold, in its order. Of eval's, diagnose's and pairstats' settings (the first two lines)
+"""Every key a signature may hold, in its order. Of eval's, diagnose's and pairstats' settings (the first three lines)
 only those that differ from the defaults appear; of SHOE's, the agreement's and the robustness's all, as no default is
 canonical."""
 
@@ -37,12 +38,33 @@ def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
     return "|".join([*parts, *(f"{key}:{settings[key]}" for key in SIGNATURE_KEYS if key in settings)])
 
 
-def parse_tags(tags: list[str]) -> dict[str, str]:
-    """`--tag key=value` options as a dictionary; raises `UsageError` that names every bad one."""
+ROW_KEYS = (
+    *("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature", "note"),
+    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "verb", "object", "role"),
+    *("raters", "level", "rating", "ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to"),
+)
+"""What rows themselves say (formats/result.schema.json), and CSV's column of notes: no names for tags. All but
+`corruption`, `severity` and `family`: tags of eval's rows may be called so, and are keys of robust's."""
+
+
+def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
+    """`--tag key=value` options as a dictionary; raises `UsageError` that names every bad one.
+
+    `taken`: the tags that the command itself gives its rows.
+    """
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"--tag {', '.join(bad)}: write key=value, for example --tag model=cdn")
-    return dict(tag.split("=", 1) for tag in tags)
+    found = dict(tag.split("=", 1) for tag in tags)
+    reserved = [key for key in found if key in ROW_KEYS or key in taken]
+    if reserved:
+        raise UsageError(f"--tag {', '.join(reserved)}: rows have a {reserved[0]} of their own; choose another name")
+    return found
+
+
+def tag_column(key: str) -> str:
+    """What a tag is called where it stands beside the keys of its row."""
+    return f"tags.{key}" if key in ROW_KEYS else key
 
 
 def percent(value: float | None) -> float | None:

@@ -9,6 +9,9 @@ here as well; what comes back has one triplet for each statement the protocols r
   left out with the score and the object box that `unstated` gives, as UPT's cache does for the released evaluator.
 - Other predictions: a person does an action with the largest score of its roles, unless the record says itself; that
   is how QPIC's generate_vcoco_official.py makes agent scores.
+
+What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
+skips) is neither filled in nor derived.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ class RoleColumns:
         self._roles: list[int] = []
         self._annotated: list[list[bool] | None] = []
         self._unstated: list[tuple[float, list[float]] | None] = []
+        self._left_out: list[tuple[int, int, int]] = []  # image, subject, class
         self._scored = False
         self.absent: Bools = np.zeros(0, dtype=bool)
 
@@ -61,6 +65,22 @@ class RoleColumns:
                 raise ValueError
             unstated = (float(score), box)
         self._unstated.append(unstated)
+        left_out = record.get("left_out") if scored else None
+        if left_out is not None:
+            if type(left_out) is not list:
+                raise TypeError
+            image, boxes = len(self._unstated) - 1, len(record["boxes"])
+            self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
+
+    def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
+        """(subject, class) of what a record leaves out. Raises `ValueError` for another subject or role."""
+        if type(item) is not dict or type(item["subject"]) is not int:
+            raise TypeError
+        row = role_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
+        class_ = int(row[self._role_ids[item.get("role")]])
+        if class_ < 0 or not 0 <= item["subject"] < boxes:
+            raise ValueError
+        return item["subject"], class_
 
     def without_object(self, objects: list[Any]) -> list[Any]:
         """The object column with an index for every null; remembers where they were."""
@@ -88,8 +108,16 @@ class RoleColumns:
         """`scenes` with the statements that its records left unsaid, after those they made."""
         if any(unstated is not None for unstated in self._unstated):
             scenes = self._with_unstated(scenes)
-        stated = [unstated is None for unstated in self._unstated]
-        return _with_agents(scenes, self._vocabulary, np.array(stated, dtype=bool), scored=self._scored)
+        stated = np.array([unstated is None for unstated in self._unstated], dtype=bool)
+        left_out = self._left_out_keys(scenes)
+        return _with_agents(scenes, self._vocabulary, stated, left_out, scored=self._scored)
+
+    def _left_out_keys(self, scenes: Scenes) -> Ints:
+        """Of each statement left out, subject * classes + class; subjects are boxes of `scenes`."""
+        left_out: Ints = np.array(self._left_out, dtype=np.int64).reshape(-1, 3)
+        image, subject, class_ = left_out.T
+        keys: Ints = (scenes.box_start[image] + subject) * len(self._vocabulary.interactions) + class_
+        return keys
 
     def _with_unstated(self, scenes: Scenes) -> Scenes:
         flagged = np.array([unstated is not None for unstated in self._unstated], dtype=bool)
@@ -101,7 +129,8 @@ class RoleColumns:
         person = self._vocabulary.object_ids[SUBJECT]
         people = np.flatnonzero((scenes.labels == person) & flagged[image_of_box])
         every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
-        key = every[~np.isin(every, scenes.subject * classes + scenes.interaction)]
+        said = [scenes.subject * classes + scenes.interaction, self._left_out_keys(scenes)]
+        key = every[~np.isin(every, np.concatenate(said))]
         subject, interaction = np.divmod(key, classes)
         image = image_of_box[subject]
         box_of_image = np.full(len(flagged), -1, dtype=np.int64)
@@ -134,13 +163,16 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
     return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
 
 
-def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, *, scored: bool) -> Scenes:
-    """`scenes` with an action for every (subject, verb) of which the record has roles only, in the `images` marked."""
-    _, is_agent = class_columns(vocabulary)
+def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
+    """`scenes` with an action for every (subject, verb) of which the record has roles only, in the `images` marked; but
+    for the `left_out` keys of (subject, class)."""
+    verb_of, is_agent = class_columns(vocabulary)
     verbs = len(vocabulary.verbs)
     key = scenes.subject * verbs + scenes.verb
     agent = is_agent[scenes.interaction]
-    candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, key[agent]))
+    subject, class_ = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
+    taken = np.concatenate([key[agent], subject * verbs + verb_of[class_]])
+    candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, taken))
     candidates = candidates[np.argsort(key[candidates], kind="stable")]
     said, first = np.unique(key[candidates], return_index=True)
     if not len(said):

@@ -15,8 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from hoicli import caveats
 from hoicli.errors import DataError
-from hoicli.records import Problem, Record, image_id_of, image_number, is_blank, parse, problems
+from hoicli.records import (
+    Problem,
+    Record,
+    image_id_of,
+    image_number,
+    is_blank,
+    parse,
+    problems,
+    truth_problems,
+)
 from hoicli.roles import RoleColumns
 from hoicli.streams import Line, note
 from hoicli.vocabulary import Vocabulary
@@ -46,7 +56,8 @@ class Scenes:
     [T] rows of `boxes`, -1 for no object; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary
     has no such (verb, object); score [T] (NaN for ground truth). Image n owns boxes box_start[n]:box_start[n + 1]
     and triplets hoi_start[n]:hoi_start[n + 1]. known_object [N, objects] bool: some image-level label of the image
-    names the object; `derived` counts the images where no image-level labels were given and the triplets stood in.
+    names the object. caveats [N] masks of `hoicli.caveats`: what each record says of itself, and for ground truth
+    without image-level labels that its triplets stand in for them.
     """
 
     image_ids: list[str]
@@ -61,7 +72,17 @@ class Scenes:
     score: Floats
     hoi_start: Ints
     known_object: Bools
-    derived: int
+    caveats: Ints
+
+    @property
+    def derived(self) -> int:
+        """How many images have no image-level labels but those of their triplets."""
+        return int(np.count_nonzero(self.caveats & caveats.mask([caveats.DERIVED_LABELS])))
+
+    @cached_property
+    def every_caveat(self) -> int:
+        """The mask of the caveats of any image."""
+        return int(np.bitwise_or.reduce(self.caveats, initial=0))
 
     @cached_property
     def image_of_hoi(self) -> Ints:
@@ -177,7 +198,8 @@ def read_scenes(
     record whose image is not in `known` is bad too.
     """
     register = ImageRegister(known)
-    check = partial(problems, vocabulary=vocabulary, scored=scored, besides=())
+    check = partial(problems, scored=True, besides=()) if scored else truth_problems
+    check = partial(check, vocabulary=vocabulary)
     lines = iter(lines)
     while chunk := list(islice(lines, batch)):
         columns = columns_of(chunk, vocabulary, scored=scored)
@@ -232,6 +254,7 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
         object_ids = {**object_ids, None: -1}
     ids: list[Any] = []
     image_hois: list[Any] = []
+    masks: list[int] = []
     counts: dict[str, list[int]] = {"boxes": [], "hois": []}
     coordinates: list[Any] = []
     labels: list[int] = []
@@ -249,6 +272,7 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
             raise ValueError
         ids.append(record["image_id"])
         image_hois.append(record.get("image_hois"))
+        masks.append(caveats.of_record(record.get("caveats")))
         counts["boxes"].append(len(boxes))
         counts["hois"].append(len(hois))
         lengths.update(map(len, boxes))
@@ -259,6 +283,8 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
         verb += [verb_ids[hoi["verb"]] for hoi in hois]
         if scored:
             score += [hoi["score"] for hoi in hois]
+        elif any(hoi.get("score") is not None for hoi in hois):  # predictions, given as ground truth
+            raise ValueError
         if extras is not None:
             extras.add(record, scored=scored)
     _typed(ids, str, int)
@@ -304,7 +330,7 @@ def _build(lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool) -> Sc
         score=numbers[1] if scored else np.full(len(verbs), np.nan),
         hoi_start=hoi_start,
         known_object=known,
-        derived=derived,
+        caveats=np.array(masks, dtype=np.int64) | (0 if scored else derived),
     )
     return scenes if extras is None else extras.completed(scenes)
 
@@ -317,8 +343,8 @@ def _starts(counts: list[int]) -> Ints:
 
 def _known_objects(
     image_hois: list[Any], labels: Ints, objects: Ints, image: Ints, vocabulary: Vocabulary
-) -> tuple[Bools, int]:
-    """[N, objects] which objects an image is known to hold, and for how many images the triplets had to tell.
+) -> tuple[Bools, Ints]:
+    """([N, objects] which objects an image is known to hold, [N] the mask that says where the triplets had to tell).
 
     Image-level labels name the objects of any verb, `no_interaction` and invisible instances included; a record
     without them falls back on its own triplets (objects [T], of images [T]), which know no invisible instances.
@@ -326,10 +352,10 @@ def _known_objects(
     known = np.zeros((len(image_hois), len(vocabulary.objects)), dtype=bool)
     if not vocabulary.roles:  # where objects may be absent there is no Known Object setting
         known[image, labels[objects]] = True
-    derived = 0
+    without = caveats.mask([caveats.DERIVED_LABELS])
+    derived = np.array([without if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
     for row, pairs in enumerate(image_hois):
         if pairs is None:
-            derived += 1
             continue
         _typed([pairs], list)
         _typed(pairs, list)
@@ -396,5 +422,5 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
         score=joined("score"),
         hoi_start=joined_starts("hoi_start", hoi_offsets),
         known_object=joined("known_object"),
-        derived=sum(part.derived for part in parts),
+        caveats=joined("caveats"),
     )

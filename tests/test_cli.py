@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import os
 import random
@@ -14,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from hoicli.cli import COMMANDS
+from hoicli.results import ROW_KEYS
+from hoicli.schemas import schema_text
 from tests.conftest import FIXTURES, Hoicli
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
@@ -169,6 +173,130 @@ def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> N
     assert gzip.decompress(first.read_bytes()).decode() == hoicli("match", *PAIR).out
 
 
+# What protocols leave open
+
+
+def kites(found: int, of: int) -> tuple[str, str]:
+    """(ground truth, predictions): a kite flown in each of some images, found in some of them."""
+    truth, predictions = [], []
+    for number in range(of):
+        record: dict[str, object] = {
+            "image_id": str(number),
+            "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]],
+            "labels": ["person", "kite"],
+        }
+        fly: dict[str, object] = {"subject": 0, "object": 1, "verb": "fly"}
+        truth.append({**record, "hois": [fly]})
+        predictions.append({**record, "hois": [{**fly, "score": 1 - number / 100}] if number < found else []})
+    first, second = ("".join(json.dumps(record) + "\n" for record in side) for side in (truth, predictions))
+    return first, second
+
+
+def ap_of_kites(text: str) -> dict[object, tuple[object, object]]:
+    """Protocol -> (AP, signature) of `fly kite`."""
+    return {
+        row["protocol"]: (row["value"], row["signature"])
+        for row in rows_of(text)
+        if row["metric"] == "AP" and (row["verb"], row["object"]) == ("fly", "kite")
+    }
+
+
+def test_another_grid_is_another_number_with_another_signature(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A recall of 6 / 10 reaches the seventh point where that is 0.6 and not 0.6000000000000001."""
+    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    for path, text in zip((gt, predictions), kites(6, 10), strict=True):
+        path.write_text(text)
+    options = ("--protocol", "hico,upt", "--per-class", "--gt", gt, predictions)
+    own, other = (ap_of_kites(hoicli("eval", *grid, *options).out) for grid in ((), ("--grid", "linspace")))
+    assert own["hico"] == (pytest.approx(600 / 11), "protocol:hico|data:hico|version:0.1.0")
+    assert other["hico"] == (pytest.approx(700 / 11), "protocol:hico|data:hico|recall:linspace|version:0.1.0")
+    assert other["upt"] == own["upt"] == (pytest.approx(700 / 11), "protocol:upt|data:hico|version:0.1.0")
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--protocol", "hico,upt", "--gt", gt, predictions).out)
+    assert ap_of_kites(hoicli("eval", "--per-class", "--grid", "linspace", matches).out) == other
+    told = hoicli("eval", "--explain", "--protocol", "hico", "--grid", "linspace").out
+    assert "  mean     11-point AP at recall linspace(0, 1, 11), " in told
+    result = hoicli("eval", "--grid", "matlab", *options)
+    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose arange, linspace, tenths\n")
+    result = hoicli("eval", "--dataset", "vcoco", "--grid", "tenths", *options[-3:])
+    problem = "vcoco-agent, vcoco-s1, vcoco-s2 read precision at every recall, on no grid"
+    assert (result.code, result.err) == (2, f"hoicli: --grid tenths: {problem}\n")
+
+
+def test_upt_counts_in_all_images_unless_its_loader_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> None:
+    """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
+    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    truth, found = kites(1, 1)
+    empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
+    gt.write_text(truth + json.dumps(empty) + "\n")
+    predictions.write_text(found + found.replace('"image_id": "0"', '"image_id": "empty"').replace("1.0}", "2.0}"))
+    pair = ("--per-class", "--gt", gt, predictions)
+    default = ap_of_kites(hoicli("eval", "--protocol", "upt", *pair).out)["upt"]
+    assert default == (pytest.approx(50), "protocol:upt|data:hico|version:0.1.0")
+    text = hoicli("eval", "--count-images", "interactions", *pair).out
+    skipping = ap_of_kites(text)
+    assert skipping["upt"] == (pytest.approx(100), "protocol:upt|data:hico|images:interactions|version:0.1.0")
+    assert skipping["diag"] == (pytest.approx(100), "protocol:diag|data:hico|version:0.1.0")  # it does so by itself
+    assert ap_of_kites(hoicli("eval", "--count-images", "boxes", *pair).out)["upt"][0] == pytest.approx(50)
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--count-images", "interactions", *pair[1:]).out)
+    assert hoicli("eval", "--per-class", matches).out == text
+    result = hoicli("eval", "--count-images", "interactions", matches)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert result.err.startswith("hoicli: --top-k, --nms and --count-images act before matching: give them to hoicli ")
+    result = hoicli("match", "--count-images", "some", *pair[1:])
+    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose all, boxes, interactions\n")
+
+
+def test_subjects_that_are_no_people_are_told_of(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt = tmp_path / "gt.jsonl"
+    first, *others = map(json.loads, GT.read_text().splitlines())
+    first["labels"][0] = "bird"
+    gt.write_text("".join(json.dumps(record) + "\n" for record in (first, *others)))
+    said = "1 ground-truth triplets have a subject that is no person, and are never found there"
+    assert f"hoicli: qpic, diag: {said} (the released code finds them)\n" in hoicli("eval", "--gt", gt, PREDICTIONS).err
+    assert said not in hoicli("eval", "--protocol", "hico", "--gt", gt, PREDICTIONS).err
+
+
+# Tags
+
+
+def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
+    """As columns of a CSV file, or of a table, a tag called `value` would be taken for the value."""
+    columns = {*json.loads(schema_text("result"))["properties"], "note"}
+    assert columns - {"corruption", "severity", "family"} == set(ROW_KEYS)
+    for key in ROW_KEYS:
+        result = hoicli("eval", "--tag", "model=m", "--tag", f"{key}=99", *PAIR)
+        problem = f"--tag {key}: rows have a {key} of their own; choose another name"
+        assert (result.code, result.out, result.err) == (2, "", f"hoicli: {problem}\n")
+    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
+    assert (result.code, result.out) == (2, "")
+    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
+
+
+def test_tags_of_rows_from_elsewhere_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
+    """robust takes over the tags that all rows of a model share, whoever wrote them; and report shows them."""
+    rows = [
+        {**row, "tags": {"value": "99", "protocol": "mine", **tags}}
+        for tags in ({"corruption": "clean"}, {"corruption": "jpeg", "severity": "1"})
+        for row in rows_of(hoicli("eval", "--protocol", "qpic", *PAIR).out)
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = hoicli("robust", "--format", "csv", path).out
+    cells = list(csv.DictReader(io.StringIO(text)))
+    (clean,) = (row for row in cells if row["metric"] == "clean")
+    assert (clean["value"][:5], clean["tags.value"]) == ("76.19", "99")
+    assert (clean["protocol"], clean["tags.protocol"]) == ("qpic", "mine")
+    table = hoicli("robust", "--format", "table", path).out.splitlines()
+    assert table[1].split()[:3] == ["tags.protocol", "tags.value", "protocol"]
+    page = hoicli("report", "--format", "md", "--rows", path, *PAIR).out
+    assert "tags.value" in page
+    assert "| 99 | mine |" in page
+
+
 # Tables
 
 
@@ -189,9 +317,9 @@ def test_tables_in_every_notation(hoicli: Hoicli) -> None:
     assert comma[1].endswith(",m")
 
 
-def test_explain_says_what_each_protocol_does_in_five_lines(hoicli: Hoicli) -> None:
+def test_explain_says_what_each_protocol_does_in_five_or_six_lines(hoicli: Hoicli) -> None:
     text = hoicli("eval", "--explain").out
-    assert len(text.splitlines()) == 6 * 5
+    assert len(text.splitlines()) == 6 * 5 + text.count("\n  note ")
     for words in (
         "+1 on x2 and y2",
         "> 0.5",
@@ -285,6 +413,22 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
         1,
         f"{PREDICTIONS}:1: not a match record; give the ground truth with --gt\n",
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("report",),
+        ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
+        ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
+    ],
+    ids=lambda command: str(command[0]),
+)  # fmt: skip
+def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
+    """Every detector would find itself: mAP 100."""
+    result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)
+    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+    assert (result.code, result.out, result.err) == (1, "", f"{PREDICTIONS}:1: hois[0].score: {problem}\n")
 
 
 def test_skipping_bad_lines_is_counted(hoicli: Hoicli, tmp_path: Path) -> None:

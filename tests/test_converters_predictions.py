@@ -23,7 +23,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.scenes import ErrorPolicy
 from hoicli.vocabulary import SUBJECT, load
 from tests.conftest import FIXTURES, Hoicli
-from tests.foreign.detections_mat import matlab_file
+from tests.foreign.detections_mat import last_pixels, matlab_file
 
 FOREIGN = FIXTURES / "foreign"
 VOCABULARY = load("hico")
@@ -35,6 +35,11 @@ def lines(path: Path) -> Records:
 
 
 PREDICTIONS = lines(FIXTURES / "predictions.jsonl")
+OF_LAST_PIXELS = [
+    {**record, "boxes": [last_pixels(box) for box in record["boxes"]], "caveats": ["last_pixels"]}
+    for record in PREDICTIONS
+]
+"""The same as UPT would write them to its .mat files."""
 IMAGES = [record["image_id"] for record in lines(FIXTURES / "gt.jsonl")]
 
 
@@ -83,7 +88,9 @@ def test_fixture_has_the_same_triplets(file: str, name: str) -> None:
     source = Source(str(FOREIGN / file))
     assert detect(source) == name
     records = list(converter(name).read(source, context_of(IMAGES)[0]))
-    expected = by_image(PREDICTIONS, IMAGES if name == "mat" else None)  # mat knows images without predictions too
+    expected = by_image(PREDICTIONS)
+    if name == "mat":  # which knows images without predictions too
+        expected = by_image(OF_LAST_PIXELS, IMAGES)
     if file.startswith("preds_wo"):  # Diag-HOI leaves no_interaction out
         expected = {key: [row for row in rows if row[4] != "no_interaction"] for key, rows in expected.items()}
     assert by_image(records) == expected
@@ -433,7 +440,8 @@ def test_mat_order_and_merged_boxes(folder: Path) -> None:
     cells[hold, 3] = np.array([[*OTHER, *OTHER, 0.125]])
     write_cells(folder / "detections_02.mat", cells)
     record = convert(folder, "mat", context_of(IMAGES)[0])[3]
-    assert record["boxes"] == [OTHER, OTHER, BOX, [20.5, 30.2, 120.9, 300.4], [300.1, 40.0, 380.7, 99.5]]
+    theirs = [last_pixels(box) for box in ([20.5, 30.2, 120.9, 300.4], [300.1, 40.0, 380.7, 99.5])]
+    assert record["boxes"] == [OTHER, OTHER, BOX, *theirs]
     assert record["labels"] == ["person", "bicycle", "person", "person", "kite"]
     assert [(hoi["verb"], hoi["subject"], hoi["object"], hoi["score"]) for hoi in record["hois"]] == [
         ("hold", 0, 1, 0.125),
@@ -455,7 +463,10 @@ def test_mat_numbers_files_in_coco_order() -> None:
 def test_mat_announces_the_join(folder: Path) -> None:
     context, said = context_of(IMAGES)
     convert(folder, "mat", context)
-    assert said == [f"{folder}: columns joined with the 8 images of --images by position"]
+    assert said == [
+        f"{folder}: columns joined with the 8 images of --images by position",
+        f"{folder}: x2, y2 are taken for last pixels, as UPT writes them (caveat last_pixels)",
+    ]
 
 
 def test_mat_without_images_takes_the_test_list(tmp_path: Path) -> None:
@@ -555,7 +566,7 @@ def test_mat_bad_cells(cell: Any, problem: str, folder: Path) -> None:
     place = f"{path}: all_boxes{{3,6}} (HICO_test2015_00000006)"
     assert error_of(folder) == f"{place}: {problem}"
     context, _ = context_of(IMAGES, skip=True)
-    assert by_image(convert(folder, "mat", context)) == by_image(PREDICTIONS, IMAGES)
+    assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
     assert context.policy.skipped == 1
 
 
@@ -592,12 +603,14 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_mat_survives_a_round_trip(tmp_path: Path) -> None:
-    """What was written is read again, and written again it is the same to the byte."""
+@pytest.mark.parametrize("predictions", [PREDICTIONS, OF_LAST_PIXELS], ids=["edges", "last pixels"])
+def test_mat_survives_a_round_trip(tmp_path: Path, predictions: Records) -> None:
+    """What was written is read again, and written again it is the same to the byte; what its boxes are is known."""
     first, second = tmp_path / "first", tmp_path / "second"
-    detections_mat.write(PREDICTIONS, str(first), context_of(IMAGES)[0])
+    detections_mat.write(predictions, str(first), context_of(IMAGES)[0])
     records = convert(first, "mat", context_of(IMAGES)[0])
-    assert by_image(records) == by_image(PREDICTIONS, IMAGES)
+    assert by_image(records) == by_image(predictions, IMAGES)
+    assert {tuple(record.get("caveats", ())) for record in records} == {tuple(predictions[0].get("caveats", ()))}
     second.mkdir()  # an empty folder will do
     detections_mat.write(records, str(second), context_of(IMAGES)[0])
     assert bytes_of(first) == bytes_of(second)
@@ -606,12 +619,25 @@ def test_mat_survives_a_round_trip(tmp_path: Path) -> None:
 
 
 def test_mat_is_what_scipy_would_write(tmp_path: Path) -> None:
-    detections_mat.write(PREDICTIONS, str(tmp_path / "mat"), context_of(IMAGES)[0])
+    detections_mat.write(OF_LAST_PIXELS, str(tmp_path / "mat"), context_of(IMAGES)[0])
     for path in (tmp_path / "mat").iterdir():
         theirs = (FOREIGN / "detections_mat" / path.name).read_bytes()
         ours = path.read_bytes()
         assert ours[124:] == theirs[124:]
-        assert ours[:124].rstrip() == b"MATLAB 5.0 MAT-file, written by hoicli"
+        assert ours[:124].rstrip() == b"MATLAB 5.0 MAT-file, written by hoicli; x2, y2 are last pixels"
+
+
+def test_mat_files_of_two_writers(tmp_path: Path) -> None:
+    """One cannot say of a box what it is."""
+    detections_mat.write(PREDICTIONS, str(tmp_path / "mat"), context_of(IMAGES)[0])
+    shutil.copy(FOREIGN / "detections_mat/detections_07.mat", tmp_path / "mat")
+    place = tmp_path / "mat/detections_07.mat"
+    assert (
+        error_of(tmp_path / "mat") == f"{place}: was not written with detections_01.mat; the files are not of one set"
+    )
+    with pytest.raises(DataError, match="has the caveat last_pixels, which image HICO_test2015_00000002 has not"):
+        detections_mat.write([OF_LAST_PIXELS[0], *PREDICTIONS[1:]], str(tmp_path / "two"), context_of(IMAGES)[0])
+    assert not (tmp_path / "two").exists()
 
 
 def test_mat_counts_what_it_cannot_hold(tmp_path: Path) -> None:

@@ -261,6 +261,47 @@ def test_three_ways_to_say_that_there_is_no_object(hoicli: Hoicli, tmp_path: Pat
     assert record["unstated"] == {"score": 0.0, "object": TINY}
 
 
+def silence(*without: str) -> Record:
+    """A dictionary that states nothing: every key but some, with scores of NaN."""
+    told: Record = {"image_id": 1, "person_box": [10.0, 10.0, 60.0, 60.0]}
+    for verb, roles in VCOCO.roles_of.items():
+        told |= {f"{verb}_agent": math.nan, **{f"{verb}_{role}": [math.nan] * 5 for role in roles}}
+    return {key: value for key, value in told.items() if key not in without}
+
+
+def evaluated(hoicli: Hoicli, tmp_path: Path, detection: Record, held: int | None) -> dict[str, float]:
+    """Protocol -> mAP of one dictionary of the official list, where somebody holds a cup, or nothing that is annotated.
+
+    Written back to the list, the dictionary has the scores that it had.
+    """
+    boxes, labels = [[10, 10, 60, 60], [100, 100, 150, 150]], ["person", "cup"]
+    hold = {"subject": 0, "object": held, "verb": "hold", "role": "obj"}
+    gt = dumped(tmp_path / "gt.jsonl", {"image_id": 1, "boxes": boxes, "labels": labels, "hois": [hold]})
+    official, converted, back = (tmp_path / name for name in ("list.json", "converted.jsonl", "back.json"))
+    assert hoicli("convert", dumped(official, [detection]), "-o", converted).code == 0
+    assert hoicli("convert", converted, "--to", "vcoco-json", "-o", back).code == 0
+    (written,) = json.loads(back.read_text())
+    for key in silence().keys() & {key for key in detection if key.endswith(("_agent", "_obj", "_instr"))}:
+        assert repr(np.ravel(written[key])[-1]) == repr(np.ravel(detection[key])[-1]), key
+    rows = map(json.loads, hoicli("eval", "--gt", gt, "--dataset", "vcoco", converted).out.splitlines())
+    return {row["protocol"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] in ("24", "full")}
+
+
+def test_an_action_with_a_score_of_nan_is_not_derived_from_its_role(hoicli: Hoicli, tmp_path: Path) -> None:
+    """s-gupta/v-coco vsrl_eval.py drops a NaN score: there is no such agent, whatever fills a role of the action."""
+    found = evaluated(hoicli, tmp_path, silence() | {"hold_obj": [100.0, 100.0, 150.0, 150.0, 0.9]}, held=1)
+    assert (found["vcoco-agent"], found["vcoco-s1"], found["vcoco-s2"]) == (0, 100, 100)
+
+
+def test_a_role_with_a_score_of_nan_is_not_filled_in(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Where another key is missing, which alone is what UPT's cache would fill in."""
+    detection = silence("walk_agent") | {"hold_obj": [100.0, 100.0, 150.0, 150.0, math.nan]}
+    found = evaluated(hoicli, tmp_path, detection, held=None)
+    assert (found["vcoco-agent"], found["vcoco-s1"], found["vcoco-s2"]) == (0, 0, 0)
+    del detection["hold_obj"]  # and now it is
+    assert evaluated(hoicli, tmp_path, detection, held=None)["vcoco-s2"] == 100
+
+
 def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_path: Path) -> None:
     said = [person(hold_obj=[5, 5, 9, 9, 0.5]), person(hold_obj=[5, 5, 9, 9, 0.4], hold_agent=0.3)]
     (record,) = records(hoicli("convert", dumped(tmp_path / "p.json", said)))
@@ -509,6 +550,7 @@ def test_the_hoi_a_layout(hoicli: Hoicli, tmp_path: Path, order: tuple[str, ...]
         {"subject": 0, "object": None, "verb": "walk"},
     ]
     assert "this file does not say which people nobody annotated: predictions on them will count as false" in result.err
+    assert record["caveats"] == ["unmarked_people"]
     assert f"that point at no box of their image: 1 (the first: {path}: [0].hoi_annotation[3])" in result.err
 
 
@@ -550,7 +592,8 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
         {"subject": 0, "object": 1, "verb": "talk_on_phone", "role": "instr"},
     ]
     assert (second["image_id"], second["boxes"], second["hois"]) == (43, [], [])
-    assert "scenario 1 and the agents need the official files" in result.err
+    assert "agents and both scenarios need the official files" in result.err
+    assert first["caveats"] == second["caveats"] == ["pairs_only"]
 
 
 @pytest.mark.parametrize(
@@ -585,6 +628,7 @@ def test_the_released_files_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Pa
     assert len(found) == 4946
     assert sum(not record["hois"] for record in found) == 414
     assert sum(len(record["hois"]) for record in found) == 12_402
+    assert {tuple(record["caveats"]) for record in found} == {("pairs_only",)}
 
 
 def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -339,3 +339,21 @@ def test_explain_and_the_note_about_deltas(hoicli: Hoicli) -> None:
     assert all(name in text for name in ORACLES)
     assert "do not add up" in text
     assert "the deltas do not add up to 100 - mAP" in hoicli("diagnose", "--format", "table", *PAIR).err
+
+
+def test_an_entry_listed_twice_does_not_cost_its_true_positive(hoicli: Hoicli, tmp_path: Path) -> None:
+    """neu-vi/Diag-HOI finds entries by list.index: the type of the second copy, a duplicate, lands on the first, and
+    the released mean, of classes with a true positive, is nan. `--as-released` is not so, and says it."""
+    record: dict[str, Any] = {"image_id": "a", "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"]}
+    fly = {"subject": 0, "object": 1, "verb": "fly"}
+    paths = []
+    for name, hois in (("gt", [fly]), ("predictions", [{**fly, "score": 0.9}] * 2)):
+        paths.append(tmp_path / f"{name}.jsonl")
+        paths[-1].write_text(json.dumps({**record, "hois": hois}) + "\n")
+    for option in ((), ("--as-released",)):
+        rows = [json.loads(line) for line in hoicli("diagnose", *option, "--gt", *paths).out.splitlines()]
+        counts = {row["error"]: row["value"] for row in rows if row["metric"] == "count" and row["subset"] == "full"}
+        assert (counts["true_positive"], counts["duplicate"]) == (1, 1)
+        means = {row["oracle"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"}
+        assert means["none"] == pytest.approx(100)
+    assert "but for entries listed" in " ".join(hoicli("diagnose", "--help").out.split())

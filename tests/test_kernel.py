@@ -253,6 +253,16 @@ def test_a_subject_that_is_no_person_belongs_to_no_class_of_qpic() -> None:
     assert results["hico"].ap[number] == pytest.approx(1)
 
 
+def test_ground_truth_whose_subject_is_no_person_is_not_found_by_qpic() -> None:
+    """The released code has a class for every pair of labels and a verb, and finds it; here classes are of people."""
+    truth, found = ({**person_and_kite([20, 20, 39, 39], score), "labels": ["apple", "kite"]} for score in (None, 0.9))
+    results = evaluate([truth], [found])
+    number = HICO.interaction_ids["fly", "kite"]
+    assert [results[name].ap[number] for name in ("qpic", "diag")] == [0, 0]
+    assert results["qpic"].positives[number] == 1
+    assert results["hico"].ap[number] == pytest.approx(1)
+
+
 def test_empty_inputs_give_numbers() -> None:
     truth = [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]
     found = [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]
@@ -284,3 +294,36 @@ def test_nms_suppresses_the_lower_of_two_overlapping_pairs_of_a_class() -> None:
     )
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "false_positive", "false_positive"]
+
+
+def kept_by_cdn(boxes: np.ndarray[Any, np.dtype[np.float64]], threshold: float) -> list[int]:
+    """Which of some pairs with one object box, best first, survive pairwise_nms of YueLiao/CDN: 0 / 0 is not <=."""
+    left, kept = np.arange(len(boxes)), []
+    while len(left):
+        best, rest = boxes[left[0]], boxes[left[1:]]
+        kept.append(int(left[0]))
+        width, height = (
+            np.maximum(0.0, np.minimum(best[far], rest[:, far]) - np.maximum(best[near], rest[:, near]) + 1)
+            for near, far in ((0, 2), (1, 3))
+        )
+        area, areas = ((box[..., 2] - box[..., 0] + 1) * (box[..., 3] - box[..., 1] + 1) for box in (best, rest))
+        with np.errstate(invalid="ignore"):
+            overlap = width * height / (area + areas - width * height)
+        left = left[1:][overlap <= threshold]
+    return kept
+
+
+@pytest.mark.parametrize(("subject", "theirs"), [([0, 0, 9, 9], [0]), ([5, 0, 4, 9], [0]), ([50, 0, 59, 9], [0, 1])])
+def test_nms_of_boxes_without_area(subject: list[int], theirs: list[int]) -> None:
+    """Two pairs with equal subjects. Without area they overlap by 0 / 0: CDN drops the lower, here it is kept."""
+    found = person_and_kite([20, 20, 39, 39], 0.9)
+    first = [0, 0, 9, 9] if subject[0] == 50 else subject
+    found["boxes"] = [first, [20, 20, 39, 39], subject]
+    found["labels"] = ["person", "kite", "person"]
+    found["hois"].append({"subject": 2, "object": 1, "verb": "fly", "score": 0.8})
+    assert kept_by_cdn(np.array([first, subject], dtype=np.float64), 0.7) == theirs
+    annotated = ground_truth([person_and_kite([20, 20, 39, 39])])
+    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], Filters(nms=0.7), ErrorPolicy())
+    suppressed = (outcomes["hico"].code == OUTCOMES.index("suppressed")).tolist()
+    without_area = subject == [5, 0, 4, 9]
+    assert suppressed == [False, theirs == [0] and not without_area]

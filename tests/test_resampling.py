@@ -263,6 +263,50 @@ def test_nothing_to_compare_is_no_difference() -> None:
     assert (empty.value, empty.ci, empty.p, empty.p_bootstrap) == (None, None, None, None)
 
 
+def test_an_interval_of_differences_ends_where_differences_do() -> None:
+    """An AP lies in [0, 1], so two of them are 1 apart at most, however far the resamples are spread."""
+    resamples = np.array([-0.6, 0.1, 0.2, 0.9, 1.0] * 40)
+    for before, after in ((0.0, 0.9), (0.9, 0.0)):
+        spread = resamples if after else -resamples
+        free = difference(before, after, spread, spread)
+        cut = difference(before, after, spread, spread, most=1.0)
+        assert free.ci is not None
+        assert cut.ci is not None
+        assert max(map(abs, free.ci)) > 1
+        assert cut.ci == (max(free.ci[0], -1.0), min(free.ci[1], 1.0))
+
+
+def test_no_row_leaves_what_is_possible(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A model that finds nothing against one that finds four of five below a false positive: 65 to be gained, and the
+    resamples are spread by more than what is left to 100."""
+
+    def kites(name: str, scores: Sequence[float | None]) -> Path:
+        records = []
+        for number, score in enumerate(scores):
+            boxes, labels = [[0, 0, 9, 9], [20, 20, 39, 39], [60, 60, 79, 79]], ["person", "kite", "kite"]
+            fly: Record = {"subject": 0, "object": 1, "verb": "fly"}
+            if score is not None:
+                fly |= {"object": 1 if score > 0 else 2, "score": abs(score)}
+            hois = [] if score is None and name != "gt" else [fly]
+            records.append({"image_id": f"i{number}", "boxes": boxes, "labels": labels, "hois": hois})
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return path
+
+    gt, nothing = kites("gt", [None] * 5), kites("nothing", [None] * 5)
+    most = kites("most", [0.9, 0.8, 0.7, 0.6, -0.95])
+    ends = {}
+    for pair in ((nothing, most), (most, nothing)):
+        options = ("--protocol", "qpic", "--per-class", "--bootstrap", "200", "--name", "a,b", "--gt", gt)
+        for row in compared(hoicli, *options, *pair):
+            if row.get("ci_low") is not None and row["unit"] == "%":
+                lowest, highest = {"mAP": (0, 100), "delta_mAP_diff": (-200, 200)}.get(row["metric"], (-100, 100))
+                assert lowest <= row["ci_low"] <= row["value"] <= row["ci_high"] <= highest, row
+                ends[row["metric"], pair[0] is nothing] = row["ci_low"], row["ci_high"]
+    assert ends["mAP_diff", True][1] == ends["AP_diff", True][1] == 100
+    assert ends["mAP_diff", False][0] == ends["AP_diff", False][0] == -100
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # what intervals and p are for: a population that test sets are drawn from
 

@@ -70,6 +70,20 @@ def oracles() -> Values:
     return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name not in GROUPED)]
 
 
+def counted_images() -> Values:
+    """What `--count-images` takes."""
+    from hoicli.protocols import COUNTED_IMAGES
+
+    return list(COUNTED_IMAGES)
+
+
+def grids() -> Values:
+    """What `eval --grid` takes."""
+    from hoicli.protocols import GRIDS
+
+    return list(GRIDS)
+
+
 def splits() -> Values:
     """The zero-shot splits, and the papers' names for them."""
     from hoicli.vocabulary import DATASETS, load

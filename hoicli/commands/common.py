@@ -101,6 +101,16 @@ AllowUncounted = Annotated[
         help="Compute although most of the ground truth, or of the predictions, is of no class of the dataset.",
     ),
 ]
+CountImages = Annotated[
+    str | None,
+    typer.Option(
+        "--count-images",
+        metavar="NAME",
+        help="Other images than the protocol's own in which predictions count: all, boxes (annotated with some) or "
+        "interactions (the same; UPT's loader).",
+        autocompletion=choices.counted_images,
+    ),
+]
 Tag = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
 ]

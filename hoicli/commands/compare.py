@@ -107,7 +107,7 @@ def compare(
     from hoicli.errors import UsageError
     from hoicli.evaluation_rows import Wanted
     from hoicli.matching import Filters
-    from hoicli.protocols import MAIN, protocols
+    from hoicli.protocols import MAIN, explicit, protocols
     from hoicli.report.tables import chosen_format, render
     from hoicli.resampling.draws import Resampling
     from hoicli.resampling.run import compare as compared
@@ -130,14 +130,17 @@ def compare(
     names = [part for names in name or [] for part in names.split(",")]
     models = Model.named(paths, names)
     output_format = chosen_format(format_, output)
-    tags = parse_tags(tag or [])
+    tags = parse_tags(tag or [], taken=("model", "baseline"))
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(
         top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
     )
     rows = list(
-        compared(models, gt, vocabulary, chosen, filters, policy, wanted, resampling, errors=errors, top=top, tags=tags)
-    )
+        compared(
+            models, gt, vocabulary, chosen, filters, policy, wanted, resampling,
+            named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
+        )
+    )  # fmt: skip
     policy.report()
     with open_output(output) as write:
         write(render(rows, output_format))

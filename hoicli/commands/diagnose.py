@@ -76,7 +76,11 @@ def diagnose(
         typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
     ] = None,
     as_released: Annotated[
-        bool, typer.Option("--as-released", help="The released code's repairs, means and counts, to the digit (hico).")
+        bool,
+        typer.Option(
+            "--as-released",
+            help="The released code's repairs, means and counts, to the digit but for entries listed twice (hico).",
+        ),
     ] = False,
     independent: Annotated[
         bool, typer.Option("--independent", help="Each oracle on its own: none leaves what another one fixes.")
@@ -165,7 +169,7 @@ def diagnose(
         check_figure(plot)
     models = Model.named(paths, name or [])
     output_format = chosen_format(format_, output)
-    tags = parse_tags(tag or [])
+    tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
     policy = ErrorPolicy(skip=skips(on_error))
     filters = Filters.checked(
         top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted

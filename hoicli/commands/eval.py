@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands import choices
 from hoicli.commands.common import (
     NMS,
     AllowUncounted,
     Alpha,
     Beta,
     Bootstrap,
+    CountImages,
     DatasetOfProtocols,
     Format,
     GroundTruthOption,
@@ -64,6 +66,16 @@ def evaluate(
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
     allow_uncounted: AllowUncounted = False,
+    count_images: CountImages = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            "--grid",
+            metavar="NAME",
+            help="Other recall values for 11-point AP than the protocol's own: arange, linspace or tenths.",
+            autocompletion=choices.grids,
+        ),
+    ] = None,
     format_: Format = "auto",
     on_error: OnError = "stop",
     output: Output = "-",
@@ -80,7 +92,7 @@ def evaluate(
     from hoicli.evaluation_rows import Wanted, tally_rows
     from hoicli.matching import Filters
     from hoicli.pairing import tallies
-    from hoicli.protocols import protocols
+    from hoicli.protocols import adjusted, explicit, protocols
     from hoicli.report.tables import chosen_format, render
     from hoicli.resampling.draws import Resampling
     from hoicli.results import Row, parse_tags
@@ -90,9 +102,10 @@ def evaluate(
 
     if explain:
         names = ",".join(protocol or ["all"]).split(",")
-        print("\n".join(row.explain() for name in names for row in protocols([name], dataset)))
+        rows_of = (protocols([name], dataset) for name in names)
+        print("\n".join(row.explain() for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
         return
-    chosen = protocols(protocol or ["all"], dataset)
+    chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
     output_format = chosen_format(format_, output)
     if split:
         load(chosen[0].dataset).split(split)  # a split there is not is said before the work
@@ -104,7 +117,7 @@ def evaluate(
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(
-        inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=bool(protocol)
+        inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=explicit(protocol or [])
     ):
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)

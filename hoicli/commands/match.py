@@ -11,6 +11,7 @@ from hoicli.commands.common import (
     AllowUncounted,
     Alpha,
     Beta,
+    CountImages,
     DatasetOfProtocols,
     GroundTruthOption,
     OnError,
@@ -56,6 +57,7 @@ def match(
     nms_alpha: Alpha = 1.0,
     nms_beta: Beta = 0.5,
     allow_uncounted: AllowUncounted = False,
+    count_images: CountImages = None,
     only_predicted: Annotated[
         bool,
         typer.Option(
@@ -74,8 +76,8 @@ def match(
     from hoicli.errors import UsageError
     from hoicli.matches import match_records, missed_records
     from hoicli.matching import Filters
-    from hoicli.pairing import Coverage, check_streams, matched_batches, prediction_lines, read_truth
-    from hoicli.protocols import protocols
+    from hoicli.pairing import Coverage, check_streams, matched_batches, prediction_lines, read_truth, served
+    from hoicli.protocols import adjusted, explicit, protocols
     from hoicli.records import dump
     from hoicli.scenes import ErrorPolicy
     from hoicli.streams import open_output, read_lines
@@ -85,12 +87,13 @@ def match(
         raise UsageError("match: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
-    chosen = protocols(protocol or ["all"], dataset)
+    chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
     filters = Filters.checked(
         top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
     )
     policy = ErrorPolicy(skip=skips(on_error))
     truth = read_truth(gt, load(chosen[0].dataset), policy, allow_uncounted=allow_uncounted)
+    chosen = served(truth, chosen, gt, explicit(protocol or []))
     # a shard may be empty: an engine's partition, an array with more tasks than images
     lines = read_lines(paths, label="predictions") if only_predicted else prediction_lines(paths)[1]
     coverage, seen = Coverage(), set[str]()

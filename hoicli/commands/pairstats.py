@@ -143,7 +143,7 @@ def pairstats(
     from hoicli.diagnosis.run import Model
     from hoicli.errors import UsageError
     from hoicli.matching import Filters
-    from hoicli.pairing import check_counted, check_streams, read_truth, unmatched_lines
+    from hoicli.pairing import check_counted, check_streams, read_truth, served, unmatched_lines
     from hoicli.report.plots import check_figure, plot_pairs
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags
@@ -171,6 +171,7 @@ def pairstats(
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
+    served(truth, [protocol], gt)
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
         pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"

@@ -140,7 +140,10 @@ def robust(
     gathering = Gathering(Choice(metric, subset, protocol, unit), model_tag=model_tag, names=names)
     gathering.read(read_lines(paths, label="rows"), policy)
     policy.report()
-    grids = ranked(gathering.grids(wanted, allow_missing=allow_missing), rank_by)
+    grids = gathering.grids(wanted, allow_missing=allow_missing)
+    if len(grids) > 1 and model_tag in tags:
+        raise UsageError(f"--tag {model_tag}: the rows are of {len(grids)} models, which it tells apart")
+    grids = ranked(grids, rank_by)
     for remark in gathering.remarks:
         note(remark)
     results = robustness_rows(grids, tags=tags)

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import chain, islice
 from math import isfinite
 
+from hoicli.caveats import LAST_PIXELS
 from hoicli.converters import FORMATS, Context, converter, detect, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
 from hoicli.converters.source import Source
@@ -45,6 +46,8 @@ class Conversion:
                 continue
             seen.add(image_id)
             self._counts["images"] += 1
+            if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target not in ("", "mat"):
+                self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
             for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
                 self._counts[what] += len(record.get(key, ()))
             progress.advance()

@@ -6,7 +6,10 @@
 The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
 of that object in HICO order. Column c is the c-th image, by position only: `--images` gives the list and its length
 must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
-announced. Boxes are 0-based inclusive ([x1, y1, x2, y2] in pixel indices) and taken as they are: nothing is shifted.
+announced. Boxes are taken as they are: nothing is shifted. UPT and its relatives take 1 off x2 and y2 before they
+write them (fredzzhang/upt utils.py, cache_hico), so these are the last pixels of a box, and the records say so (caveat
+`last_pixels`): MATLAB wants them so; protocol `upt`, whose released code scores the detector's own edges, adds the 1
+again. In a set that hoicli wrote, the header of the files says whether its records were so.
 
 Reading gives one record a column, empty ones too, since the files know all images. The triplets of an image come in
 HOI order, then in the order of their cell; equal boxes of one label are merged, subjects are persons. A cell that is
@@ -35,13 +38,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.caveats import LAST_PIXELS
 from hoicli.converters import BoxTable, Context
 from hoicli.converters.cdn import require_scores
 from hoicli.converters.matfile import Numbers, describe, load, variables
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record
-from hoicli.streams import Progress, writable
+from hoicli.streams import Progress, open_input, writable
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
 VARIABLE = "all_boxes"
@@ -86,10 +90,14 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for interactions, path in sorted(zip(rows_of, paths, strict=True)):  # in HOI order, as records have it
             tables.append(_read_file(path, interactions, images, context))
             progress.advance()
+    last_pixels = _of_last_pixels(paths)
+    if last_pixels:
+        context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
     if not any(len(table.rows) for table in tables):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
     for column, image_id in enumerate(images):
-        yield _record(image_id, _image_rows(tables, column), vocabulary)
+        record = _record(image_id, _image_rows(tables, column), vocabulary)
+        yield {**record, "caveats": [LAST_PIXELS]} if last_pixels else record
 
 
 # The files
@@ -110,6 +118,21 @@ def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
             place=str(missing[0]),
         )
     return paths
+
+
+def _of_last_pixels(paths: Sequence[Path]) -> bool:
+    """Whether x2, y2 are last pixels: of a set that hoicli wrote, if it says so; of any other.
+
+    Raises `DataError` for files of several sets.
+    """
+    found = []
+    for path in paths:
+        with open_input(str(path)) as stream:
+            found.append(stream.read(len(AS_THEY_ARE)) != AS_THEY_ARE)
+    if len(set(found)) != 1:
+        other = paths[found.index(not found[0])]
+        raise DataError("was not written with detections_01.mat; the files are not of one set", place=str(other))
+    return found[0]
 
 
 def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
@@ -253,12 +276,13 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     """The folder `path`, new or empty before.
 
     Raises `UsageError` for another `path` and where the column order is not known, `DataError` for an image that is
-    not in `--images` and for a triplet without a score.
+    not in `--images`, for a triplet without a score, and for boxes that are of last pixels in some records only.
     """
     vocabulary = context.vocabulary
     known = None if context.images is None else set(context.images)
     cells: list[dict[str, bytes]] = [{} for _ in vocabulary.interactions]
     found = set()
+    last_pixels: dict[bool, str] = {}
     with _new_folder(path) as folder:
         for record in records:
             image_id = str(record["image_id"])
@@ -266,13 +290,19 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
                 problem = "is not among the images of --images; give the ground truth of all images"
                 raise DataError(problem, place=f"image {image_id}", field="image_id")
             found.add(image_id)
+            if record["hois"]:
+                last_pixels.setdefault(LAST_PIXELS in (record.get("caveats") or ()), image_id)
             for interaction, rows in _held(record, context).items():
                 cells[interaction][image_id] = _cell(np.array(rows, dtype="<f8"))
+        if len(last_pixels) > 1:
+            problem = f"has the caveat {LAST_PIXELS}, which image {last_pixels[False]} has not; write them as two sets"
+            raise DataError(problem, place=f"image {last_pixels[True]}", field="caveats")
+        text = OF_LAST_PIXELS if True in last_pixels else AS_THEY_ARE
         columns = _column_order(found, context)
         with Progress(path, total=len(vocabulary.objects), unit="file") as progress:
             for index, name in enumerate(vocabulary.objects):
                 rows_of = [cells[interaction] for interaction in vocabulary.interactions_of(name)]
-                (folder / _file_name(index)).write_bytes(_matlab_file(rows_of, columns))
+                (folder / _file_name(index)).write_bytes(_matlab_file(rows_of, columns, text))
                 progress.advance()
 
 
@@ -343,7 +373,10 @@ def _column_order(found: set[str], context: Context) -> dict[str, int]:
 
 MATRIX, COMPRESSED, UINT32, INT32, INT8, DOUBLE = 14, 15, 6, 5, 1, 9
 CELL_CLASS, DOUBLE_CLASS = 1, 6
-HEADER = b"MATLAB 5.0 MAT-file, written by hoicli".ljust(124) + b"\x00\x01IM"
+WRITER = b"MATLAB 5.0 MAT-file, written by hoicli"
+AS_THEY_ARE, OF_LAST_PIXELS = (text.ljust(116) for text in (WRITER, WRITER + b"; x2, y2 are last pixels"))
+"""What hoicli's files begin with: whether their boxes came from records with the caveat `last_pixels`."""
+VERSION = b" " * 8 + b"\x00\x01IM"
 
 
 def _cell(rows: NDArray[np.float64]) -> bytes:
@@ -353,8 +386,9 @@ def _cell(rows: NDArray[np.float64]) -> bytes:
     return struct.pack("<14I", MATRIX, 48 + len(data), *head) + data
 
 
-def _matlab_file(rows_of: Sequence[dict[str, bytes]], columns: dict[str, int]) -> bytes:
-    """all_boxes with a row for each of `rows_of` (image id -> cell) and the given columns, column by column."""
+def _matlab_file(rows_of: Sequence[dict[str, bytes]], columns: dict[str, int], text: bytes) -> bytes:
+    """A file whose header begins with `text`: all_boxes with a row for each of `rows_of` (image id -> cell) and the
+    given columns, column by column."""
     cells = [_cell(np.empty((0, 0)))] * (len(rows_of) * len(columns))
     for row, found in enumerate(rows_of):
         for image_id, cell in found.items():
@@ -362,4 +396,4 @@ def _matlab_file(rows_of: Sequence[dict[str, bytes]], columns: dict[str, int]) -
     head = (UINT32, 8, CELL_CLASS, 0, INT32, 8, len(rows_of), len(columns), INT8, len(VARIABLE))
     content = struct.pack("<10I", *head) + VARIABLE.encode().ljust(16, b"\0") + b"".join(cells)
     packed = zlib.compress(struct.pack("<2I", MATRIX, len(content)) + content)
-    return HEADER + struct.pack("<2I", COMPRESSED, len(packed)) + packed
+    return text + VERSION + struct.pack("<2I", COMPRESSED, len(packed)) + packed

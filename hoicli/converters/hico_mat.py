@@ -8,7 +8,8 @@
 Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-600) and connections (human, object) are
 1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
 An interaction with invis = 1 has no instance that counts: it becomes an image-level label and no triplet. Without
-anno.mat the image-level labels are those of the annotated interactions. `--split` picks one half of both files.
+anno.mat the image-level labels are those of the annotated interactions, and the records say so (caveat
+`derived_labels`). `--split` picks one half of both files.
 Equal boxes of one label are merged; nothing else is left out.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
@@ -21,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from hoicli.caveats import DERIVED_LABELS
 from hoicli.converters import BoxTable, Context, entry, image_id_of
 from hoicli.converters.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.source import Source
@@ -59,7 +61,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         unused.pop(file_name, None)
         instances = _hois(row[2], context.vocabulary)
         known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name]
-        return image_record(file_name, *_size(row[1]), instances, known, context.vocabulary)
+        record = image_record(file_name, *_size(row[1]), instances, known, context.vocabulary)
+        return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
     yield from context.each(items, build, homes[name])

@@ -7,8 +7,9 @@ category_id of a box is a COCO id (1-90 with gaps), of an interaction an action-
 with `--from ppdm-vcoco-gt`, in PPDM's: a file does not tell. object_id is -1 for a role without object. Boxes are
 COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is taken off x2 and y2, and protocol vcoco-qpic puts it back.
 
-Nothing here says which people nobody annotated: all count as annotated, and the conversion says so. Written by
-hitachi-rd-cv/qpic convert_vcoco_annotations.py. `read` raises `DataError` naming the item, from [0].
+Nothing here says which people nobody annotated: all count as annotated, and the conversion and the records say so
+(caveat `unmarked_people`). Written by hitachi-rd-cv/qpic convert_vcoco_annotations.py. `read` raises `DataError` naming
+the item, from [0].
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hoicli.caveats import UNMARKED_PEOPLE
 from hoicli.converters import Context
 from hoicli.converters.numbers import box_indices
 from hoicli.converters.source import Source
@@ -70,6 +72,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             "boxes": boxes,
             "labels": labels,
             "hois": hois,
+            "caveats": [UNMARKED_PEOPLE],
         }
 
     yield from context.each(((where, (where, item)) for where, item in source.items()), build, source)

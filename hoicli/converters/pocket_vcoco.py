@@ -5,7 +5,8 @@
 
 Boxes are COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is taken off x2 and y2. Numbers count from 0 in the
 file's own tables. Only pairs with an object box are in it: no action without object, no role without one, no point, no
-unannotated person. So it serves vcoco-qpic for those 24 roles, not scenario 1, and the conversion says so.
+unannotated person. So it serves vcoco-qpic for those 24 roles and none of the official protocols, which count everybody
+who does an action: the records say so (caveat `pairs_only`), and the conversion does.
 
 `read` raises `DataError` naming the item, from annotations[0].
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hoicli.caveats import PAIRS_ONLY
 from hoicli.converters import BoxTable, Context, entry
 from hoicli.converters.source import Source
 from hoicli.converters.vcoco_names import action_role, coco_number, statement
@@ -43,7 +45,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if strangers:
         raise DataError(f"{strangers[0]!r} is no COCO name", place=source.name, field="objects")
     context.announce(
-        "this file has only pairs with an object: scenario 1 and the agents need the official files (vcoco_test.json "
+        "this file has only pairs with an object: agents and both scenarios need the official files (vcoco_test.json "
         "with COCO's instances)"
     )
 
@@ -61,6 +63,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             "boxes": table.boxes,
             "labels": table.labels,
             "hois": hois,
+            "caveats": [PAIRS_ONLY],
         }
 
     items = ((f"annotations[{index}]", item) for index, item in enumerate(content["annotations"]))

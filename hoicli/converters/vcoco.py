@@ -10,7 +10,8 @@ kept apart, because scenario 1 tells them apart: NaN (QPIC, iCAN) becomes `objec
 
 Keys that a dictionary does not have count as UPT's cache (fredzzhang/upt utils.py, CacheTemplate) fills them: score 0
 and the tiny box. The record then says `"unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}`. A score of NaN is
-no statement, as in the evaluator: it is left out and counted.
+no statement, as in the evaluator: it is left out and counted. Where a reader would fill in or derive something in its
+place, the record says so: `"left_out": [{"subject": 0, "verb": "hold", "role": "obj"}]` (no role: the action itself).
 
 Written back (`--to vcoco-pkl`, `--to vcoco-json`) is one dictionary a subject box, with what the records say; where a
 subject has several objects for one role, more dictionaries follow. Roles without object are written as NaN.
@@ -99,26 +100,37 @@ class _Builder:
         labels: list[str | None] = []
         objects = BoxTable()
         hois: list[dict[str, Any]] = []
+        left_out: list[dict[str, Any]] = []
         complete = True
         for where, person in people:
             boxes.append(_numbers(person.get("person_box"), 4, f"{where}.person_box"))
             labels.append(SUBJECT)
-            complete &= self._add(hois, objects, len(boxes) - 1, where, person)
+            complete &= self._add(hois, left_out, objects, len(boxes) - 1, where, person)
+        if complete:  # nothing is filled in: only an action can be derived, from a role of it
+            roles = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
+            left_out = [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in roles]
         for hoi in hois:  # role boxes come after the people
             if hoi["object"] is not None:
                 hoi["object"] += len(boxes)
-        record = {
+        return {
             "image_id": image_id,
             "boxes": boxes + objects.boxes,
             "labels": labels + [None] * len(objects.boxes),
             "hois": hois,
+            **({} if complete else {"unstated": UNSTATED}),
+            **({"left_out": left_out} if left_out else {}),
         }
-        return record if complete else {**record, "unstated": UNSTATED}
 
     def _add(
-        self, hois: list[dict[str, Any]], objects: BoxTable, subject: int, where: str, person: dict[str, Any]
+        self,
+        hois: list[dict[str, Any]],
+        left_out: list[dict[str, Any]],
+        objects: BoxTable,
+        subject: int,
+        where: str,
+        person: dict[str, Any],
     ) -> bool:
-        """Add what one dictionary states; whether it states everything."""
+        """Add what one dictionary states, and what it leaves out; whether it has every key."""
         stated = 0
         for key, value in person.items():
             if key in ("image_id", "person_box"):
@@ -130,14 +142,14 @@ class _Builder:
             stated += 1
             field = f"{where}.{key}"
             *box, score = _numbers(value if role else [value], 5 if role else 1, field)
+            named = {"verb": verb, "role": role} if role else {"verb": verb}
             if math.isnan(score):
                 self._context.drop(NO_SCORE, f"{self._file}: {field}")
+                left_out.append({"subject": subject, **named})
                 continue
-            hoi: dict[str, Any] = {"subject": subject, "object": None, "verb": verb, "score": score}
-            if role:
-                hoi["role"] = role
-                if not all(map(math.isnan, box)):
-                    hoi["object"] = objects.add(box, "")
+            hoi: dict[str, Any] = {"subject": subject, "object": None, "verb": verb, "score": score, **named}
+            if role and not all(map(math.isnan, box)):
+                hoi["object"] = objects.add(box, "")
             hois.append(hoi)
         self.people += 1
         complete = stated == len(self._keys)
@@ -182,16 +194,17 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
         image_id = int(image_id)
     hois = {subject: list(of_subject) for subject, of_subject in _by_subject(record["hois"])}
     unstated = record.get("unstated")
+    left_out = {(item["subject"], _key(item["verb"], item.get("role"))) for item in record.get("left_out") or ()}
+    silent: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
     everybody = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
     for subject in sorted({*hois, *everybody}):
-        statements = _statements(record, hois.get(subject, []))
+        statements = _statements(record, hois.get(subject, []), {key for of, key in left_out if of == subject})
         for turn, stated in enumerate(_turns(statements)):
-            default: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
-            if unstated and turn == 0:
-                default = unstated
+            default = unstated if unstated and turn == 0 else silent
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
             for key, (_, role) in _keys(vocabulary).items():
-                filler = [*default["object"], default["score"]] if role else default["score"]
+                given = silent if (subject, key) in left_out else default
+                filler = [*given["object"], given["score"]] if role else given["score"]
                 person[key] = stated.get(key, filler)
             yield person
 
@@ -200,21 +213,27 @@ def _by_subject(hois: list[dict[str, Any]]) -> Iterator[tuple[int, Iterator[dict
     return groupby(sorted(hois, key=lambda hoi: int(hoi["subject"])), key=lambda hoi: int(hoi["subject"]))
 
 
-def _statements(record: Record, hois: list[dict[str, Any]]) -> list[tuple[str, Any]]:
-    """(key, value) of what is said of one subject. Where only roles are, the action has the best score of them."""
+def _key(verb: str, role: str | None) -> str:
+    """What the official list calls a statement."""
+    return f"{verb}_{role or 'agent'}"
+
+
+def _statements(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> list[tuple[str, Any]]:
+    """(key, value) of what is said of one subject. Where only roles are, the action has the best score of them, unless
+    it is `left_out`."""
     statements: list[tuple[str, Any]] = []
     best: dict[str, float] = {}
     for hoi in hois:
         role = hoi.get("role")
         if role is None:
-            statements.append((f"{hoi['verb']}_agent", hoi["score"]))
+            statements.append((_key(hoi["verb"], None), hoi["score"]))
             continue
         box = [math.nan] * 4 if hoi["object"] is None else record["boxes"][hoi["object"]]
-        statements.append((f"{hoi['verb']}_{role}", [*box, hoi["score"]]))
+        statements.append((_key(hoi["verb"], role), [*box, hoi["score"]]))
         best[hoi["verb"]] = max(hoi["score"], best.get(hoi["verb"], -math.inf))
     if not record.get("unstated"):
-        said = {key for key, _ in statements}
-        statements += [(f"{verb}_agent", score) for verb, score in best.items() if f"{verb}_agent" not in said]
+        said = left_out | {key for key, _ in statements}
+        statements += [(_key(verb, None), score) for verb, score in best.items() if _key(verb, None) not in said]
     return statements
 
 

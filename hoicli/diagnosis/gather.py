@@ -177,6 +177,7 @@ def diagnose_matches(
                 except DataError as error:
                     policy.handle(error)
             if records:
+                stream.heed(wanted.name, records)
                 found = _located_records(records, vocabulary, wanted)
                 diagnosis.add(found, types_of(found, reading))
                 tally.add(found.image_ids, found.image, found.interaction, found.score, {})
@@ -184,7 +185,9 @@ def diagnose_matches(
         name_of = wanted.name
         problem = f"no match records of protocol {name_of} in it; write them with hoicli match --protocol {name_of}"
         raise DataError(problem, place=name)
-    check_counted(tally, vocabulary, [name], allowed=allow_uncounted or "uncounted" in (stream.settings or {}))
+    check_counted(
+        tally, vocabulary, [name], allowed=allow_uncounted or "uncounted" in stream.settings.get(wanted.name, {})
+    )
     return diagnosis, stream
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from hoicli import caveats
 from hoicli.diagnosis.gather import (
     diagnose_matches,
     diagnose_predictions,
@@ -20,7 +21,7 @@ from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
-from hoicli.pairing import Coverage, check_streams, prediction_lines, read_truth
+from hoicli.pairing import Coverage, check_streams, prediction_lines, read_truth, served
 from hoicli.records import Record, dump, is_number, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
@@ -113,10 +114,12 @@ def diagnose_models(
         check_streams(gt, [model.path for model in models])
     streams = [prediction_lines([model.path]) for model in models[:1]]
     vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
-    protocol_of(vocabulary)  # a dataset without one is said before the work
+    protocol = protocol_of(vocabulary)  # a dataset without one is said before the work
     check_reading(vocabulary.name, reading)
     uncounted = filters.allow_uncounted
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
+    if truth is not None:
+        served(truth, [protocol], str(gt))
     diagnosed = []
     for model in models:
         first, lines = streams.pop() if streams else prediction_lines([model.path])
@@ -125,7 +128,7 @@ def diagnose_models(
             diagnosis, chosen = diagnose_predictions(
                 lines, [model.path], truth, filters, policy, examples=examples, reading=reading
             )
-            settings |= filters.signature()
+            settings |= filters.signature() | caveats.settings(truth.caveats & protocol.heeds)
             items = with_images(list(chosen.items()), str(gt)) if examples else []
             diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
             continue
@@ -135,7 +138,8 @@ def diagnose_models(
         diagnosis, stream = diagnose_matches(lines, name, vocabulary, policy, reading, allow_uncounted=uncounted)
         if truth is not None:
             diagnosis.add_unseen(truth)
-        settings |= {**(stream.settings or {}), **filters.allowance()}
+        settings |= stream.settings.get(protocol.name, {}) | filters.allowance()
+        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.heeds)
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
@@ -178,6 +182,7 @@ def emit_predictions(
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     check_streams(gt, paths)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    served(truth, [protocol_of(vocabulary)], gt)
     _, lines = prediction_lines(paths)
     coverage = Coverage()
     settings = {**filters.signature(), **SIGNATURES[reading]}

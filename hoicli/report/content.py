@@ -33,6 +33,7 @@ from hoicli.report.measured import Measured
 from hoicli.report.method import Source, file_name, method
 from hoicli.report.other_rows import row_sections
 from hoicli.report.plots import ALL_CLASSES, GROUPED, ORACLES, STYLES, pair_sweeps
+from hoicli.report.tables import marked
 from hoicli.results import Row
 from hoicli.vocabulary import DATASETS
 
@@ -76,8 +77,8 @@ def build(measured: Measured, source: Source, given: Mapping[str, Sequence[Row]]
 def _headlines(measured: Measured) -> list[Headline]:
     primary = measured.request.primary
     found = [
-        Headline(f"mAP {row['subset']}", value_cell(row), f"protocol {primary.name}")
-        for row in measured.evaluation
+        Headline(f"mAP {row['subset']}", value_cell(row), f"protocol {shown['protocol']}")
+        for row, shown in zip(measured.evaluation, marked(measured.evaluation)[0], strict=True)
         if row["protocol"] == primary.name and row["metric"] == "mAP"
     ]
     causes = [row for row in _deltas(measured) if row["oracle"] not in GROUPED and row["value"]]
@@ -99,7 +100,7 @@ def _deltas(measured: Measured) -> list[Row]:
 def _protocols(measured: Measured) -> Section:
     request = measured.request
     titles = {protocol.name: protocol.title for protocol in request.protocols}
-    rows = [{**row, "evaluator": titles[row["protocol"]]} for row in measured.evaluation]
+    rows, notes = marked([{**row, "evaluator": titles[row["protocol"]]} for row in measured.evaluation])
     parts = [("mAP and mean maximal recall by protocol and subset", rows)]
     sure = any("ci_low" in row for row in rows)
     if sure:  # side by side they would be wider than a page
@@ -143,12 +144,13 @@ def _protocols(measured: Measured) -> Section:
         words.append(" In brackets: 95 % bootstrap intervals over images.")
     caption = "mAP by protocol and subset; the axis need not begin at 0"
     figures = Figures([Figure(svg.dots(lines, caption), caption)]) if any(dots for _, dots in lines) else Figures([])
-    return Section("protocols", "Protocols", [Paragraph(words), *tables, figures])
+    below = [Paragraph([note]) for note in notes]
+    return Section("protocols", "Protocols", [Paragraph(words), *tables, *below, figures])
 
 
 def _left_out() -> Section:
     known = " and ".join(DATASETS[name].split(":")[0] for name in PROTOCOL_OF)
-    words = f"Error types and pair statistics are defined for {known} alone, so they are left out here."
+    words = f"Error types and pair statistics are defined for {known} alone, on ground truth with all people and roles."
     return Section("errors", "Errors and pairs", [Paragraph([words])])
 
 

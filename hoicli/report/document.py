@@ -184,7 +184,9 @@ def with_codes(table: Table) -> Table:
 
 
 def _named(row: Row, key: str) -> str:
-    value: Any = row.get(key, (row.get("tags") or {}).get(key))
+    """What a row, or failing that its tags, say under a key; `tags.KEY` is of the tags alone."""
+    tags = row.get("tags") or {}
+    value: Any = tags.get(key[5:]) if key.startswith("tags.") else row.get(key, tags.get(key))
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)

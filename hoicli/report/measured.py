@@ -3,9 +3,10 @@ them. Predictions are matched once for eval and diagnose together; pair statisti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from hoicli import caveats
 from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
 from hoicli.diagnosis.pairs.rows import pair_rows
 from hoicli.diagnosis.pairs.settings import sweeps
@@ -15,7 +16,7 @@ from hoicli.diagnosis.run import with_images
 from hoicli.evaluation import Tally
 from hoicli.evaluation_rows import Wanted, tally_rows
 from hoicli.matching import Filters, GroundTruth
-from hoicli.pairing import Coverage, prediction_lines, read_truth, unmatched_lines
+from hoicli.pairing import Coverage, prediction_lines, read_truth, served, unmatched_lines
 from hoicli.protocols import MAIN, Protocol
 from hoicli.records import Record
 from hoicli.resampling.draws import Resampling
@@ -33,7 +34,7 @@ EXAMPLES = 3
 @dataclass(frozen=True)
 class Request:
     """What is to be measured, and how; `split` is the vocabulary's name of it, `top` counts classes and images;
-    `resampling` gives every mAP its interval."""
+    `resampling` gives every mAP its interval; `named` are the protocols that were asked for by their names."""
 
     vocabulary: Vocabulary
     protocols: Sequence[Protocol]
@@ -42,6 +43,7 @@ class Request:
     tags: Mapping[str, str]
     top: int
     resampling: Resampling | None = None
+    named: Collection[str] = ()
 
     @property
     def primary(self) -> Protocol:
@@ -85,8 +87,11 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
     The predictions are read twice: `pair_policy` judges the lines of the second time.
     """
     truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
+    request = replace(request, protocols=served(truth, request.protocols, gt, request.named))
     lines = unmatched_lines(paths, "report")
     diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
+    if diagnosed is not None and diagnosed.refuses & truth.caveats:
+        diagnosed = None
     found = match_and_diagnose(
         lines, paths, truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
     )
@@ -102,7 +107,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
                 request.vocabulary,
                 per_class=False,
                 top=request.top,
-                settings=request.settings,
+                settings=request.settings | caveats.settings(truth.caveats & diagnosis.protocol.heeds),
                 tags=request.tags,
             )
         )

@@ -10,6 +10,7 @@ from hoicli.report import svg
 from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.plots import FAMILY_WORDS, model_name, severity_lines
 from hoicli.report.rows import AGREE, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
+from hoicli.report.tables import marked
 from hoicli.results import CHANCES, Row
 
 LONGEST = 30
@@ -27,7 +28,12 @@ TITLES = {
 def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
     """A section for each kind of rows there are."""
     makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
-    return [Section(kind, TITLES[kind], makers[kind](given[kind])) for kind in KINDS if given.get(kind)]
+    sections = []
+    for kind in KINDS:
+        if given.get(kind):
+            rows, notes = marked(given[kind])
+            sections.append(Section(kind, TITLES[kind], [*makers[kind](rows), *(Paragraph([note]) for note in notes)]))
+    return sections
 
 
 def _robust(rows: Sequence[Row]) -> list[Block]:

@@ -8,7 +8,7 @@ from typing import Any
 from hoicli.errors import DataError
 from hoicli.records import is_number, parse, result_problems
 from hoicli.report.tables import INDEX_KEYS
-from hoicli.results import CHANCES, Row
+from hoicli.results import CHANCES, Row, tag_column
 from hoicli.scenes import ErrorPolicy
 from hoicli.streams import Line, read_lines
 
@@ -101,5 +101,7 @@ def identifying(row: Row) -> tuple[str, ...]:
 
 
 def tag_keys(rows: Sequence[Row]) -> list[str]:
-    """The tags of some rows, in the order of first appearance."""
-    return list(dict.fromkeys(key for row in rows for key in row["tags"]))
+    """The tags of some rows, in the order of first appearance; `tags.KEY` for one that is called like a row's key."""
+    keys = {key for row in rows for key in row}
+    tags = dict.fromkeys(key for row in rows for key in row["tags"])
+    return [f"tags.{key}" if key in keys else tag_column(key) for key in tags]

@@ -9,7 +9,7 @@ from pathlib import Path
 from hoicli.errors import UsageError
 from hoicli.matching import Filters
 from hoicli.pairing import check_streams
-from hoicli.protocols import protocols
+from hoicli.protocols import explicit, protocols
 from hoicli.report import html, markdown
 from hoicli.report.content import build
 from hoicli.report.document import Document
@@ -71,6 +71,7 @@ class Options:
             tags=parse_tags(list(self.tags)),
             top=self.top,
             resampling=None if self.bootstrap is None else Resampling.checked(self.bootstrap, self.seed),
+            named=explicit(self.protocols),
         )
 
     def source(self) -> Source:

@@ -7,9 +7,10 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
+from hoicli.caveats import words_of
 from hoicli.errors import UsageError
 from hoicli.records import dump
-from hoicli.results import CHANCES, Row
+from hoicli.results import CHANCES, Row, tag_column
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex")
 """What `--format` takes; auto is a table on a terminal and JSONL into a pipe or a file."""
@@ -39,6 +40,7 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     if output_format == "csv":
         return _csv(rows).encode()
     draw: Callable[[Cells, int], str] = {"table": _plain, "md": _markdown, "latex": _latex}[output_format]
+    below = {"table": "{}\n", "md": "\n{}\n", "latex": "\\par{{\\footnotesize {}}}\n"}[output_format]
     if "metric" not in rows[0]:
         keys = list(dict.fromkeys(key for row in rows for key in row))
         cells = [keys, *([_cell(row.get(key)) for key in keys] for row in rows)]
@@ -46,11 +48,28 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     groups: dict[tuple[tuple[str, ...], str], list[Row]] = {}
     for row in rows:
         groups.setdefault(_layout(row), []).append(row)
-    tables = [
-        listed(group, index=index) if column == LISTED else pivot(group, index=index, column=column)
-        for (index, column), group in groups.items()
+    parts = []
+    for (index, column), group in groups.items():
+        shown, notes = marked(group, star="\\*" if output_format == "md" else "*")
+        made = listed(shown, index=index) if column == LISTED else pivot(shown, index=index, column=column)
+        parts.append(draw(*made) + "".join(map(below.format, notes)))
+    return "\n".join(parts).encode()
+
+
+def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
+    """(the rows, those that a caveat concerns with a mark behind their protocol; what each mark means, to stand below).
+
+    Signatures say which rows these are (`hoicli.caveats`).
+    """
+    words = list(dict.fromkeys(note for row in rows for note in words_of(str(row.get("signature", "")))))
+    marks = {note: star + (str(number) if len(words) > 1 else "") for number, note in enumerate(words, start=1)}
+    shown = [
+        {**row, "protocol": row["protocol"] + "".join(marks[note] for note in words_of(str(row["signature"])))}
+        if words and "protocol" in row and "signature" in row
+        else row
+        for row in rows
     ]
-    return "\n".join(draw(*table) for table in tables).encode()
+    return shown, [f"{mark} {note}" for note, mark in marks.items()]
 
 
 INDEX_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold")
@@ -103,7 +122,8 @@ def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[
     columns = [place for places in by_metric.values() for place in places]
     metrics = [metric for metric, _ in columns]
     above = [metric if metric not in metrics[:at] else "" for at, metric in enumerate(metrics)]
-    heads: Cells = [[""] * (len(tags) + len(index)) + above, [*tags, *index, *(name for _, name in columns)]]
+    names = [*map(tag_column, tags), *index]
+    heads: Cells = [[""] * len(names) + above, [*names, *(name for _, name in columns)]]
     body = [[*key, *(cells.get(place, "-") for place in columns)] for key, cells in lines.items()]
     return heads + body, len(tags) + len(index)
 
@@ -112,7 +132,7 @@ def listed(rows: Sequence[Row], *, index: tuple[str, ...]) -> tuple[Cells, int]:
     """(cells, number of index columns) of differences: a line each, with what it is between, its interval and p."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
     chances = [key for key in CHANCES if key in rows[0]]
-    heads = [*tags, *index, "from", "to", "difference", *chances]
+    heads = [*map(tag_column, tags), *index, "from", "to", "difference", *chances]
     body = [
         [
             *(str(row.get("tags", {}).get(tag, "-")) for tag in tags),
@@ -205,8 +225,17 @@ def _latex(cells: Cells, names: int) -> str:
 
 
 def _csv(rows: Sequence[Row]) -> str:
-    """Tidy: a value a line, tags as columns of their own, the union of all keys as the header."""
-    flat = [{**{key: value for key, value in row.items() if key != "tags"}, **row.get("tags", {})} for row in rows]
+    """Tidy: a value a line, tags as columns of their own, the union of all keys as the header; and the caveats of the
+    rows that have some in `note`. A tag called like a key of some row is the column `tags.KEY`."""
+    keys = {key for row in rows for key in row if key != "tags"}
+    flat = []
+    for row in rows:
+        cells = {key: value for key, value in row.items() if key != "tags"}
+        for key, value in row.get("tags", {}).items():
+            cells[f"tags.{key}" if key in keys else tag_column(key)] = value
+        if words := words_of(str(row.get("signature", ""))):
+            cells["note"] = "; ".join(words)
+        flat.append(cells)
     header = list(dict.fromkeys(key for row in flat for key in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, header, restval="", lineterminator="\n")

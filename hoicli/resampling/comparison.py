@@ -35,15 +35,20 @@ class Difference:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-def difference(before: float | None, after: float | None, resamples: Floats, swaps: Floats) -> Difference:
-    """With its interval and its p-values, from [R] differences on resamples and [R] with the output swapped."""
+def difference(
+    before: float | None, after: float | None, resamples: Floats, swaps: Floats, *, most: float = float("inf")
+) -> Difference:
+    """With its interval and its p-values, from [R] differences on resamples and [R] with the output swapped.
+
+    `most`: how large a difference can be, and its interval go; 1 between two APs.
+    """
     if before is None or after is None:
         return Difference(before, after)
-    estimate, unbounded = after - before, float("inf")
+    estimate = after - before
     return Difference(
         before,
         after,
-        interval(estimate, resamples, lowest=-unbounded, highest=unbounded),
+        interval(estimate, resamples, lowest=-most, highest=most),
         p_swapped(estimate, swaps),
         p_resampled(estimate, resamples),
     )

@@ -32,9 +32,10 @@ from hoicli.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Compared:
-    """One model under one protocol: its name, its numbers and its ranked lists."""
+    """One model under one protocol: its name, its numbers and its ranked lists; settings, what its signatures say."""
 
     name: str
+    settings: Mapping[str, str]
     results: ClassResults
     lists: RankedLists
 
@@ -51,9 +52,9 @@ class Setting:
     settings: Mapping[str, str]
     tags: Mapping[str, str]
 
-    def common(self, protocol: Protocol, baseline: str, name: str) -> Row:
-        """protocol, tags and signature of a row."""
-        signed = {**self.settings, **self.resampling.signature(), "protocol": protocol.name}
+    def common(self, protocol: Protocol, baseline: str, name: str, settings: Mapping[str, str] | None = None) -> Row:
+        """protocol, tags and signature of a row; `settings` are those of the two models."""
+        signed = {**self.settings, **self.resampling.signature(), "protocol": protocol.name, **(settings or {})}
         return {
             "protocol": protocol.name,
             "tags": {"model": name, "baseline": baseline, **self.tags},
@@ -72,7 +73,7 @@ def protocol_rows(protocol: Protocol, models: Sequence[Compared], setting: Setti
             model.lists, alone, protocol, model.results, vocabulary, wanted, setting.resampling
         )
         yield from evaluation_rows(
-            protocol, chosen, settings={**setting.settings, "protocol": protocol.name},
+            protocol, chosen, settings={**setting.settings, **model.settings},
             tags={"model": model.name, **setting.tags}, intervals=intervals,
         )  # fmt: skip
     baseline = models[0]
@@ -80,7 +81,7 @@ def protocol_rows(protocol: Protocol, models: Sequence[Compared], setting: Setti
         label = f"{protocol.name}: {model.name}, swaps"
         first, second = swapped(baseline.lists, model.lists, setting.resampling, label)
         paired = PairedRounds((rounds[0], alone), (first, second))
-        common = setting.common(protocol, baseline.name, model.name)
+        common = setting.common(protocol, baseline.name, model.name, {**baseline.settings, **model.settings})
         yield from _means(protocol, baseline, model, paired, setting, common)
         yield from _classes(protocol, baseline, model, paired, setting, common)
         yield from _images(protocol, baseline, model, setting, common)
@@ -108,7 +109,7 @@ def _means(
     before, after = (wanted.means(side.results, vocabulary, protocol) for side in (baseline, model))
     for first, second in zip(before, after, strict=True):
         rounds = paired.means(members[first.subset], baseline.lists.unannotated)
-        found = difference(first.ap, second.ap, *rounds)
+        found = difference(first.ap, second.ap, *rounds, most=1.0)
         if baseline.lists.images_of_truth(members[first.subset]) < FEWEST_IMAGES:
             found = Difference(first.ap, second.ap)
         yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, "%", common)
@@ -126,7 +127,8 @@ def _classes(
     for number in numbers:
         sides = float(baseline.results.ap[number]), float(model.results.ap[number])
         enough = images[number] >= FEWEST_IMAGES
-        found[number] = difference(*sides, resamples[number], swaps[number]) if enough else Difference(*sides)
+        rounds = resamples[number], swaps[number]
+        found[number] = difference(*sides, *rounds, most=1.0) if enough else Difference(*sides)
     judged = [number for number in numbers if found[number].p is not None]
     q = dict(zip(judged, false_discovery([found[number].p or 0.0 for number in judged]), strict=True))
     if not setting.wanted.per_class:
@@ -203,7 +205,8 @@ def _oracle_rows(diagnoses: Sequence[Diagnosis], name: str, setting: Setting, co
                 continue
             gains = [_less(with_it, without) for with_it, without in zip(estimates, plain[subset][0], strict=True)]
             changes = [with_it - without for with_it, without in zip(sides, plain[subset][1], strict=True)]
-            found = difference(gains[0], gains[1], changes[1] - changes[0], changes[3] - changes[2])
+            # a gain lies between -1 and 1, and so two of them are 2 apart at most
+            found = difference(gains[0], gains[1], changes[1] - changes[0], changes[3] - changes[2], most=2.0)
             yield _row("delta_mAP_diff", {"subset": subset, "oracle": oracle}, found, means[0][subset][1], "%", common)
 
 

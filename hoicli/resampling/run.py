@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
+from hoicli import caveats
 from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Model
 from hoicli.evaluation import Tally
 from hoicli.evaluation_rows import Wanted
 from hoicli.matching import Filters
-from hoicli.pairing import check_streams, read_truth, unmatched_lines
+from hoicli.pairing import check_streams, read_truth, served, unmatched_lines
 from hoicli.protocols import Protocol
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.rows import Compared, Setting, error_rows, protocol_rows
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
+from hoicli.streams import display_name, note
 from hoicli.vocabulary import Vocabulary
 
 
@@ -29,18 +31,23 @@ def compare(
     wanted: Wanted,
     resampling: Resampling,
     *,
+    named: Container[str] | None = None,
     errors: bool,
     top: int,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """The rows of `resampling.rows`, the first model being the baseline of the others; `errors` adds the types of
-    errors, for a dataset that can be diagnosed.
+    errors, for a dataset that can be diagnosed. `named` as `served` has it.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
     check_streams(gt, [model.path for model in models])
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    protocols = served(truth, protocols, gt, named)
     diagnosed = PROTOCOL_OF.get(vocabulary.name) if errors else None
+    if diagnosed is not None and diagnosed.refuses & truth.caveats:
+        note(f"left out: types of errors, which {diagnosed.name} defines: {display_name(gt)} cannot serve it")
+        diagnosed = None
     tallies: list[Tally] = []
     diagnoses: list[tuple[str, Diagnosis]] = []
     for model in models:
@@ -58,10 +65,12 @@ def compare(
     for protocol in protocols:
         name = protocol.name
         sides = [
-            Compared(model.name, of[name], ranked[name])
-            for model, of, ranked in zip(models, results, lists, strict=True)
+            Compared(model.name, tally.settings(protocol), of[name], ranked[name])
+            for model, tally, of, ranked in zip(models, tallies, results, lists, strict=True)
         ]
         yield from protocol_rows(protocol, sides, setting)
+    if diagnosed is not None:
+        settings |= caveats.settings(truth.caveats & diagnosed.heeds)
     plain = Setting(vocabulary, image_ids, wanted, resampling, top, settings, tags)
     for other in diagnoses[1:]:
         yield from error_rows(diagnoses[0], other, plain)

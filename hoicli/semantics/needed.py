@@ -41,7 +41,7 @@ class Needed:
 
         Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
         """
-        truth = read_triplets(truth_lines, policy=policy)
+        truth = read_triplets(truth_lines, policy=policy, truth=True)
         predictions = read_triplets(prediction_lines, policy=policy, known=frozenset(truth.image_ids))
         classes = classes_of(truth, senses, self._candidates)
         meet = partial(_everything, truth, predictions) if all_pairs else partial(_same_image, truth, predictions)

@@ -59,7 +59,7 @@ def run(
     if min_rank is not None and not 0 <= min_rank <= 1:
         raise UsageError(f"--min-rank {min_rank:g}: give a share from 0 to 1")
     with no_garbage_collection():
-        truth = read_triplets(read_lines([gt], label="ground truth"), policy=policy)
+        truth = read_triplets(read_lines([gt], label="ground truth"), policy=policy, truth=True)
         if not truth.image_ids:
             raise DataError("no ground truth in it; hoicli convert makes it", place=display_name(gt))
         table = SimilarityTable.read(read_lines(tables, label="similarities"), policy)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import orjson
 
-from hoicli.records import Problem, is_blank, is_number, problems
+from hoicli.records import Problem, is_blank, is_number, problems, score_problems
 from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, sound_lines
 from hoicli.streams import Line
 
@@ -99,9 +99,14 @@ class Triplets:
 
 
 def read_triplets(
-    lines: Iterable[Line], *, policy: ErrorPolicy, known: Container[str] | None = None, batch: int = BATCH
+    lines: Iterable[Line],
+    *,
+    policy: ErrorPolicy,
+    known: Container[str] | None = None,
+    truth: bool = False,
+    batch: int = BATCH,
 ) -> Triplets:
-    """All image records of a stream.
+    """All image records of a stream; `truth`: ground truth, which has no scores.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
     image that occurs twice, or is not in `known`, is bad too.
@@ -111,8 +116,8 @@ def read_triplets(
     lines = iter(lines)
     while chunk := list(islice(lines, batch)):
         part = _part_of(chunk)
-        if part is None or not register.add_all(part.image_ids, chunk):
-            good = list(sound_lines(chunk, register, open_problems, policy))
+        if part is None or (truth and not np.isnan(part.score).all()) or not register.add_all(part.image_ids, chunk):
+            good = list(sound_lines(chunk, register, open_truth_problems if truth else open_problems, policy))
             part = _part_of(good)
             if part is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
@@ -141,6 +146,12 @@ def open_problems(record: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("synsets", "must be an array of senses (or null), one a box, for example train.n.01")
     elif type(boxes) is list and len(synsets) != len(boxes):
         yield Problem("synsets", f"{len(synsets)} senses for {len(boxes)} boxes; give one a box, null where unknown")
+
+
+def open_truth_problems(record: dict[str, Any]) -> Iterator[Problem]:
+    """As `open_problems`, and scores, which are none of ground truth's."""
+    yield from open_problems(record)
+    yield from score_problems(record)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""detections_01.mat .. detections_80.mat of UPT and relatives, with a column for each image of gt.jsonl."""
+"""detections_01.mat .. detections_80.mat of UPT and relatives, with a column for each image of gt.jsonl.
+
+As cache_hico of fredzzhang/upt writes them, 1 is taken off x2 and y2 of the detector's edges.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,18 @@ def make(truth: list[dict[str, Any]], predictions: list[dict[str, Any]], path: P
 
 def _cell(records: list[dict[str, Any]], verb: str, name: str) -> NDArray[np.float64]:
     rows = [
-        [*record["boxes"][hoi["subject"]], *record["boxes"][hoi["object"]], hoi["score"]]
+        [*last_pixels(record["boxes"][hoi["subject"]]), *last_pixels(record["boxes"][hoi["object"]]), hoi["score"]]
         for record in records
         for hoi in record["hois"]
         if (hoi["verb"], record["labels"][hoi["object"]]) == (verb, name)
     ]
     return np.array(rows) if rows else np.zeros((0, 0))
+
+
+def last_pixels(box: list[float]) -> list[float]:
+    """A box of edges as one that ends in its last pixels."""
+    x1, y1, x2, y2 = box
+    return [x1, y1, x2 - 1, y2 - 1]
 
 
 def matlab_file(cells: NDArray[Any], name: str = "all_boxes", *, compress: bool = True) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hoicli import caveats
 from hoicli.diagnosis.pairs.settings import Sweep
 from hoicli.diagnosis.pairs.statistics import PairResults, PairStatistics
 from hoicli.results import Row, percent, signature
@@ -72,6 +73,7 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
     """What a signature holds. mAP is eval's of the triplets that are left: no option on pairs changes how it counts."""
     settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.name, **setting.signature()}
+    settings |= caveats.settings(statistics.caveats)
     if metric == "mAP":
         return settings
     if statistics.one_to_one:

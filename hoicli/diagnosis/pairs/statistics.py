@@ -112,6 +112,11 @@ class PairStatistics:
         """The dataset's."""
         return self._truth.truth.vocabulary
 
+    @property
+    def caveats(self) -> int:
+        """The mask of what the ground truth's records say of themselves, as far as the protocol heeds it."""
+        return self._truth.truth.caveats & self.protocol.heeds
+
     def add(self, batch: PairBatch) -> None:
         """Match a batch. Raises `DataError` for an image that the ground truth does not have."""
         pairs, scenes, position = batch.pairs, batch.scenes, self._truth.truth.position

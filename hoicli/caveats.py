@@ -1,0 +1,102 @@
+"""What a number owes to where its records came from, and no other field of a record says: its `caveats`.
+
+`convert` writes them; eval, match, diagnose, pairstats, compare and report read them, and match records carry them on.
+A protocol that a caveat concerns (`Protocol.heeds`) has it in the signature of its rows, and tables say it below; a
+protocol that cannot be served (`Protocol.refuses`) gives no number. A new caveat is a row here and a line in formats/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """A row of `CAVEATS`.
+
+    of: "truth" or "predictions", whose records it is about. setting: its (key, value) in signatures. words: what tables
+    say below the numbers; "" where these are no less exact for it. lacks: why a protocol that refuses it has no number,
+    and what would serve.
+    """
+
+    name: str
+    of: str
+    setting: tuple[str, str]
+    words: str = ""
+    lacks: str = ""
+
+
+DERIVED_LABELS, PAIRS_ONLY, UNMARKED_PEOPLE, LAST_PIXELS = (
+    "derived_labels",
+    "pairs_only",
+    "unmarked_people",
+    "last_pixels",
+)
+
+CAVEATS: Mapping[str, Caveat] = {
+    row.name: row
+    for row in (
+        Caveat(
+            DERIVED_LABELS,
+            "truth",
+            ("labels", "derived"),
+            "image-level labels derived from the annotated pairs: not the official Known Object setting",
+        ),
+        Caveat(
+            PAIRS_ONLY,
+            "truth",
+            ("truth", "pairs"),
+            "the ground truth has only pairs with an object: actions and roles without one are missing",
+            "the ground truth has only pairs with an object; convert the official files (vcoco_test.json with COCO's "
+            "instances)",
+        ),
+        Caveat(
+            UNMARKED_PEOPLE,
+            "truth",
+            ("people", "unmarked"),
+            "the ground truth does not mark the people nobody annotated: predictions on them count as false",
+        ),
+        Caveat(LAST_PIXELS, "predictions", ("boxes", "last_pixels")),
+    )
+}
+
+_BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}
+
+
+def mask(names: Iterable[str]) -> int:
+    """The caveats as one number, a bit each, as `Scenes` and `Tally` hold them. Raises `KeyError` for an unknown."""
+    bits = 0
+    for name in names:
+        bits |= _BIT[name]
+    return bits
+
+
+def of_record(value: Any) -> int:
+    """The mask of a record's `caveats`, 0 for none. Raises `KeyError` or `TypeError` for what is none."""
+    if value is None:
+        return 0
+    if type(value) is not list or not set(map(type, value)) <= {str}:
+        raise TypeError
+    return mask(value)
+
+
+def names(bits: int) -> list[str]:
+    """The caveats in a mask, in the order of CAVEATS."""
+    return [name for name, bit in _BIT.items() if bits & bit]
+
+
+def settings(bits: int) -> dict[str, str]:
+    """What the caveats in a mask add to a signature."""
+    return dict(CAVEATS[name].setting for name in names(bits))
+
+
+def words_of(signature: str) -> list[str]:
+    """What tables say below rows of this signature."""
+    parts = set(signature.split("|"))
+    return [row.words for row in CAVEATS.values() if row.words and ":".join(row.setting) in parts]
+
+
+TRUTH, PREDICTIONS = (mask(row.name for row in CAVEATS.values() if row.of == side) for side in ("truth", "predictions"))
+"""The masks of all caveats of ground truth, and of all of predictions."""
