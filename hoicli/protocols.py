@@ -261,7 +261,7 @@ PROTOCOLS: dict[str, Protocol] = {
             drop_no_interaction=True,
             images="interactions",  # its dumps hold the 8,528 test images that have some
             only_annotated_classes=True,
-            remark="the paper defines AP as the area under the curve; its code, and this, reads the curve at 11 points; "
+            remark="the paper's AP is the area under the curve; its code, and this, reads the curve at 11 points; "
             + _SUBJECTS,
         ),
         Protocol(
