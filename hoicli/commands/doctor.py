@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands.checks import READ
 from hoicli.commands.common import Format, Output
 from hoicli.commands.manual import page
 
@@ -29,6 +30,7 @@ def doctor(
     cache: Annotated[
         str | None,
         typer.Option("--cache", metavar="FILE", help="Look into the answers that shoe-sim --cache kept in this file."),
+        READ,
     ] = None,
     format_: Format = "auto",
     output: Output = "-",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import FIGURE
 from hoicli.commands.common import (
     Alpha,
     Beta,
@@ -94,7 +95,7 @@ def pairstats(
     on_error: OnError = "stop",
     output: Output = "-",
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw recall against precision over the sweep.")
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw recall against precision over the sweep."), FIGURE
     ] = None,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.
@@ -109,7 +110,7 @@ def pairstats(
     from hoicli.diagnosis.pairs import NOT_RELEASED, PairStatistics, pair_rows, read_pair_batches, sweeps
     from hoicli.errors import UsageError
     from hoicli.pairing import check_streams, prediction_lines, read_truth
-    from hoicli.report.plots import check_figure, plot_pairs
+    from hoicli.report.plots import plot_pairs
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags, signature
     from hoicli.scenes import ErrorPolicy
@@ -121,8 +122,6 @@ def pairstats(
         raise UsageError("pairstats: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
-    if plot is not None:
-        check_figure(plot)
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     settings = sweeps(

@@ -30,8 +30,8 @@ T = TypeVar("T")
 class Format:
     """A row of `hoicli convert --list`.
 
-    joint: several paths together make one source (a file and its companion). dataset: the only one whose files look
-    like this; "" where it has to be said (--dataset).
+    joint: several paths together make one source (a file and its companion). folder: it is written as one.
+    dataset: the only one whose files look like this; "" where it has to be said (--dataset).
     """
 
     name: str
@@ -41,6 +41,7 @@ class Format:
     reads: bool = True
     writes: bool = False
     joint: bool = False
+    folder: bool = False
     dataset: str = ""
 
 
@@ -149,6 +150,7 @@ FORMATS: dict[str, Format] = {
             "a folder of detections_01..80.mat of UPT, PViC, SCG",
             "detections_mat",
             writes=True,
+            folder=True,
             dataset="hico",
         ),
         Format(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hoicli.converters import Context
 from hoicli.converters.source import Source
+from hoicli.encoding import MARK
 from hoicli.errors import DataError
 from hoicli.records import Record, parse, problems
 from hoicli.streams import Line
@@ -21,7 +22,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     for number, data in enumerate(source.data.split(b"\n"), start=1):  # a \r is a blank of JSON, not a line end
         if not data or data.isspace():
             continue
-        line = Line(source.name, number, data)
+        line = Line(source.name, number, data.removeprefix(MARK))
         try:
             record = parse(line)
             hois = record.get("hois")
