@@ -14,7 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hoicli import __version__
+from hoicli import __version__, signals
 from hoicli.errors import DataError, UsageError
 from hoicli.streams import close_stdout_quietly, hold_standard_streams, say
 
@@ -44,6 +44,8 @@ COMMANDS = {
 """The commands in the order of a first session, with the line each shows in `hoicli --help`."""
 
 EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_SIGNAL = 128
+"""What a signal's number is added to, as shells do."""
 
 # The base of typer's usage errors, wherever this version of typer keeps it (click, or its own copy).
 _CallError: Any = typer.BadParameter.__mro__[2]
@@ -100,7 +102,8 @@ def _options(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong.
+    """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong, 130 at Ctrl-C,
+    128 and its number at a signal that was caught (`hoicli.signals`).
 
     Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of a fault of hoicli's own.
     """
@@ -133,6 +136,8 @@ def _outcome(arguments: list[str] | None) -> int:
         name = at.command_path if at is not None else "hoicli"
         message = " ".join(error.format_message().split())
         return _fail(f"{name}: {message} ({name} --help shows how)", EXIT_USAGE)
+    except signals.EndedError as ended:
+        return _fail(f"hoicli: ended by {ended}", EXIT_SIGNAL + ended.number)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("hoicli: interrupted", EXIT_INTERRUPTED)
     except OSError as error:
@@ -170,5 +175,13 @@ def _written_out(code: int) -> int:
 
 def main() -> None:
     """The `hoicli` command."""
-    hold_standard_streams()
-    sys.exit(run())
+    signals.catch()
+    try:
+        hold_standard_streams()
+        code = run()
+        signals.let_go()  # nothing is left to be tidied up
+    except signals.EndedError as ended:  # between two steps of run's own
+        code = EXIT_SIGNAL + ended.number
+    if code - EXIT_SIGNAL in signals.ENDING:
+        signals.die(code - EXIT_SIGNAL)
+    sys.exit(code)

@@ -55,6 +55,8 @@ def parse(line: Line) -> Record:
     return record
 
 
+_UTF16 = re.compile(rb"(?:[ -~]\0){8}")
+"""Eight characters of ASCII with a NUL byte behind each."""
 _CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
 
 
@@ -68,6 +70,8 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
         if found is not None:
             field, value = found
             return f"{value}: numbers must be finite; mend what wrote it, or drop the item", field
+    if _UTF16.search(data):
+        return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write it anew, all of it as UTF-8", ""
     stripped = data.rstrip()
     if stripped[:1] in b"{[" and stripped[-1:] not in b"}]":
         return "the line is cut off (no closing bracket); write the file again, or pass --on-error skip", ""

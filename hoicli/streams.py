@@ -9,7 +9,6 @@ import gzip
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,7 +18,9 @@ from types import TracebackType
 from typing import IO, Any, BinaryIO, cast
 
 from hoicli import zstd
+from hoicli.encoding import MARK, as_utf8
 from hoicli.errors import DataError, UsageError, one_line
+from hoicli.outputs import atomic_path, check_file, writable
 
 GZIP_MAGIC = b"\x1f\x8b"
 WRITE_CHUNK = 1 << 18
@@ -72,11 +73,17 @@ def readable(path: str) -> Iterator[None]:
 
 @contextmanager
 def open_input(path: str) -> Iterator[IO[bytes]]:
-    """A file or `-` (stdin), decompressed. Compression is known by its magic bytes, not the name.
+    """A file or `-` (stdin), decompressed, and as UTF-8 where it begins with another encoding's mark.
 
-    Raises `DataError` when there is no such file, it is a directory, its compressed data is damaged, or it needs zstd
-    and none is installed.
+    Compression is known by its magic bytes, not the name. Raises `DataError` when there is no such file, it is a
+    directory, its compressed data is damaged, it needs zstd and none is installed, or it is of another encoding.
     """
+    with _opened(path) as stream:
+        yield as_utf8(stream, display_name(path))
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[io.BufferedReader]:
     name = display_name(path)
     with readable(path), ExitStack() as closing:
         if path == "-":
@@ -178,7 +185,8 @@ def read_lines(paths: Iterable[str], *, label: str) -> Iterator[Line]:
             with open_input(path) as stream:
                 position = _position_reader(stream)
                 for number, data in numbered_lines(stream, name):
-                    if not data.isspace():
+                    data = data.removeprefix(MARK)  # behind the first line, too: cat and shuf move it there
+                    if data and not data.isspace():
                         yield Line(name, number, data)
                     if progress.shown:
                         progress.to(position())
@@ -287,19 +295,16 @@ def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
         yield lambda data: cast("None", stream.write(data))
 
 
-@contextmanager
-def writable(name: str) -> Iterator[None]:
-    """Turn what a full disk says, at whichever write or at the end, into a `DataError` that names the file.
-
-    Everything that is read turns its own errors into `DataError`s, so what comes here is of writing.
-    """
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror or error}); make room, or write elsewhere"
-        raise DataError(problem, place=name) from None
+def check_output(path: str, option: str = "-o") -> None:
+    """Raises before the work what `open_output` would raise after it: `UsageError` where there can be no such file or
+    no compressor for it, `DataError` where stdout is closed."""
+    if path == "-":
+        with writable("<stdout>"):
+            os.write(sys.stdout.fileno(), b"")
+        return
+    check_file(path, option)
+    with _compressor(path, io.BytesIO()):
+        pass
 
 
 @contextmanager
@@ -315,45 +320,6 @@ def _compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
             yield cast("IO[bytes]", stream)
     else:
         yield raw
-
-
-@contextmanager
-def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
-    """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
-
-    A link is followed to the file it means. A device or a pipe (/dev/null, `>(gzip)`) is no file to be replaced: it is
-    written to as it is. Raises `UsageError`, in the name of `option`, where there can be no such file, and `DataError`
-    where the bytes do not fit.
-    """
-    if Path(path).is_dir():
-        raise UsageError(f"{option} {path}: is a directory; give a file name")
-    if Path(path).exists() and not Path(path).is_file():  # before links are followed: that of a pipe leads nowhere
-        with writable(path):
-            yield path
-        return
-    target = Path(os.path.realpath(path))
-    try:  # a name may have 255 bytes, and the temporary one has some more
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:50]}.", suffix=".part", dir=target.parent)
-    except FileNotFoundError:
-        raise UsageError(f"{option} {path}: there is no folder {Path(path).parent}; make it first") from None
-    except PermissionError:
-        raise UsageError(f"{option} {path}: the folder {Path(path).parent} is not writable") from None
-    except OSError as error:
-        raise UsageError(f"{option} {path}: cannot be made ({error.strerror})") from None
-    os.close(handle)
-    try:
-        with writable(path):
-            yield temporary
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def hold_standard_streams() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
+from hoicli.encoding import MARK, cuts_at_line_ends
 from hoicli.errors import DataError
+from hoicli.signals import held, let_go
 from hoicli.streams import GZIP_MAGIC, Line, Progress, numbered_lines
 from hoicli.zstd import begins_zstd
 
@@ -59,9 +62,10 @@ class ByteRange:
             stream.seek(self.start)
             left = self.end - self.start
             for number, data in numbered_lines(stream, self.path):
-                if not data.isspace():
-                    yield Line(self.path, number, data)
                 left -= len(data)
+                data = data.removeprefix(MARK)
+                if data and not data.isspace():
+                    yield Line(self.path, number, data)
                 bar.to(self.end - self.start - left)
                 if left <= 0:
                     return
@@ -80,6 +84,9 @@ def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
     with open(path, "rb") as stream:
         magic = stream.read(4)
         if magic.startswith(GZIP_MAGIC) or begins_zstd(magic):
+            return []
+        stream.seek(0)
+        if not cuts_at_line_ends(stream.read(4)):
             return []
         cuts = [0]
         for part in range(1, count):
@@ -102,21 +109,34 @@ def fork_map(work: Callable[[S], T], ranges: Sequence[S]) -> list[T] | None:
 
     A failure is not told from here: the caller does the work again in one piece, and that tells it with its place.
     """
-    children = [_start(work, share) for share in ranges[1:]]
+    children: list[tuple[int, int]] = []
     results: list[T] | None = None
     try:
-        results = [work(ranges[0])]
-    except Exception:  # noqa: BLE001 (told by the second, serial run; the children must be waited for)
-        results = None
-    for process, pipe in children:
-        with os.fdopen(pipe, "rb") as stream:
-            data = stream.read()
-        _, status = os.waitpid(process, 0)
-        if status != 0 or not data:
+        for share in ranges[1:]:
+            with held():
+                children.append(_start(work, share))
+        try:
+            results = [work(ranges[0])]
+        except Exception:  # noqa: BLE001 (told by the second, serial run; the children must be waited for)
             results = None
-        elif results is not None:
-            results.append(pickle.loads(data))  # noqa: S301 (our own child wrote it)
-    return results
+        while children:
+            process, pipe = children[0]
+            with os.fdopen(pipe, "rb", closefd=False) as stream:
+                data = stream.read()
+            with held():
+                _, status = os.waitpid(process, 0)
+                os.close(pipe)
+                del children[0]
+            if status != 0 or not data:
+                results = None
+            elif results is not None:
+                results.append(pickle.loads(data))  # noqa: S301 (our own child wrote it)
+        return results
+    finally:  # Ctrl-C, SIGTERM: nobody is left to work for
+        for process, pipe in children:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            os.close(pipe)
 
 
 def _start(work: Callable[[S], T], share: S) -> tuple[int, int]:
@@ -126,6 +146,7 @@ def _start(work: Callable[[S], T], share: S) -> tuple[int, int]:
     if process:
         os.close(writing)
         return process, reading
+    let_go()  # it has nothing to tidy up
     status = 1
     try:  # the child: nothing of the parent's may run here, neither its exit handlers nor its output buffers
         os.close(reading)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.streams import atomic_path
+from hoicli.outputs import atomic_path
 from tests.bench.measuring import HOICLI, PYTHON, Table, apart, machine, measure, say
 
 FLOOR = "floor: every line"

@@ -598,8 +598,8 @@ def test_the_tables(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--levels", "1"], "hoicli: --levels 1: give at least 2"),
-        (["--permutations", "-1"], "hoicli: --permutations -1: give at least 0"),
+        (["--levels", "1"], "hoicli: --levels 1: give a whole number from 2 to 1,000"),
+        (["--permutations", "-1"], "hoicli: --permutations -1: give a whole number from 0 to 10,000,000"),
         (["--seed", "-1"], "hoicli: --seed -1: give a number from 0 to 4294967295"),
         (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
         (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),

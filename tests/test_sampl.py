@@ -344,11 +344,13 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: 
     images, out = tmp_path / "images", tmp_path / "out"
     images.mkdir()
     out.mkdir()
-    (images / "scene_01.png").write_bytes((IMAGES / "scene_01.png").read_bytes())
+    for name in ("scene_01.png", "good.png"):
+        (images / name).write_bytes((IMAGES / "scene_01.png").read_bytes())
     (images / "text.png").write_text("no image")
-    good = SCENES.read_text().splitlines()[0]
+    record = json.loads(SCENES.read_text().splitlines()[0])
     path = tmp_path / "r.jsonl"
-    path.write_text(json.dumps({**json.loads(good), "image_id": "bad", **change}) + "\n" + good + "\n")
+    lines = [{**record, "image_id": "bad", **change}, {**record, "file_name": "good.png"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     result = hoicli("mask", "--images", images, "--out", out, path)
     assert (result.code, result.out) == (1, "")
     assert result.err.count("\n") == 1
@@ -357,7 +359,7 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: 
     skipped = hoicli("mask", "--images", images, "--out", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:1: ")
-    assert [file.name for file in out.iterdir()] == ["scene_01.png"]
+    assert [file.name for file in out.iterdir()] == ["good.png"]
 
 
 def test_what_vcoco_leaves_open(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -374,6 +376,30 @@ def test_an_image_twice(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(2 * (SCENES.read_text().splitlines()[0] + "\n"))
     assert f"{path}:2: image_id: image 'scene_01' is at {path}:1 already" in hoicli("mask", path).err
+
+
+def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The second would be painted over the first: told before anything is written, or left out."""
+    pytest.importorskip("cv2")
+    out = tmp_path / "out"
+    out.mkdir()
+    record = json.loads(SCENES.read_text().splitlines()[0])
+    path = tmp_path / "r.jsonl"
+    again = {**record, "image_id": "b", "file_name": "./scene_01.png", "boxes": [[0, 0, 9, 9]] * len(record["boxes"])}
+    path.write_text(json.dumps(record) + "\n" + json.dumps(again) + "\n")
+    result = hoicli("mask", "--images", IMAGES, "--out", out, path)
+    assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
+    assert result.err.startswith(f"{path}:2: file_name: scene_01.png is masked by {path}:1 already; keep one record a")
+    skipped = hoicli("mask", "--images", IMAGES, "--out", out, "--on-error", "skip", path)
+    assert (skipped.code, skipped.out.count("\n")) == (0, 1)
+    assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
+    painted = (out / "scene_01.png").read_bytes()
+    path.write_text(json.dumps(record) + "\n")
+    assert hoicli("mask", "--images", IMAGES, "--out", out, path).out == skipped.out
+    assert (out / "scene_01.png").read_bytes() == painted
+    # one that cannot be painted does not stand in the way of the other
+    path.write_text(json.dumps({**again, "width": 1}) + "\n" + json.dumps(record) + "\n")
+    assert hoicli("mask", "--images", IMAGES, "--out", out, "--on-error", "skip", path).out == skipped.out
 
 
 @pytest.mark.parametrize(

@@ -917,7 +917,7 @@ def test_what_the_table_and_wordnet_lack_is_said(hoicli: Hoicli, tmp_path: Path)
         (["--gt", "-", "--sim", "-"], "hoicli: stdin (-) can be read only once"),
         (["--gt", "g", "--sim", "s", "--dataset", "coco"], "hoicli: --dataset coco: choose from hico, vcoco, swig"),
         (["--gt", "g", "--sim", "s", "--min-rank", "2"], "hoicli: --min-rank 2: give a share from 0 to 1"),
-        (["--gt", "g", "--sim", "s", "--explain", "-"], "hoicli: --explain -: stdout holds the results"),
+        (["--gt", "g", "--sim", "s", "--explain", "-"], "hoicli: --explain -: is the output of -o already;"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:

@@ -7,9 +7,15 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import READ, Count
 from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
 from hoicli.commands.manual import page
 from hoicli.semantics.names import RULES, check_rule
+
+LEVELS = Count(2, 1000)
+"""Ratings there may be: with --distribution each has a row for each rater. People's scales have 101 at most."""
+PERMUTATIONS = Count(0, 10_000_000)
+"""Minutes for a hundred items; p is then known to the seventh digit."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -36,8 +42,9 @@ def agree(
     ratings: Annotated[
         list[str] | None,
         typer.Argument(metavar="RATINGS...", help="Rating streams, taken together; - or nothing is stdin."),
+        READ,
     ] = None,
-    levels: Annotated[int, typer.Option("--levels", metavar="K", help="Ratings go from 0 to K - 1.")] = 5,
+    levels: Annotated[int, typer.Option("--levels", metavar="K", help="Ratings go from 0 to K - 1."), LEVELS] = 5,
     models: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,7 +74,9 @@ def agree(
         bool, typer.Option("--distribution", help="Adds how often each rater gave each rating.")
     ] = False,
     permutations: Annotated[
-        int, typer.Option("--permutations", metavar="N", help="Random orders behind the p of Spearman's rho.")
+        int,
+        typer.Option("--permutations", metavar="N", help="Random orders behind the p of Spearman's rho."),
+        PERMUTATIONS,
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="What those orders are drawn from.")] = 0,
     tag: Tag = None,
@@ -90,9 +99,6 @@ def agree(
     from hoicli.scenes import ErrorPolicy
     from hoicli.streams import open_output, read_lines
 
-    for option, value, least in (("--levels", levels, 2), ("--permutations", permutations, 0)):
-        if value < least:
-            raise UsageError(f"{option} {value}: give at least {least}")
     if merge is not None:
         check_rule(merge)
     if not 0 <= seed < 2**32:

@@ -7,15 +7,26 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import OUTPUT, READ, Count
 
 ON_ERROR = ("stop", "skip")
 """What `--on-error` takes."""
 
+ROUNDS = Count(2, 100_000)
+"""Of resampling. A round holds two numbers a class and model, which for HICO-DET come to 1 GB a model; and with so many
+the ends of an interval stand within a hundredth of the standard error of where any number of rounds would put them."""
+JOBS = Count(1, 1024)
+"""Processes, or questions under way: no machine has so many processors, and no more files may be open by default."""
+
 Output = Annotated[
     str,
     typer.Option(
-        "-o", "--output", metavar="FILE", help="Write here, whole or not at all (.gz compresses); - is stdout."
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write here, whole or not at all (.gz compresses), onto no input; - is stdout.",
     ),
+    OUTPUT,
 ]
 OnError = Annotated[
     str,
@@ -48,8 +59,9 @@ DatasetOfProtocols = Annotated[
 Predictions = Annotated[
     list[str] | None,
     typer.Argument(metavar="PREDS...", help="Prediction streams, taken together; - or nothing is stdin."),
+    READ,
 ]
-GroundTruthOption = Annotated[str | None, typer.Option("--gt", metavar="FILE", help="Ground truth records.")]
+GroundTruthOption = Annotated[str | None, typer.Option("--gt", metavar="FILE", help="Ground truth records."), READ]
 Protocols = Annotated[
     list[str] | None,
     typer.Option(
@@ -81,6 +93,7 @@ Bootstrap = Annotated[
         metavar="N",
         help="A 95 % interval for every mAP, from N resamples of the images (1000 is usual).",
     ),
+    ROUNDS,
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Which resamples: same seed, same intervals.")]
 TopK = Annotated[int | None, typer.Option("--top-k", metavar="K", help="Keep the best K triplets of an image.")]
@@ -134,22 +147,6 @@ def inputs(paths: list[str] | None, what: str) -> list[str]:
     if not paths and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(f"give {what}, or pipe them in (- reads the terminal)")
     return paths or ["-"]
-
-
-def spare(path: str | None, output: str, option: str) -> None:
-    """Refuses an output that would replace the file that an option names, under whatever name, link or hard link."""
-    import os
-
-    from hoicli.errors import UsageError
-
-    if path is None or output == "-":
-        return
-    try:
-        same = os.path.samefile(path, output)
-    except OSError:  # one of them is not there yet
-        same = os.path.realpath(path) == os.path.realpath(output)
-    if same:
-        raise UsageError(f"-o {output}: is the file of {option}, which the output would replace; write elsewhere")
 
 
 def skips(on_error: str) -> bool:

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import READ
 from hoicli.commands.common import (
     NMS,
+    ROUNDS,
     AllowUncounted,
     Alpha,
     Beta,
@@ -51,6 +53,7 @@ def compare(
     predictions: Annotated[
         list[str] | None,
         typer.Argument(metavar="PREDS...", help="Prediction streams, a model each: the baseline, then the others."),
+        READ,
     ] = None,
     gt: GroundTruthOption = None,
     protocol: Annotated[
@@ -75,7 +78,9 @@ def compare(
     split: Split = None,
     ignore_no_interaction: IgnoreNoInteraction = False,
     bootstrap: Annotated[
-        int, typer.Option("--bootstrap", metavar="N", help="Rounds: N resamples of the images, and N swaps.")
+        int,
+        typer.Option("--bootstrap", metavar="N", help="Rounds: N resamples of the images, and N swaps."),
+        ROUNDS,
     ] = 1000,
     seed: Seed = 0,
     errors: Annotated[

@@ -7,12 +7,26 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import READ, Values, Written
 from hoicli.commands.common import OnError, Output, skips
 from hoicli.commands.manual import page
+from hoicli.outputs import check_new_folder
+from hoicli.streams import check_output
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 SPLITS = ("test", "train")
+
+
+class _Converted(Written):
+    """A file, or what --to makes of it: a folder that is new."""
+
+    def refuse(self, path: str, option: str, values: Values) -> None:
+        """Raises `UsageError` for what cannot be written."""
+        from hoicli.converters import FORMATS
+
+        target = FORMATS.get(values["target_format"])
+        (check_new_folder if target and target.folder else self.check)(path, option)
 
 
 @app.command(
@@ -42,7 +56,7 @@ SPLITS = ("test", "train")
 )
 def convert(
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH...", help="Files or folders to convert; - is stdin.")
+        list[str] | None, typer.Argument(metavar="PATH...", help="Files or folders to convert; - is stdin."), READ
     ] = None,
     source_format: Annotated[
         str | None,
@@ -70,6 +84,7 @@ def convert(
             help="Ground truth, or a list of names: the image order of a file that has only positions or numbers, and "
             "the sizes of images.",
         ),
+        READ,
     ] = None,
     split: Annotated[
         str,
@@ -127,6 +142,7 @@ def convert(
             help="Records with the boxes that the answers name by index or label.",
             rich_help_panel="Options of --from vlm (answers of models)",
         ),
+        READ,
     ] = None,
     to_vocabulary: Annotated[
         bool,
@@ -185,7 +201,7 @@ def convert(
         ),
     ] = None,
     on_error: OnError = "stop",
-    output: Output = "-",
+    output: Annotated[Output, _Converted(check_output)] = "-",
     list_formats: Annotated[bool, typer.Option("--list", help="List the formats and stop.")] = False,
 ) -> None:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import Format, OnError, Output, inputs, skips
+from hoicli.commands.checks import FOLDERS, READ
+from hoicli.commands.common import JOBS, Format, OnError, Output, inputs, skips
 from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
@@ -50,13 +51,17 @@ def corrupt(
             metavar="RECORDS...|IMAGES...",
             help="Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
         ),
+        READ,
     ] = None,
-    images: Annotated[str, typer.Option("--images", metavar="DIR", help="Where the records' file names lead.")] = ".",
+    images: Annotated[
+        str, typer.Option("--images", metavar="DIR", help="Where the records' file names lead."), READ
+    ] = ".",
     out: Annotated[
         str | None,
         typer.Option(
             "--out", metavar="DIR", help="Write the images here, as CORRUPTION/SEVERITY/NAME; made if need be."
         ),
+        FOLDERS,
     ] = None,
     corruption: Annotated[
         list[str] | None,
@@ -78,7 +83,9 @@ def corrupt(
     ] = "all",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed draws everything anew.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", help="Processes; default: one for each processor.")
+        int | None,
+        typer.Option("--jobs", metavar="N", help="Processes; default: one for each processor."),
+        JOBS,
     ] = None,
     shard: Annotated[
         str | None,
@@ -87,6 +94,7 @@ def corrupt(
     preview: Annotated[
         str | None,
         typer.Option("--preview", metavar="IMAGE", help="Draw all corruptions of one image into -o FILE (.png, .jpg)."),
+        READ,
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="What each corruption is, with its constants and where they come from.")
@@ -119,8 +127,6 @@ def corrupt(
         raise UsageError("corrupt: give the folder to write the images to with --out DIR")
     cells = _cells(corruption or ["all"], severity)
     part = _shard(shard)
-    if jobs is not None and jobs < 1:
-        raise UsageError(f"--jobs {jobs}: give a whole number of at least 1")
     if not Path(images).is_dir():
         raise UsageError(f"--images {images}: no such folder")
     paths = inputs(sources, "RECORDS or IMAGES")
@@ -178,7 +184,6 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
 
 def _folder(out: str) -> Path:
     """The folder to write to, made if it is not there; raises `UsageError` where there can be none."""
-    import os
     from pathlib import Path
 
     from hoicli.errors import UsageError
@@ -188,8 +193,6 @@ def _folder(out: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"--out {out}: cannot be made ({error.strerror})") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"--out {out}: the folder is not writable")
     return folder
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands.checks import READ
 from hoicli.commands.common import Output, inputs
 from hoicli.commands.manual import page
 
@@ -31,6 +32,7 @@ def curriculum(
     epochs: Annotated[
         list[str] | None,
         typer.Argument(metavar="EPOCHS...", help="Lines of epoch, severity and score; - or nothing is stdin."),
+        READ,
     ] = None,
     threshold: Annotated[
         float,

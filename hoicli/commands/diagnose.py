@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import FIGURE, PAGE_FOLDER, READ
 from hoicli.commands.common import (
     NMS,
     AllowUncounted,
@@ -60,6 +61,7 @@ def diagnose(
     predictions: Annotated[
         list[str] | None,
         typer.Argument(metavar="PREDS...", help="Prediction streams, each a model of its own; - or nothing is stdin."),
+        READ,
     ] = None,
     gt: GroundTruthOption = None,
     dataset: Annotated[
@@ -114,13 +116,17 @@ def diagnose(
     nms_beta: Beta = 0.5,
     allow_uncounted: AllowUncounted = False,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw the deltas and the errors: .png, .svg or .pdf.")
+        str | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the deltas and the errors: .png, .svg or .pdf."),
+        FIGURE,
     ] = None,
     gallery: Annotated[
-        str | None, typer.Option("--gallery", metavar="DIR", help="Write an HTML page of errors on their images.")
+        str | None,
+        typer.Option("--gallery", metavar="DIR", help="Write an HTML page of errors on their images."),
+        PAGE_FOLDER,
     ] = None,
     images: Annotated[
-        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images for --gallery.")
+        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images for --gallery."), READ
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say what each oracle fixes, and stop.")] = False,
     format_: Format = "auto",
@@ -138,7 +144,7 @@ def diagnose(
     from hoicli.diagnosis.run import Model, check_reading, diagnose_models, emit_predictions
     from hoicli.errors import UsageError
     from hoicli.matching import Filters
-    from hoicli.report.plots import check_figure, plot_diagnosis
+    from hoicli.report.plots import plot_diagnosis
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags
     from hoicli.scenes import ErrorPolicy
@@ -165,8 +171,6 @@ def diagnose(
         raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
     if top < 0:
         raise UsageError(f"--top {top}: give a whole number of at least 0")
-    if plot is not None:
-        check_figure(plot)
     models = Model.named(paths, name or [])
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())

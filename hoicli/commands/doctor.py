@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hoicli.commands.common import Format, Output, spare
+from hoicli.commands.checks import READ
+from hoicli.commands.common import Format, Output
 from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -29,6 +30,7 @@ def doctor(
     cache: Annotated[
         str | None,
         typer.Option("--cache", metavar="FILE", help="Look into the answers that shoe-sim --cache kept in this file."),
+        READ,
     ] = None,
     format_: Format = "auto",
     output: Output = "-",
@@ -42,7 +44,6 @@ def doctor(
     from hoicli.doctor import PROBLEM, examine
     from hoicli.streams import open_output, say
 
-    spare(cache, output, "--cache")
     try:
         from hoicli.report.tables import chosen_format, render
     except ImportError:  # a dependency does not load: its row has to be seen nevertheless

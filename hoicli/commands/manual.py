@@ -22,6 +22,9 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from hoicli.commands.checks import check, marks
+from hoicli.errors import UsageError
+
 EXIT_CODES = {
     0: "done",
     1: "the data is wrong; one line on stderr says where, and what to do",
@@ -67,6 +70,25 @@ class ManualCommand(TyperCommand):
 
     page: Page
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As words are read anyway, but that an option which takes one value is not given two, of which the last would
+        be taken without a word."""
+        given: Any = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for param in self.params:
+            several = getattr(param, "multiple", False) or getattr(param, "count", False)
+            harmless = getattr(param, "is_flag", False) and not param.secondary_opts
+            if not several and not harmless and sum(each is param for each in given) > 1:
+                raise UsageError(
+                    f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
+                )
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Look at what is to be read and written before anything is done."""
+        assert self.callback is not None
+        check(marks(self.callback), {param.name: _shown_name(param) for param in self.params}, ctx.params)
+        return super().invoke(ctx)
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line has the arguments' own metavars, which say themselves whether there may be several."""
         metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
@@ -97,6 +119,11 @@ class ManualCommand(TyperCommand):
             formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
         with formatter.section("See also"):
             formatter.write_text(", ".join(f"hoicli {name}" for name in self.page.see))
+
+
+def _shown_name(param: Any) -> str:
+    """What messages call a parameter: -o, --gt, PREDS."""
+    return str(param.metavar).rstrip(".") if param.param_type_name == "argument" else str(param.opts[0])
 
 
 def _argument_help(param: Any) -> str:

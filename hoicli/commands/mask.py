@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import FOLDER, READ
 from hoicli.commands.common import OnError, Output, inputs, skips
 from hoicli.commands.manual import page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hoicli.streams import Line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -31,6 +37,7 @@ def mask(
     records: Annotated[
         list[str] | None,
         typer.Argument(metavar="RECORDS...", help="Image records, taken together; - or nothing is stdin."),
+        READ,
     ] = None,
     ratio: Annotated[
         str,
@@ -46,10 +53,12 @@ def mask(
         int, typer.Option("--seed", metavar="N", help="Chance, with the image and the box; the epoch, say.")
     ] = 0,
     images: Annotated[
-        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images; needs --out.")
+        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images; needs --out."), READ
     ] = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="DIR", help="Write the masked images here, under their names.")
+        str | None,
+        typer.Option("--out", metavar="DIR", help="Write the masked images here, under their names."),
+        FOLDER,
     ] = None,
     rectangles: Annotated[
         bool, typer.Option("--rectangles", help="Only image_id and masks, for a data loader that paints them itself.")
@@ -75,7 +84,7 @@ def mask(
     """
     from hoicli.errors import DataError, UsageError
     from hoicli.records import dump
-    from hoicli.sampl.apply import check_folders, read_image, write_masked
+    from hoicli.sampl.apply import Painted, check_folders, check_names, read_image, write_masked
     from hoicli.sampl.masks import Masking, masked_record, read_record
     from hoicli.scenes import ErrorPolicy, ImageRegister
     from hoicli.streams import open_output, read_lines
@@ -87,8 +96,13 @@ def mask(
         check_folders(images, out)
     policy = ErrorPolicy(skip=skips(on_error))
     register = ImageRegister()
+    lines: Iterable[Line] = read_lines(inputs(records, "RECORDS"), label="records")
+    if out is not None and not policy.skip:  # told before anything is painted
+        lines = list(lines)
+        check_names(lines)
+    painted = Painted()
     with open_output(output) as write:
-        for line in read_lines(inputs(records, "RECORDS"), label="records"):
+        for line in lines:
             try:
                 record = read_record(line)
                 register.add(str(record["image_id"]), line)
@@ -96,6 +110,7 @@ def mask(
                     record = masked_record(record, masking)
                 else:
                     image = read_image(record, images, line.place)
+                    painted.add(image.name, line)
                     high, wide = image.picture.pixels.shape[:2]
                     record = masked_record({**record, "width": wide, "height": high}, masking)
                     write_masked(image, record, out)

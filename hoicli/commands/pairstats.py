@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import FIGURE
 from hoicli.commands.common import (
     AllowUncounted,
     Alpha,
@@ -121,7 +122,7 @@ def pairstats(
     on_error: OnError = "stop",
     output: Output = "-",
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw recall against precision over the sweep.")
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw recall against precision over the sweep."), FIGURE
     ] = None,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.
@@ -144,7 +145,7 @@ def pairstats(
     from hoicli.errors import UsageError
     from hoicli.matching import Filters
     from hoicli.pairing import check_counted, check_streams, read_truth, served, unmatched_lines
-    from hoicli.report.plots import check_figure, plot_pairs
+    from hoicli.report.plots import plot_pairs
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags
     from hoicli.scenes import ErrorPolicy
@@ -155,8 +156,6 @@ def pairstats(
         raise UsageError("pairstats: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, paths)
-    if plot is not None:
-        check_figure(plot)
     if verb_score not in VERB_SCORES:
         raise UsageError(f"--verb-score {verb_score}: choose {' or '.join(VERB_SCORES)}")
     models = Model.named(paths, name or [])

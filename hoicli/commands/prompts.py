@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import READ
 from hoicli.commands.common import OnError, Output, inputs, skips
 from hoicli.commands.manual import page
 
@@ -33,7 +34,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 )
 def prompts(
     images: Annotated[
-        list[str] | None, typer.Argument(metavar="IMAGES...", help="Image records, with boxes or without; - is stdin.")
+        list[str] | None,
+        typer.Argument(metavar="IMAGES...", help="Image records, with boxes or without; - is stdin."),
+        READ,
     ] = None,
     task: Annotated[
         str,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import READ
 from hoicli.commands.common import (
     NMS,
     AllowUncounted,
@@ -70,9 +71,10 @@ def report(
             metavar="FILE",
             help="Result rows of robust, shoe-eval, agree, compare or eval, to be shown as well; repeatable.",
         ),
+        READ,
     ] = None,
     images: Annotated[
-        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images, for the gallery.")
+        str | None, typer.Option("--images", metavar="DIR", help="The folder of the images, for the gallery."), READ
     ] = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The report's heading.")] = None,
     tag: Tag = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import FIGURE, READ
 from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
 from hoicli.commands.manual import page
 
@@ -36,6 +37,7 @@ def robust(
     rows: Annotated[
         list[str] | None,
         typer.Argument(metavar="ROWS...", help="Streams of result rows, taken together; - or nothing is stdin."),
+        READ,
     ] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="NAME", help="The rows' metric: mAP, or the only one there is.")
@@ -105,7 +107,9 @@ def robust(
     on_error: OnError = "stop",
     output: Output = "-",
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw severity curves and families or corruptions.")
+        str | None,
+        typer.Option("--plot", metavar="FILE", help="Draw severity curves and families or corruptions."),
+        FIGURE,
     ] = None,
 ) -> None:
     """The robustness of one or several models: MRI and CRI, by corruption, family and severity.
@@ -117,7 +121,7 @@ def robust(
     compare within a recipe and not with the paper's tables.
     """
     from hoicli.errors import UsageError
-    from hoicli.report.plots import check_figure, plot_robustness
+    from hoicli.report.plots import plot_robustness
     from hoicli.report.tables import chosen_format, render
     from hoicli.results import parse_tags
     from hoicli.robustness.grids import Choice, Gathering, benchmark, named
@@ -130,8 +134,6 @@ def robust(
     if rank_by not in RANKED_BY:
         raise UsageError(f"--rank-by {rank_by}: choose {', '.join(RANKED_BY)}")
     wanted = benchmark(corruptions, severities)
-    if plot is not None:
-        check_figure(plot)
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import OUTPUT, READ
 from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, inputs, skips
 from hoicli.commands.manual import page
 
@@ -34,6 +35,7 @@ def shoe_eval(
     sim: Annotated[
         list[str] | None,
         typer.Option("--sim", metavar="FILE", help="Similarities of senses, as hoicli shoe-sim writes; repeatable."),
+        READ,
     ] = None,
     dataset: Annotated[
         str,
@@ -112,6 +114,7 @@ def shoe_eval(
             metavar="FILE",
             help="Write why: a line per ground truth and per unmatched prediction, with senses and similarities.",
         ),
+        OUTPUT,
     ] = None,
     tag: Tag = None,
     format_: Format = "auto",
@@ -141,8 +144,6 @@ def shoe_eval(
         raise UsageError("shoe-eval: give the ground truth with --gt FILE")
     if not sim:
         raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
-    if explain == "-" and output == "-":
-        raise UsageError("--explain -: stdout holds the results; give a file, or the results one with -o FILE")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, [*sim, *paths])
     settings = Settings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)

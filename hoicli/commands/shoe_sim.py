@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips, spare
+from hoicli.commands.checks import APPENDED, READ, Read
+from hoicli.commands.common import JOBS, GroundTruthOption, OnError, Output, inputs, skips
 from hoicli.commands.manual import page
 from hoicli.semantics.names import RULES, check_rule
 
@@ -46,6 +47,7 @@ def shoe_sim(
     paths: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE...", help="Prediction streams; with --merge, tables. - or nothing is stdin."),
+        READ,
     ] = None,
     backend: Annotated[
         str | None,
@@ -56,6 +58,7 @@ def shoe_sim(
             "table:FILE.",
             autocompletion=choices.backends,
         ),
+        Read(prefix="table:"),
     ] = None,
     gt: GroundTruthOption = None,
     dataset: Annotated[
@@ -83,6 +86,7 @@ def shoe_sim(
             metavar="FILE",
             help="Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.",
         ),
+        READ,
     ] = None,
     merge: Annotated[
         str | None,
@@ -124,6 +128,7 @@ def shoe_sim(
             help="Every answer as it arrives; a run that ended early goes on from it.",
             rich_help_panel=LLM,
         ),
+        APPENDED,
     ] = None,
     key_env: Annotated[
         str | None,
@@ -135,7 +140,9 @@ def shoe_sim(
         ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", help="Questions under way at a time.", rich_help_panel=LLM)
+        int,
+        typer.Option("--jobs", metavar="N", help="Questions under way at a time.", rich_help_panel=LLM),
+        JOBS,
     ] = 8,
     timeout: Annotated[
         float,
@@ -217,7 +224,6 @@ def shoe_sim(
             dry_run=dry_run,
             prices=tuple(price or ()),
         ).checked()
-        spare(cache, output, "--cache")
         offline = None
     elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")

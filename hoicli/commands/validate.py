@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hoicli.commands.checks import READ
 from hoicli.commands.common import Dataset, Format, GroundTruthOption, Output, inputs
 from hoicli.commands.manual import page
 
@@ -33,6 +34,7 @@ def validate(
     files: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE...", help="Streams to check, taken together; - or nothing is stdin."),
+        READ,
     ] = None,
     gt: GroundTruthOption = None,
     dataset: Dataset = "hico",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hoicli.commands import choices
+from hoicli.commands.checks import Read
 from hoicli.commands.common import Format, Output
 from hoicli.commands.manual import page
 
@@ -44,6 +45,7 @@ def vocab(
             help="hico, vcoco or swig; or a file to compare with swig: swig_v1_categories.py.",
             autocompletion=choices.datasets,
         ),
+        Read(besides=("hico", "vcoco", "swig")),
     ] = "hico",
     what: Annotated[
         str,

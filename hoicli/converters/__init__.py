@@ -31,9 +31,10 @@ T = TypeVar("T")
 class Format:
     """A row of `hoicli convert --list`.
 
-    joint: several paths together make one source (a file and its companion). dataset: the only one whose files look
-    like this; "" where it has to be said (--dataset). numbers: what the file has numbers for in place of names, in an
-    order that it does not say, as files of other datasets may have: "verbs", "objects", "interactions".
+    joint: several paths together make one source (a file and its companion). folder: it is written as one. dataset: the
+    only one whose files look like this; "" where it has to be said (--dataset). numbers: what the file has numbers for
+    in place of names, in an order that it does not say, as files of other datasets may have: "verbs", "objects",
+    "interactions".
     """
 
     name: str
@@ -43,6 +44,7 @@ class Format:
     reads: bool = True
     writes: bool = False
     joint: bool = False
+    folder: bool = False
     dataset: str = ""
     numbers: frozenset[str] = frozenset()
 
@@ -173,6 +175,7 @@ FORMATS: dict[str, Format] = {
             "a folder of detections_01..80.mat of UPT, PViC, SCG",
             "detections_mat",
             writes=True,
+            folder=True,
             dataset="hico",
         ),
         Format(

@@ -27,8 +27,9 @@ Written by fredzzhang/upt and fredzzhang/pvic (utils.py), read by ywchao/ho-rcnn
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,8 +45,10 @@ from hoicli.converters.cdn import require_scores
 from hoicli.converters.matfile import Numbers, describe, load, variables
 from hoicli.converters.source import Source
 from hoicli.errors import DataError, UsageError
+from hoicli.outputs import check_new_folder, inherit, writable
 from hoicli.records import Record
-from hoicli.streams import Progress, open_input, writable
+from hoicli.signals import held
+from hoicli.streams import Progress, open_input
 from hoicli.vocabulary import SUBJECT, Vocabulary
 
 VARIABLE = "all_boxes"
@@ -309,21 +312,19 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 @contextmanager
 def _new_folder(path: str) -> Iterator[Path]:
     """A folder beside `path` that takes its name when the block ends well and is removed when it does not."""
-    if path == "-":
-        raise UsageError("--to mat writes a folder of files; name it with -o DIR")
+    check_new_folder(path, "-o")
     target = Path(path).resolve()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"-o {path}: is there already; give a folder that does not exist, or an empty one")
-    if not target.parent.is_dir():
-        raise UsageError(f"-o {path}: there is no folder {target.parent}; make it first")
-    holding = tempfile.TemporaryDirectory(prefix=f".{target.name[:50]}.", suffix=".part", dir=target.parent)
-    with writable(path), holding as holder:
-        folder = Path(holder) / target.name
-        folder.mkdir()
-        yield folder
-        if target.exists():
-            target.rmdir()
-        folder.rename(target)
+    folder = target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"  # known before there is one
+    try:
+        with writable(path):
+            folder.mkdir()
+            yield folder
+            if inherit(folder, target):
+                target.rmdir()
+            folder.rename(target)
+    finally:
+        with held():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hoicli.converters import Context
 from hoicli.converters.source import Source
+from hoicli.encoding import MARK
 from hoicli.errors import DataError
 from hoicli.records import Problem, Record, image_id_problems, parse, problems
 from hoicli.streams import Line
@@ -36,7 +37,7 @@ def _checked(source: Source, context: Context, check: Callable[[Record], Iterato
     for number, data in enumerate(source.data.split(b"\n"), start=1):  # a \r is a blank of JSON, not a line end
         if not data or data.isspace():
             continue
-        line = Line(source.name, number, data)
+        line = Line(source.name, number, data.removeprefix(MARK))
         try:
             record = parse(line)
             problem = next(check(record), None)

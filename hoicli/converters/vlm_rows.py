@@ -14,6 +14,7 @@ import orjson
 
 from hoicli.converters import Context
 from hoicli.converters.source import Source
+from hoicli.encoding import MARK
 from hoicli.errors import DataError
 
 ANSWER_KEYS = (
@@ -61,7 +62,7 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
         for number, data in enumerate(source.data.splitlines(), start=1):
             if data and not data.isspace():
                 try:
-                    yield f"{source.name}:{number}", orjson.loads(data)
+                    yield f"{source.name}:{number}", orjson.loads(data.removeprefix(MARK))
                 except orjson.JSONDecodeError as error:
                     problem = f"not JSON ({error}); write the file again, or pass --on-error skip"
                     context.policy.handle(DataError(problem, place=f"{source.name}:{number}"))

@@ -28,6 +28,8 @@ from hoicli.corruption.constants import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError
+from hoicli.outputs import inherit
+from hoicli.signals import held
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""
@@ -162,8 +164,9 @@ def stamp_of(path: Path) -> dict[str, Any] | None:
     return None
 
 
+@held()  # it takes a moment, and then there is no part of a file to be removed
 def write_whole(path: Path, data: bytes) -> None:
-    """The file under its name with all its bytes, or not at all.
+    """The file under its name with all its bytes, or not at all; the mode of the one it replaces stays.
 
     What a killed run left beside it goes. If another process is at the same file, both may finish: they write the same.
     """
@@ -177,6 +180,7 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         with file:
             file.write(data)
+        inherit(temporary, path)
         os.replace(temporary, path)
         if temporary is not usual:
             usual.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
+from hoicli import signals
 from hoicli.errors import DataError
 
 Task = TypeVar("Task")
@@ -41,6 +42,7 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
     # not forked: the parent may have threads; NumPy and OpenCV are loaded anew, which takes a fraction of a second
     context = multiprocessing.get_context("spawn")
     workers: dict[Connection, Any] = {}
+    finished = False
     try:
         for _ in range(min(jobs, len(tasks))):
             ours, theirs = context.Pipe()
@@ -49,12 +51,16 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
             theirs.close()
             workers[ours] = process
         yield from _distribute(tasks, list(workers))
+        finished = True
     finally:
         for connection, process in workers.items():
             connection.close()
+            if not finished:  # in the middle of an image, which may take minutes
+                process.terminate()
+        for process in workers.values():
             process.join(timeout=5)
             if process.is_alive():
-                process.terminate()
+                process.kill()
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,8 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
 
 def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
     """The worker: tasks in, results out, until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signals.catch()
     try:
         while True:
             task = connection.recv()
@@ -101,5 +108,5 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
             except Exception as error:  # noqa: BLE001 (raised again, in words, where someone can see it)
                 result = _Fault(f"{type(error).__name__}: {error}")
             connection.send(result)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+    except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):
         return

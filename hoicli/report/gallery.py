@@ -14,17 +14,18 @@ import itertools
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, Any
 
 from hoicli.errors import UsageError
+from hoicli.outputs import atomic_path, check_page_folder
 from hoicli.report.drawing import NOT_AT_HAND, drawing
 from hoicli.report.drawing import STYLE as DRAWING_STYLE
 from hoicli.report.pictures import LARGEST_IMAGE, Pictures
 from hoicli.report.plots import STYLES
 from hoicli.report.svg import text
-from hoicli.streams import atomic_path
 
 __all__ = ["LARGEST_IMAGE", "NOT_AT_HAND", "write_gallery"]
 
@@ -43,10 +44,7 @@ def write_gallery(folder: str, items: Iterable[Mapping[str, Any]], images: str |
         raise ValueError(f"limit is {limit}; a gallery shows 1 item or more")
     if images is not None and not Path(images).is_dir():
         raise UsageError(f"--images {images}: there is no such folder")
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"--gallery {folder}: is a file; give a folder")
-    if not target.absolute().parent.is_dir():
-        raise UsageError(f"--gallery {folder}: there is no folder {target.parent}; make it first")
+    check_page_folder(folder, "--gallery")
     made = not target.exists()
     target.mkdir(exist_ok=True)
     try:
@@ -67,7 +65,8 @@ def write_gallery(folder: str, items: Iterable[Mapping[str, Any]], images: str |
             page.write(_TAIL)
     except BaseException:
         if made:
-            target.rmdir()
+            with suppress(OSError):  # Ctrl-C or SIGTERM when the page is there already
+                target.rmdir()
         raise
     return summary.cards
 

@@ -12,6 +12,7 @@ from shutil import copyfileobj
 
 from hoicli.errors import DataError
 from hoicli.scenes import ErrorPolicy
+from hoicli.signals import held
 from hoicli.streams import display_name
 
 
@@ -25,8 +26,9 @@ class Kept:
         """`path` itself, or for stdin, pipes and devices that of a copy. What is not there is left to its reader."""
         if path != "-" and (Path(path).is_file() or not Path(path).exists() or Path(path).is_dir()):
             return path
-        handle, copy = tempfile.mkstemp(prefix="hoicli-")
-        self._names[copy] = display_name(path)
+        with held():
+            handle, copy = tempfile.mkstemp(prefix="hoicli-")
+            self._names[copy] = display_name(path)
         with os.fdopen(handle, "wb") as target:
             if path == "-":
                 copyfileobj(sys.stdin.buffer, target)

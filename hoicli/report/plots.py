@@ -15,21 +15,16 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import UsageError
+from hoicli.outputs import NO_MATPLOTLIB, atomic_path, check_figure
 from hoicli.results import Row
-from hoicli.streams import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-ENDINGS = (".png", ".svg", ".pdf")
-"""The file formats of a figure."""
-NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
 ALL_CLASSES = ("full", "25")
 """What the subset of all classes is called: V-COCO's is named after its 25 action-roles."""
@@ -98,18 +93,6 @@ LINES = (
 
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||")
 """A bar's hatch beside each of LINES, for grey prints."""
-
-
-def check_figure(path: str) -> None:
-    """Raises `UsageError` where no figure could be written, so that a command can say so before its work."""
-    if Path(path).suffix.lower() not in ENDINGS:
-        raise UsageError(f"--plot {path}: end the name in .png, .svg or .pdf")
-    if find_spec("matplotlib") is None:
-        raise UsageError(NO_MATPLOTLIB)
-    if not Path(path).parent.is_dir():
-        raise UsageError(f"--plot {path}: there is no folder {Path(path).parent}; make it first")
-    if Path(path).is_dir():
-        raise UsageError(f"--plot {path}: is a directory; give a file name")
 
 
 def plot_diagnosis(rows: Iterable[Row], compositions: Mapping[str, Composition], path: str) -> None:

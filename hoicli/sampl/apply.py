@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records import Record
-from hoicli.sampl.masks import black_out
+from hoicli.sampl.masks import black_out, read_record
+from hoicli.streams import Line
 
 if TYPE_CHECKING:
     from hoicli.corruption.images import Picture
@@ -22,8 +24,6 @@ def check_folders(images: str, out: str) -> None:
         raise UsageError("--images needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
     if not Path(images).is_dir():
         raise UsageError(f"--images {images}: there is no such folder")
-    if not Path(out).is_dir():
-        raise UsageError(f"--out {out}: there is no such folder; make it first")
     if Path(images).resolve() == Path(out).resolve():
         raise UsageError(f"--out {out}: is the folder of the images; give another, or they would be overwritten")
 
@@ -37,20 +37,52 @@ class SourceImage:
     picture: Picture
 
 
-def read_image(record: Record, images: str, place: str) -> SourceImage:
-    """The image of a record.
-
-    Raises `DataError`, in the name of `place`, for a missing name, a name that leaves the folder, a file that is no
-    image, and one of another size than the record says.
-    """
-    from hoicli.corruption.images import decode
-
+def image_path(record: Record, place: str) -> PurePosixPath:
+    """Where in the folders the image of a record is; raises `DataError` for a missing name, and one that leads out."""
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError("missing; it says which file of --images to mask", place=place, field="file_name")
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or "\0" in name:
         raise DataError(f"{name!r} leaves the folder; give a name inside --images", place=place, field="file_name")
+    return path
+
+
+class Painted:
+    """Which files have been painted, and for which line: a second record of a file would be painted over the first."""
+
+    def __init__(self) -> None:
+        self._lines: dict[PurePosixPath, Line] = {}
+
+    def add(self, path: PurePosixPath, line: Line) -> None:
+        """Raises `DataError` that names both lines."""
+        first = self._lines.setdefault(path, line)
+        if first is not line:
+            problem = f"{path} is masked by {first.place} already; keep one record a file, or mask a copy of it"
+            raise DataError(problem, place=line.place, field="file_name")
+
+
+def check_names(lines: Iterable[Line]) -> None:
+    """Raises `DataError` where two records have one file. What else is wrong with a line is told when it is masked."""
+    painted = Painted()
+    for line in lines:
+        try:
+            path = image_path(read_record(line), line.place)
+        except DataError:
+            continue
+        painted.add(path, line)
+
+
+def read_image(record: Record, images: str, place: str) -> SourceImage:
+    """The image of a record.
+
+    Raises `DataError`, in the name of `place`, for a name as `image_path` does, a file that is no image, and one of
+    another size than the record says.
+    """
+    from hoicli.corruption.images import decode
+
+    path = image_path(record, place)
+    name = record["file_name"]
     try:
         data = Path(images, path).read_bytes()
         picture = decode(data)

@@ -1,4 +1,5 @@
-"""Every writer stopped half way: by kill -9 at each of its steps, by a disk that is full, by a reader that has gone.
+"""Every writer stopped half way: by kill -9 and SIGTERM at each of its steps, by a disk that is full, by a reader that
+has gone.
 
 `python -m tests.hostile.dying FOLDER [--quick]` does it to every row of WRITERS, in forks of itself, and prints a line
 of JSON for each fault and one that counts. A step is whatever Python reports to an audit hook about a file in the
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hoicli import signals
 from hoicli.cli import run
 from tests.conftest import FIXTURES
 from tests.hostile.readers import CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
@@ -149,9 +151,9 @@ def forked(work: Callable[[], int], before: Callable[[], object], stdout: int | 
     return os.waitstatus_to_exitcode(status), said
 
 
-def _dies_at(step: int, folder: Path) -> None:
-    """From now on, kill this process without warning when it touches something in the folder for the nth time; for step
-    0 say how often it did, when it ends."""
+def _dies_at(step: int, folder: Path, how: signal.Signals = signal.SIGKILL) -> None:
+    """From now on, send this process a signal when it touches something in the folder for the nth time; for step 0 say
+    how often it did, when it ends."""
     seen = 0
     own = os.fsencode(folder)
     if not step:
@@ -171,7 +173,7 @@ def _dies_at(step: int, folder: Path) -> None:
             if isinstance(argument, str | bytes | os.PathLike) and os.fsencode(argument).startswith(own):
                 seen += 1
                 if seen == step:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    os.kill(os.getpid(), how)
                 return
 
     sys.addaudithook(hook)
@@ -225,6 +227,31 @@ def killed(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, 
         again = {name: data for name, data in _tree(target).items() if not _is_part(name)}
         if code or (again != new and writer.steady):
             faults.append(f"run again it came to {code}, {'another file' if again != new else ''}: {said!r}")
+        yield step, faults
+
+
+def ended(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, list[str]]]:
+    """(step, faults) of a SIGTERM at each step of the writer; `quick`: at one in the middle and the last."""
+    words, target = _words(writer, folder), _target(writer, folder)
+    _emptied(folder, writer, old=True)
+    _, said = forked(lambda: run(words), lambda: _dies_at(0, folder))
+    new, steps = _tree(target), int(said.rpartition(b"\nsteps ")[2])
+    for step in sorted({steps // 2 + 1, steps}) if quick else range(1, steps + 1):
+
+        def before(step: int = step) -> None:
+            signals.catch()
+            _dies_at(step, folder, signal.SIGTERM)
+
+        _emptied(folder, writer, old=True)
+        code, said = forked(lambda: run(words), before)
+        faults = [] if code == 128 + signal.SIGTERM else [f"came to {code}"]
+        if not said.endswith(b"hoicli: ended by SIGTERM\n") or b"Traceback" in said or b"internal error" in said:
+            faults.append(f"said {said!r}")
+        faults += [f"left {path.name}" for path in folder.rglob("*") if _is_part(path.name)]
+        faults += [f"{name} is neither old nor new" for name, data in _tree(target).items()
+                   if data not in (OLD, new.get(name)) and writer.steady]  # fmt: skip
+        if not target.exists() and not writer.tree:
+            faults.append("the old file is gone")
         yield step, faults
 
 
@@ -294,7 +321,7 @@ def reader_gone(writer: Writer, folder: Path) -> list[str]:
 
 def main(folder: Path, *, quick: bool) -> None:
     """All of it, with what it needs imported before the first fork."""
-    steps = sizes = 0
+    steps = terms = sizes = 0
     writers = [writer for writer in WRITERS if not (quick and writer.slow)]
     for writer in writers:
         _emptied(folder, writer, old=False)
@@ -305,6 +332,10 @@ def main(folder: Path, *, quick: bool) -> None:
             steps += 1
             if faults:
                 print(json.dumps({"writer": writer.name, "how": f"killed at step {step}", "faults": faults}))
+        for step, faults in ended(writer, folder, quick=quick):
+            terms += 1
+            if faults:
+                print(json.dumps({"writer": writer.name, "how": f"SIGTERM at step {step}", "faults": faults}))
         for size, faults in full(writer, folder, quick=quick):
             sizes += 1
             if faults:
@@ -316,7 +347,7 @@ def main(folder: Path, *, quick: bool) -> None:
             ):
                 if faults:
                     print(json.dumps({"writer": writer.name, "how": how, "faults": faults}))
-    print(json.dumps({"writers": len(writers), "kills": steps, "disks": sizes}), flush=True)
+    print(json.dumps({"writers": len(writers), "kills": steps, "terms": terms, "disks": sizes}), flush=True)
 
 
 if __name__ == "__main__":
