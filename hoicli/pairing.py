@@ -15,7 +15,7 @@ from hoicli.evaluation import Tally
 from hoicli.matches import dataset_of, is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
 from hoicli.protocols import PROTOCOLS, Protocol
-from hoicli.readings.boxes import BoxSample
+from hoicli.readings.boxes import ENOUGH_IMAGES, BoxSample
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
 from hoicli.streams import Line, display_name, note, read_lines
 from hoicli.vocabulary import Vocabulary, load
@@ -57,7 +57,7 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *,
     """Raises `DataError` where most predictions are of no class of the vocabulary, unless that is `allowed`.
 
     Most is more than half of all, and more than half of those that are the best of an image: a dump that scores every
-    verb for every pair has many of no class, but not at the top.
+    verb for every pair has many of no class, but not at the top. Of a few images nothing is concluded.
     """
     if allowed:
         return
@@ -65,7 +65,7 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *,
     if 2 * strange <= total:
         return
     best, images = tally.classless_best()
-    if 2 * best > images:
+    if 2 * best > images >= ENOUGH_IMAGES:
         top = f"the best of {best:,} of {images:,} images among them"
         problem = f"{strange:,} of {total:,} predictions, {top}, are {_OF_NO_CLASS.format(vocabulary.name)}"
         raise DataError(problem, place=", ".join(map(display_name, paths)))

@@ -68,8 +68,9 @@ def test_ground_truth_of_hoi_a_is_not_hico_det(name: str, hoicli: Hoicli, tmp_pa
     assert (result.code, result.out) == (1, "")
     assert result.err == (
         f"{path}: read with HICO-DET's numbers, 12 of the first 12 triplets are no interaction (adjust car in "
-        f"{name.format(0)[:-4]}) and the images have other names ({name.format(0)[:-4]}), as where HOI-A's or HOI-W's "
-        "files are read so; if they are hico's all the same, say --dataset hico\n"
+        f"{name.format(0)[:-4]}) and the images have other names ({name.format(0)[:-4]}): of another dataset (HOI-A's "
+        "and HOI-W's files look so), or counted otherwise (--verb-base, --object-order)? --dataset hico takes them as "
+        "they are\n"
     )
     assert not (tmp_path / "gt.jsonl").exists()
 
@@ -104,7 +105,8 @@ def test_hico_det_shows_itself_by_its_images(hoicli: Hoicli, tmp_path: Path) -> 
     assert hoicli("convert", dumped(tmp_path / "p.json", predicted(items, base=1))).code == 0
     result = hoicli("convert", dumped(tmp_path / "gt.json", items))
     assert result.code == 1
-    assert "12 of the first 12 triplets are no interaction (adjust car in HICO_test2015_00000000), as" in result.err
+    reason = "12 of the first 12 triplets are no interaction (adjust car in HICO_test2015_00000000)"
+    assert f"{reason}: of another dataset" in result.err
 
 
 def test_numbered_interactions_are_told_by_their_images(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -114,7 +116,8 @@ def test_numbered_interactions_are_told_by_their_images(hoicli: Hoicli, tmp_path
     path = dumped(tmp_path / "results.json", items)
     result = hoicli("convert", path)
     assert (result.code, result.out) == (1, "")
-    assert "read with HICO-DET's numbers, the images have other names (test_000000), as" in result.err
+    problem = "read with HICO-DET's numbers, the images have other names (test_000000): of another dataset (HOI-A's "
+    assert f"{problem}and HOI-W's files look so)? --dataset hico takes them as they are\n" in result.err
     assert hoicli("convert", "--dataset", "hico", path).code == 0
     for item in items:
         item["filename"] = f"HICO_{item['filename'].replace('_', '2015_00')}"
@@ -210,6 +213,14 @@ def test_no_number_where_most_predictions_are_of_no_class(name: str, hoicli: Hoi
     assert result.err.count("\n") == 1
     if name != "compare":
         assert hoicli(*COMMANDS[name], "--allow-uncounted", "--gt", truth, found).code == 0
+
+
+def test_of_a_few_images_nothing_is_concluded(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, _ = truth_and_predictions(0, 4, tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    _, found = truth_and_predictions(4, 0, other)
+    assert hoicli("eval", "--protocol", "qpic", "--gt", truth, found).code == 0
 
 
 def test_a_match_stream_is_judged_where_a_mean_is_made(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -110,9 +110,10 @@ class Conversion:
                 broken = error
             found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
             if found:
-                mend = f"if they are {vocabulary.name}'s all the same, say --dataset {vocabulary.name}"
-                problem = f"{found}, as where HOI-A's or HOI-W's files are read so; {mend}"
-                raise DataError(problem, place=source.name)
+                options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
+                doubts = f"of another dataset (HOI-A's and HOI-W's files look so){options}"
+                mend = f"--dataset {vocabulary.name} takes them as they are"
+                raise DataError(f"{found}: {doubts}? {mend}", place=source.name)
             yield from first
             if broken is not None:
                 raise broken
