@@ -56,6 +56,16 @@ def alive(process: int) -> bool:
         return False
 
 
+@pytest.fixture(autouse=True)
+def _nothing_ignored() -> Iterator[None]:
+    """A shell's background job ignores Ctrl-C, one of nohup SIGHUP, and so would what the tests start."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ENDINGS}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 def parts(folder: Path) -> list[Path]:
     return list(folder.rglob(".*.part"))
 
@@ -173,13 +183,8 @@ except signals.EndedError as ended:
 @pytest.mark.parametrize("quick", [0, 1, 5])
 def test_forks_end_with_their_parent(number: signal.Signals, quick: int) -> None:
     """While this process has work of its own, and while it waits for that of the others."""
-    # a shell's background job ignores Ctrl-C, and so would its children
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        process = subprocess.Popen([sys.executable, "-c", FORKS.format(quick=quick)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL, cwd=ROOT)  # fmt: skip
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    process = subprocess.Popen([sys.executable, "-c", FORKS.format(quick=quick)], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, cwd=ROOT)  # fmt: skip
     assert process.stdout is not None
     forks = [int(process.stdout.readline()) for _ in range(3)]
     process.send_signal(number)
