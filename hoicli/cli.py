@@ -21,7 +21,7 @@ from hoicli.streams import close_stdout_quietly, hold_standard_streams, say
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
     "match": "Match predictions with ground truth: one line an image, for eval and for jq.",
-    "eval": "Every published mAP of a prediction dump.",
+    "eval": "The mAP of a prediction dump by each published protocol.",
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "compare": "Whether one detector is better than another, by how much, and where.",

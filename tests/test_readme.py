@@ -59,3 +59,20 @@ def test_the_changelog_knows_the_version() -> None:
     from hoicli import __version__
 
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+PAGES = [["--help"], ["eval", "--help"], ["corrupt", "--help"], ["robust", "--help"]]
+
+
+def test_nothing_passes_for_rohoi(hoicli: Hoicli) -> None:
+    """The paper has no weather and publishes no constants: what is made here is a recipe of ours."""
+    pages = {" ".join(page): " ".join(hoicli(*page).out.split()) for page in PAGES}
+    makefile = (ROOT / "fixtures/robust/benchmark.mk").read_text()
+    everything = {"README": " ".join(TEXT.split()), "benchmark.mk": makefile, **pages}
+    for name, text in everything.items():
+        for claim in ("The RoHOI benchmark", "RoHOI robustness benchmark", "it is RoHOI", "eather", "published number"):
+            assert claim not in text, name
+    for name in ("README", "benchmark.mk", "--help", "corrupt --help"):
+        assert "RoHOI-style" in everything[name], name
+    for name in ("README", "benchmark.mk", "corrupt --help", "robust --help"):
+        assert "hoicli-1" in everything[name], name

@@ -1,4 +1,4 @@
-"""`hoicli eval`: the published numbers of a prediction dump."""
+"""`hoicli eval`: the mAP of a prediction dump by the published protocols."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def evaluate(
         bool, typer.Option("--explain", help="Say what the protocols do, in five lines each, and stop.")
     ] = False,
 ) -> None:
-    """Every published mAP of a prediction dump: predictions with --gt, or the lines of hoicli match.
+    """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
 
     Values are in percent; every row carries the signature of the settings that made it. Without --protocol all
     protocols of the dataset are printed side by side. An interval (--bootstrap) is for the mAP to be expected of a test

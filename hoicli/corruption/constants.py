@@ -110,7 +110,8 @@ CONSTANTS: dict[str, Constants] = {
         ("largest", "layers"),
         ((1.11, 12), (1.15, 16), (1.20, 21), (1.24, 25), (1.30, 31)),
         f"{IMAGENET_C}: magnifications up to `largest` in equal steps, the original blended in once more; there the "
-        "layers are 12, 16, 11, 13, 11, so that SSIM rises from 2 to 3; RoHOI's grow in number",
+        "layers are 12, 16, 11, 13, 11, so that SSIM rises from 2 to 3 (RoHOI's grow in number), and cut off at whole "
+        "pixels, so that the centre wanders",
     ),
 }  # fmt: skip
 

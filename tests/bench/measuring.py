@@ -143,7 +143,7 @@ class Table:
         return "".join(f"| {' | '.join(row)} |\n" for row in (self.header, tuple(rule), *self.rows))
 
 
-HEADER = ("whole process", "seconds", "times its floor", "times ours", "peak MiB")
+HEADER = ("whole process", "times its floor", "times ours", "seconds", "peak MiB")
 
 
 def measured_table(processes: Sequence[Process], repeat: int) -> Table:
@@ -156,7 +156,7 @@ def measured_table(processes: Sequence[Process], repeat: int) -> Table:
             f"{cost.seconds / costs[other].seconds:.1f}" if other is not None else ""
             for other in (process.floor, process.ours)
         ]
-        rows.append((process.name, f"{cost.seconds:.2f}", *over, f"{cost.peak:.0f}"))
+        rows.append((process.name, *over, f"{cost.seconds:.2f}", f"{cost.peak:.0f}"))
         say(f"  {cost.seconds:8.2f} s  {cost.peak:6.0f} MiB  {process.name}")
     return Table(HEADER, rows)
 
