@@ -194,16 +194,19 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
         image_id = int(image_id)
     hois = {subject: list(of_subject) for subject, of_subject in _by_subject(record["hois"])}
     unstated = record.get("unstated")
-    left_out = {(item["subject"], _key(item["verb"], item.get("role"))) for item in record.get("left_out") or ()}
+    left_out: dict[int, set[str]] = {}
+    for item in record.get("left_out") or ():
+        left_out.setdefault(item["subject"], set()).add(_key(item["verb"], item.get("role")))
     silent: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}
     everybody = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
     for subject in sorted({*hois, *everybody}):
-        statements = _statements(record, hois.get(subject, []), {key for of, key in left_out if of == subject})
+        silenced = left_out.get(subject, set())
+        statements = _statements(record, hois.get(subject, []), silenced)
         for turn, stated in enumerate(_turns(statements)):
             default = unstated if unstated and turn == 0 else silent
             person: dict[str, Any] = {"image_id": image_id, "person_box": record["boxes"][subject]}
             for key, (_, role) in _keys(vocabulary).items():
-                given = silent if (subject, key) in left_out else default
+                given = silent if key in silenced else default
                 filler = [*given["object"], given["score"]] if role else given["score"]
                 person[key] = stated.get(key, filler)
             yield person
