@@ -46,7 +46,7 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
             yield path
         return
     target = Path(os.path.realpath(path))
-    with _beside(target, path, option) as temporary, writable(path):
+    with _beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield temporary
         if not inherit(temporary, target):
             os.chmod(temporary, 0o666 & ~_umask())
@@ -55,7 +55,7 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
 
 def _is_to_be_replaced(path: str, option: str) -> bool:
     """Whether a name is that of a file, or of nothing yet; False for a device or a pipe."""
-    with _refusing(path, option):
+    with _refusing(f"{option} {path}", Path(path).parent):
         try:
             mode = os.stat(path).st_mode  # before links are followed by hand: that of a pipe leads nowhere
         except (FileNotFoundError, NotADirectoryError):
@@ -66,8 +66,9 @@ def _is_to_be_replaced(path: str, option: str) -> bool:
 
 
 @contextmanager
-def _beside(target: Path, path: str, option: str) -> Iterator[str]:
+def _beside(target: Path, given: str, folder: Path) -> Iterator[str]:
     """An empty file in the folder of `target`, which nobody else can read yet; removed in the end if it is still there.
+    given, folder: what was asked for, and its folder, as messages name them.
 
     Its name is chosen before there is a file: whatever comes between (Ctrl-C, SIGTERM), it is known what to remove. A
     name may have 255 bytes, and this one has some more than the target's first 50 characters.
@@ -75,7 +76,7 @@ def _beside(target: Path, path: str, option: str) -> Iterator[str]:
     temporary = target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
     try:
         try:
-            with _refusing(path, option):
+            with _refusing(given, folder):
                 os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             yield str(temporary)
         finally:
@@ -90,21 +91,20 @@ def _remove(temporary: Path) -> None:
 
 
 @contextmanager
-def _refusing(path: str, option: str) -> Iterator[None]:
-    """Turn what the operating system says of making a file into a `UsageError` in the name of the option."""
-    folder = Path(path).parent
+def _refusing(given: str, folder: Path) -> Iterator[None]:
+    """Turn what the operating system says of making a file in a folder into a `UsageError` about what was given."""
     try:
         yield
     except IsADirectoryError:
-        raise UsageError(f"{option} {path}: is a directory; give a file name") from None
+        raise UsageError(f"{given}: is a directory; give a file name") from None
     except FileNotFoundError:
-        raise UsageError(f"{option} {path}: there is no folder {folder}; make it first") from None
+        raise UsageError(f"{given}: there is no folder {folder}; make it first") from None
     except NotADirectoryError:
-        raise UsageError(f"{option} {path}: {folder} is no folder; give another") from None
+        raise UsageError(f"{given}: {folder} is no folder; give another") from None
     except PermissionError:
-        raise UsageError(f"{option} {path}: the folder {folder} is not writable") from None
+        raise UsageError(f"{given}: the folder {folder} is not writable") from None
     except OSError as error:
-        raise UsageError(f"{option} {path}: cannot be made ({error.strerror})") from None
+        raise UsageError(f"{given}: cannot be made ({error.strerror})") from None
 
 
 def inherit(new: str | Path, old: str | Path) -> bool:
@@ -138,8 +138,12 @@ def check_file(path: str, option: str) -> None:
     Only that tells of a folder that takes no files whatever its mode says (a read-only disk, a quota).
     """
     if _is_to_be_replaced(path, option):
-        with _beside(Path(os.path.realpath(path)).with_name("hoicli"), path, option):
-            pass
+        _check_inside(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
+
+
+def _check_inside(folder: Path, given: str, shown: Path) -> None:
+    with _beside(folder / "hoicli", given, shown):
+        pass
 
 
 def check_figure(path: str, option: str = "--plot") -> None:
@@ -165,7 +169,7 @@ def check_folder(path: str, option: str) -> None:
     """Raises `UsageError` where no file can be made in a folder, which must be there."""
     if not Path(path).is_dir():
         raise UsageError(f"{option} {path}: there is no such folder; make it first")
-    check_file(str(Path(path, "any")), option)
+    _check_inside(Path(path), f"{option} {path}", Path(path))
 
 
 def check_folders(path: str, option: str) -> None:
@@ -175,7 +179,7 @@ def check_folders(path: str, option: str) -> None:
         there = there.parent
     if not there.is_dir():
         raise UsageError(f"{option} {path}: cannot be made ({there} is no folder)")
-    check_file(str(there / "any"), option)
+    _check_inside(there, f"{option} {path}", there)
 
 
 def check_new_folder(path: str, option: str) -> None:
@@ -187,7 +191,7 @@ def check_new_folder(path: str, option: str) -> None:
         raise UsageError(f"{option} {path}: is there already; give a folder that does not exist, or an empty one")
     if not target.parent.is_dir():
         raise UsageError(f"{option} {path}: there is no folder {target.parent}; make it first")
-    check_file(str(target.parent / "any"), option)
+    _check_inside(target.parent, f"{option} {path}", target.parent)
 
 
 def check_appended(path: str, option: str) -> None:

@@ -121,10 +121,9 @@ def fork_map(work: Callable[[S], T], ranges: Sequence[S]) -> list[T] | None:
             process, pipe = children[0]
             with os.fdopen(pipe, "rb", closefd=False) as stream:
                 data = stream.read()
-            with held():
-                _, status = os.waitpid(process, 0)
-                os.close(pipe)
-                del children[0]
+            del children[0]  # it has said what it has to say, and ends by itself
+            os.close(pipe)
+            _, status = os.waitpid(process, 0)
             if status != 0 or not data:
                 results = None
             elif results is not None:

@@ -167,6 +167,16 @@ def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> N
         assert "is not writable" in refused(hoicli(*words, "nothing"))
 
 
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
+def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
+    for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["diagnose", "--gallery", "/sys"],
+                  ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--out", "/sys/a/b"], ["mask", "--out", "/sys"],
+                  ["convert", "--to", "mat", "-o", "/sys/new"], ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
+        said = refused(hoicli(*words, "nothing"))
+        assert said.startswith(f"{words[-2]} {words[-1]}")
+        assert "the folder /sys is not writable" in said or "cannot be made" in said
+
+
 # Outputs that are inputs, or other outputs
 
 

@@ -627,7 +627,7 @@ def test_images_without_people_and_empty_predictions(hoicli: Hoicli, tmp_path: P
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, command: str, arguments: tuple[str, ...], message: str) -> None:
-    result = hoicli(command, *PAIR, *arguments)
+    result = hoicli(command, *(PAIR[2:] if "--dataset" in arguments else PAIR), *arguments)
     assert result.code == 2
     assert message in result.err
     assert result.err.count("\n") == 1

@@ -535,10 +535,13 @@ def test_a_split_and_filters_are_in_the_signature(hoicli: Hoicli) -> None:
         (("compare", PREDS, OTHER), "needs --gt"),
         (("compare", "--gt", GT, PREDS, PREDS), "names must differ"),
         (("compare", "--gt", GT, "--top", "-1", PREDS, OTHER), "--top -1"),
-        (("compare", "--gt", GT, "--bootstrap", "1", PREDS, OTHER), "--bootstrap 1: give the number of rounds"),
+        (
+            ("compare", "--gt", GT, "--bootstrap", "1", PREDS, OTHER),
+            "--bootstrap 1: give a whole number from 2 to 100,000",
+        ),
         (("compare", "--gt", GT, "--seed", "-3", PREDS, OTHER), "--seed -3"),
         (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),
-        (("eval", "--gt", GT, "--bootstrap", "0", PREDS), "--bootstrap 0: give the number of rounds"),
+        (("eval", "--gt", GT, "--bootstrap", "0", PREDS), "--bootstrap 0: give a whole number from 2 to 100,000"),
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
