@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,10 +33,10 @@ PATHS = {
 WORDS = {
     "NAME", "NAME,...", "LABEL...", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT", "WHERE", "HOW",
     "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "N,...", "1-5", "K/N", "LEVEL",
-    "stop|skip", "test|train", "n|v", "percent|fraction", "mean|median|majority", "predictions", "AREA", "URL", "JSON",
-    "[MODEL=]IN,OUT",
+    "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
 }  # fmt: skip
-"""Metavars of what does not. One that is in neither has to be put into one of them."""
+"""Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
+CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
 
@@ -72,7 +73,8 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
                 continue
             place = f"{name} {param.opts[0]} {param.metavar}"
             mark = found.get(param.name)
-            assert param.metavar in PATHS | WORDS, f"{place}: does it name a file?"
+            known = param.metavar in PATHS | WORDS or CHOICE.fullmatch(str(param.metavar))
+            assert known, f"{place}: does it name a file?"
             if param.metavar in PATHS:
                 assert isinstance(mark, Read | Written), place
             elif mark is not None:
