@@ -413,7 +413,7 @@ def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
         f"{wide}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating); write "
         "JSONL, or a CSV with those columns\n"
     )
-    for text in ("item,rater,rating,rating\nx,A,1,2\n", "x" * 200_000, "[1]\n", "\0,\0\n"):
+    for text in ("item,rater,rating,rating\nx,A,1,2\n", "x" * 200_000, "[1]\n", "\1,\1\n"):
         wide.write_text(text)
         result = hoicli("agree", wide)
         assert (result.code, result.err.count("\n")) == (1, 1)

@@ -379,7 +379,7 @@ def test_what_validate_finds_convert_mends(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--verb-base", "2"), "--verb-base 2: give 0 or 1"),
+        (("--verb-base", "2"), "--verb-base 2: give a whole number from 0 to 1"),
         (("--object-order", "hico"), "--object-order hico: choose from coco, coco-1, coco-id, alphabetical"),
         (
             ("--verb-base", "1"),

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.checks import READ, Values, Written
+from hoicli.commands.checks import READ, Count, Values, Written
 from hoicli.commands.common import OnError, Output, skips
 from hoicli.commands.manual import page
 from hoicli.outputs import check_new_folder
@@ -112,6 +112,7 @@ def convert(
             help="From which number the file counts its verbs, where its format counts otherwise.",
             autocompletion=choices.one_of("0", "1"),
         ),
+        Count(0, 1),
     ] = None,
     object_order: Annotated[
         str | None,
@@ -237,8 +238,6 @@ def convert(
     settings = (activation, power, threshold, box_scores, box_nms)
     if source_format != "logits" and settings != (None,) * len(settings):
         raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
-    if verb_base not in (None, 0, 1):
-        raise UsageError(f"--verb-base {verb_base}: give 0 or 1")
     if object_order is not None and object_order not in OBJECT_ORDERS:
         raise UsageError(f"--object-order {object_order}: choose from {', '.join(OBJECT_ORDERS)}")
     if split not in SPLITS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE
+from hoicli.commands.checks import FIGURE, READ
 from hoicli.commands.common import (
     AllowUncounted,
     Alpha,
@@ -56,6 +56,7 @@ def pairstats(
     predictions: Annotated[
         list[str] | None,
         typer.Argument(metavar="PREDS...", help="Prediction streams, each a model of its own; - or nothing is stdin."),
+        READ,
     ] = None,
     gt: GroundTruthOption = None,
     dataset: Annotated[
