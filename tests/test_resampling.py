@@ -298,8 +298,8 @@ def test_no_row_leaves_what_is_possible(hoicli: Hoicli, tmp_path: Path) -> None:
     most = kites("most", [0.9, 0.8, 0.7, 0.6, -0.95])
     ends = {}
     for pair in ((nothing, most), (most, nothing)):
-        options = ("--protocol", "qpic", "--per-class", "--bootstrap", "200", "--name", "a,b", "--gt", gt)
-        for row in compared(hoicli, *options, *pair):
+        options = ("--protocol", "qpic", "--per-class", "--name", "a,b")
+        for row in compared(hoicli, *options, *pair, gt=gt, rounds=200):
             if row.get("ci_low") is not None and row["unit"] == "%":
                 lowest, highest = {"mAP": (0, 100), "delta_mAP_diff": (-200, 200)}.get(row["metric"], (-100, 100))
                 assert lowest <= row["ci_low"] <= row["value"] <= row["ci_high"] <= highest, row
@@ -470,8 +470,8 @@ def test_other_datasets_have_intervals(hoicli: Hoicli, tmp_path: Path, dataset: 
     assert {row["value"] for row in rows_of(compared.out) if row["metric"].endswith("_diff")} <= {0, None}
 
 
-def compared(hoicli: Hoicli, *arguments: object) -> list[Record]:
-    result = hoicli("compare", "--gt", GT, "--bootstrap", 100, *arguments)
+def compared(hoicli: Hoicli, *arguments: object, gt: Path = GT, rounds: int = 100) -> list[Record]:
+    result = hoicli("compare", "--gt", gt, "--bootstrap", rounds, *arguments)
     assert result.code == 0, result.err
     return rows_of(result.out)
 
