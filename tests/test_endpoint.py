@@ -331,6 +331,7 @@ def test_the_cache_is_never_replaced_by_the_output(
         Path("link.jsonl").symlink_to("paid.jsonl")
         Path("hard.jsonl").hardlink_to("paid.jsonl")
         Path("dangling.jsonl").symlink_to("new.jsonl")
+        Path("x").mkdir()
         stub.requests.clear()
         for cache, output in (
             ("paid.jsonl", "paid.jsonl"),
@@ -346,9 +347,7 @@ def test_the_cache_is_never_replaced_by_the_output(
             for more in (("--model", "other"), ("--dry-run",)):
                 result = hoicli(*ask(stub.url, pairs, "--cache", cache, "-o", output, *more))
                 assert (result.code, result.out) == (2, "")
-                assert result.err == (
-                    f"hoicli: -o {output}: is the file of --cache, which the output would replace; write elsewhere\n"
-                )
+                assert result.err == f"hoicli: --cache {cache}: is the output of -o already; give another file\n"
         assert stub.requests == []
         assert Path("paid.jsonl").read_bytes() == paid
         assert not Path("new.jsonl").exists()
