@@ -194,7 +194,7 @@ def _checksums() -> Check:
 
 
 def _wordnet() -> Check:
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.lexicon import open_wordnet
 
     wordnet = open_wordnet()
     sense = wordnet.index("ride.v.10")

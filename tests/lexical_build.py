@@ -1,4 +1,4 @@
-"""Compile the words of WordNet's glosses into hoicli/semantics/data/glosses.bin: `python -m tests.lexical_build`.
+"""Compile the words of WordNet's glosses into hoicli/wordnet/data/glosses.bin: `python -m tests.lexical_build`.
 
 Made from the embedded WordNet alone: every synset's lemmas, definition and examples as numbers of word stems. The same
 index gives the same bytes wherever zlib compresses alike.
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from hoicli.semantics.lexical import GLOSSES, encode_glosses
-from hoicli.semantics.wordnet import POS, WordNet, open_wordnet
+from hoicli.wordnet.lexical import GLOSSES, encode_glosses
+from hoicli.wordnet.lexicon import POS, WordNet, open_wordnet
 
-TARGET = Path(__file__).parents[1] / "hoicli" / "semantics" / "data" / GLOSSES
+TARGET = Path(__file__).parents[1] / "hoicli" / "wordnet" / "data" / GLOSSES
 
 COMMONEST = 0.02
 """A word of more than this part of all synsets tells nothing: "of", "having", "genus"."""

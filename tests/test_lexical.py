@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.semantics import lexical, measures
-from hoicli.semantics.wordnet import POS, open_wordnet
+from hoicli.wordnet import lexical, measures
+from hoicli.wordnet.lexicon import POS, open_wordnet
 from tests import lexical_build, word_similarity
 
 WORDNET = open_wordnet()

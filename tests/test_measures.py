@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.semantics import measures
-from hoicli.semantics.measures import MEASURES, information_content, raw_similarities, similarities
-from hoicli.semantics.synsets import ground_truth_sense
-from hoicli.semantics.wordnet import open_wordnet
 from hoicli.vocabulary import load
+from hoicli.wordnet import measures
+from hoicli.wordnet.lexicon import open_wordnet
+from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, similarities
+from hoicli.wordnet.senses import ground_truth_sense
 from tests import wordnet_files
 
 WN = open_wordnet()

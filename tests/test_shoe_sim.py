@@ -25,8 +25,8 @@ from hoicli.semantics.names import RULES
 from hoicli.semantics.run import run
 from hoicli.semantics.shoe import Settings
 from hoicli.semantics.similarity import MEASURES
-from hoicli.semantics.synsets import candidates, ground_truth_sense
 from hoicli.vocabulary import load
+from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.conftest import FIXTURES, Hoicli
 from tests.llm_stub import Asked, Response, Stub, rate, said, serving
 
@@ -198,8 +198,8 @@ def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
     hoicli: Hoicli, tmp_path: Path, measure: str
 ) -> None:
     """All are symmetric but wup, which nltk makes depend on who is asked; a table has the first by name ask."""
-    from hoicli.semantics.measures import raw_similarities
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.lexicon import open_wordnet
+    from hoicli.wordnet.measures import raw_similarities
 
     wordnet = open_wordnet()
     senses = ["pet.v.01", "touch.v.01", "wash.v.03", "clean.v.01", "fly.v.03", "be.v.01"]
@@ -218,8 +218,8 @@ def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
 
 
 def test_lexical_rates_words_as_words(hoicli: Hoicli, tmp_path: Path) -> None:
-    from hoicli.semantics.lexical import word_similarities
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.lexical import word_similarities
+    from hoicli.wordnet.lexicon import open_wordnet
 
     pairs = [("n", "cup", "mug"), ("v", "wash", "clean"), ("a", "old", "new"), ("n", "cup.n.01", "mug.n.04")]
     found = [line["similarity"] for line in lines_of(_rated(hoicli, tmp_path, pairs, "lexical"))]

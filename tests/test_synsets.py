@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.semantics.synsets import _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
-from hoicli.semantics.wordnet import open_wordnet
 from hoicli.vocabulary import DATASETS, coco_objects, load
+from hoicli.wordnet.lexicon import open_wordnet
+from hoicli.wordnet.senses import _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
 from tests.conftest import Hoicli
 
 WN = open_wordnet()

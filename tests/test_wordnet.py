@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.semantics.wordnet import ENDINGS, POS, RELATIONS, WordNet, open_wordnet
+from hoicli.wordnet.lexicon import ENDINGS, POS, RELATIONS, WordNet, open_wordnet
 from tests import wordnet_build, wordnet_files
 
 WN = open_wordnet()
@@ -244,7 +244,7 @@ def test_the_notice_travels_with_the_data() -> None:
 
 def test_nltk_is_not_needed() -> None:
     code = (
-        "import sys; from hoicli.semantics import measures, synsets; synsets.candidates('riding', 'v');"
+        "import sys; from hoicli.wordnet import measures, senses; senses.candidates('riding', 'v');"
         "assert not [name for name in sys.modules if name.split('.')[0] in ('nltk', 'scipy')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import spearmanr
 
-from hoicli.semantics import lexical, measures
-from hoicli.semantics.wordnet import WordNet, open_wordnet
+from hoicli.wordnet import lexical, measures
+from hoicli.wordnet.lexicon import WordNet, open_wordnet
 
 Floats = npt.NDArray[np.float64]
 Rated = tuple[str, str, float]

@@ -1,4 +1,4 @@
-"""Compile a WordNet 3.0 database into hoicli/semantics/data/wordnet.bin: `python -m tests.wordnet_build DIRECTORY`.
+"""Compile a WordNet 3.0 database into hoicli/wordnet/data/wordnet.bin: `python -m tests.wordnet_build DIRECTORY`.
 
 DIRECTORY holds data.*, index.*, *.exc and cntlist.rev as Princeton distributes them (Debian: package wordnet-base,
 /usr/share/wordnet). The same database gives the same bytes wherever zlib compresses alike. tests/test_wordnet.py
@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.semantics.wordnet import GLOSS_BLOCK, MAGIC, POS, RELATIONS
+from hoicli.wordnet.lexicon import GLOSS_BLOCK, MAGIC, POS, RELATIONS
 
-TARGET = Path(__file__).parents[1] / "hoicli" / "semantics" / "data" / "wordnet.bin"
+TARGET = Path(__file__).parents[1] / "hoicli" / "wordnet" / "data" / "wordnet.bin"
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 SYMBOLS = tuple(RELATIONS.values())
 

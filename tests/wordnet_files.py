@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hoicli.semantics.wordnet import RELATIONS, WordNet, open_wordnet
+from hoicli.wordnet.lexicon import RELATIONS, WordNet, open_wordnet
 from tests.wordnet_build import FILES, LEXNAMES, TARGET, bare, sense_key
 
 LICENCE = TARGET.parent / "WORDNET-LICENSE"

@@ -13,8 +13,8 @@ from hoicli.commands.manual import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hoicli.semantics.synsets import Choice
     from hoicli.vocabulary import Vocabulary
+    from hoicli.wordnet.senses import Choice
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -107,7 +107,7 @@ def _labels(given: list[str] | None) -> Iterator[str]:
 
 
 def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    from hoicli.semantics.synsets import object_choice, verb_choice
+    from hoicli.wordnet.senses import object_choice, verb_choice
 
     verb, rest = _parts(label, vocabulary)
     object_ = label if pos == "n" or verb is None else rest
@@ -132,9 +132,9 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 
 def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[str, Any]]:
-    from hoicli.semantics.synsets import resolve
-    from hoicli.semantics.wordnet import open_wordnet
     from hoicli.vocabulary import normalise
+    from hoicli.wordnet.lexicon import open_wordnet
+    from hoicli.wordnet.senses import resolve
 
     wordnet = open_wordnet()
     for candidate in resolve(label, pos):

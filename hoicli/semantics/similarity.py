@@ -22,7 +22,7 @@ from hoicli.records import Record
 if TYPE_CHECKING:
     from hoicli.scenes import ErrorPolicy
     from hoicli.semantics.llm import Interview, Question
-    from hoicli.semantics.wordnet import WordNet
+    from hoicli.wordnet.lexicon import WordNet
 
 Pair = tuple[str, str, str]
 """(pos, a, b), a < b."""
@@ -111,8 +111,8 @@ class Measure:
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         import numpy as np
 
-        from hoicli.semantics.measures import raw_similarities, similarities
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.lexicon import open_wordnet
+        from hoicli.wordnet.measures import raw_similarities, similarities
 
         wordnet = open_wordnet()
         synset = synsets_of(wordnet, pairs)
@@ -125,13 +125,13 @@ class Measure:
 
 
 class Lexical:
-    """`hoicli.semantics.lexical`."""
+    """`hoicli.wordnet.lexical`."""
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         import numpy as np
 
-        from hoicli.semantics.lexical import similarities
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.lexical import similarities
+        from hoicli.wordnet.lexicon import open_wordnet
 
         wordnet = open_wordnet()
         synset = synsets_of(wordnet, pairs)
@@ -140,16 +140,16 @@ class Lexical:
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
-        from hoicli.semantics.lexical import word_senses
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.lexical import word_senses
+        from hoicli.wordnet.lexicon import open_wordnet
 
         return bool(word_senses(open_wordnet(), word, pos))
 
     def rate_words(self, words: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike two words of a part of speech are, which is less than their most alike senses where they have
         many; each (pos, first, second), both known."""
-        from hoicli.semantics.lexical import word_similarities
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.lexical import word_similarities
+        from hoicli.wordnet.lexicon import open_wordnet
 
         found: dict[tuple[str, str, str], float] = {}
         for pos in dict.fromkeys(pos for pos, _, _ in words):
@@ -188,7 +188,7 @@ class LanguageModels:
 def questions(pairs: Sequence[Pair]) -> list[Question]:
     """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
     from hoicli.semantics.llm import Question
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.lexicon import open_wordnet
 
     wordnet = open_wordnet()
     gloss = {sense: wordnet.gloss(number) for sense, number in synsets_of(wordnet, pairs).items()}

@@ -11,7 +11,7 @@ from tests.bench.options import Options
 
 def prepare(options: Options) -> None:
     """HICO-DET's records, and WordNet's files for nltk."""
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.lexicon import open_wordnet
     from tests import wordnet_files
 
     hico.prepare(options)

@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from hoicli.semantics.wordnet import ENDINGS, WordNet, open_wordnet
 from hoicli.vocabulary import DATASETS, load, normalise
+from hoicli.wordnet.lexicon import ENDINGS, WordNet, open_wordnet
 
 LONGEST = 12
 """Words of a label that are looked at; WordNet's longest lemmas have nine."""

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
-    from hoicli.semantics.wordnet import WordNet
+    from hoicli.wordnet.lexicon import WordNet
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

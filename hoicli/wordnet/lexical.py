@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoicli.semantics.wordnet import POS, WordNet
+from hoicli.wordnet.lexicon import POS, WordNet
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
