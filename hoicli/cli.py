@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+import hoicli
 from hoicli import __version__
 from hoicli.errors import DataError, UsageError
 from hoicli.streams import close_stdout_quietly, hold_standard_streams, say
@@ -170,5 +171,6 @@ def _written_out(code: int) -> int:
 
 def main() -> None:
     """The `hoicli` command."""
+    hoicli.alone = True
     hold_standard_streams()
     sys.exit(run())

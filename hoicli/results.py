@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
     *("protocol", "data", "split", "noint", "pairs", "released", "topk", "det", "nms"),
-    *("sim", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
+    *("sim", "wordnet", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "missing"),
     "version",

@@ -94,6 +94,15 @@ NMS = Annotated[
 ]
 Alpha = Annotated[float, typer.Option("--nms-alpha", metavar="A", help="The exponent of the subjects' IoU.")]
 Beta = Annotated[float, typer.Option("--nms-beta", metavar="B", help="The exponent of the objects' IoU.")]
+WordNet = Annotated[
+    str | None,
+    typer.Option(
+        "--wordnet",
+        metavar="NAME|DIR",
+        help="In place of the embedded WordNet 3.0: another that nltk reads, from its data folders (wordnet31) or DIR; "
+        "with :LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
+    ),
+]
 Tag = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Put a tag onto every row; repeatable.")
 ]

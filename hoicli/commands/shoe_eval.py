@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, inputs, skips
+from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, WordNet, inputs, skips
 from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -44,6 +44,7 @@ def shoe_eval(
             autocompletion=choices.datasets,
         ),
     ] = "hico",
+    wordnet: WordNet = None,
     delta: Annotated[
         float,
         typer.Option(
@@ -131,6 +132,7 @@ def shoe_eval(
     from hoicli.semantics.run import run
     from hoicli.semantics.shoe import Settings
     from hoicli.streams import open_output
+    from hoicli.wordnet.selection import choose, in_use
 
     if gt is None:
         raise UsageError("shoe-eval: give the ground truth with --gt FILE")
@@ -144,6 +146,7 @@ def shoe_eval(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
+    choose(wordnet)
     done = run(
         paths,
         gt,
@@ -162,5 +165,5 @@ def shoe_eval(
             for record in explained(done.shoe, done.matching):
                 write(dump(record))
     with open_output(output) as write:
-        rows = shoe_rows(scores, subset=done.subset, settings=done.signature, tags=tags, per_class=per_class)
+        rows = shoe_rows(scores, subset=done.subset, settings=done.signature | in_use(), tags=tags, per_class=per_class)
         write(render(rows, output_format))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import GroundTruthOption, OnError, Output, inputs, skips
+from hoicli.commands.common import GroundTruthOption, OnError, Output, WordNet, inputs, skips
 from hoicli.commands.manual import page
 from hoicli.semantics.names import RULES
 
@@ -84,6 +84,7 @@ def shoe_sim(
             help="Rate these lines {pos, a, b} of words or senses, in their order; - is stdin.",
         ),
     ] = None,
+    wordnet: WordNet = None,
     merge: Annotated[
         str | None,
         typer.Option(
@@ -187,6 +188,7 @@ def shoe_sim(
     from hoicli.semantics.merge import check_rule
     from hoicli.semantics.similarity import offline_backend
     from hoicli.streams import read_lines
+    from hoicli.wordnet.selection import choose
 
     policy = ErrorPolicy(skip=skips(on_error))
     if merge is not None or backend == "table":
@@ -201,6 +203,7 @@ def shoe_sim(
         raise UsageError("--pairs rates lines of its own: give it no other files")
     if pairs is None and gt is None and (paths or dataset is None):
         raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
+    choose(wordnet)
     if backend == "llm":
         from hoicli.semantics.raters import ModelOptions  # it brings an HTTP client along
 

@@ -11,7 +11,7 @@ from hoicli.scenes import ErrorPolicy
 from hoicli.semantics.similarity import NAMES, Backend, Lexical, Measure, Pair, Rated, pair_of, row, synsets_of
 from hoicli.streams import Line, note, open_output, read_lines
 from hoicli.vocabulary import load
-from hoicli.wordnet.lexicon import open_wordnet
+from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 
 LABELS = ("n", "v")

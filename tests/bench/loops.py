@@ -75,7 +75,7 @@ def shoe(truth: str, predictions: str, similarities: str) -> None:
 
 
 def wup(pairs: str, corpora: str) -> None:
-    """As a script does it: both senses looked up, the measure asked."""
+    """As a script does it: WordNet loaded, both senses looked up, the measure asked."""
     import_module("nltk.data").path.insert(0, corpora)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has no other languages
