@@ -43,13 +43,18 @@ def install(folder: Path) -> None:
 
 
 class Synset(NamedTuple):
-    """A synset to be written: pointers are (symbol, place in the list, word here, word there), 0 for all words."""
+    """A synset to be written: pointers are (symbol, place in the list, word here, word there), 0 for all words.
+
+    lexfile, lex_id: numbers that go into the keys of its senses.
+    """
 
     pos: str
     words: list[str]
     gloss: str
     pointers: list[tuple[str, int, int, int]] = []  # noqa: RUF012 (nobody changes it)
     tagged: int = 0
+    lexfile: int = 3
+    lex_id: int = 0
 
 
 def write(folder: Path, synsets: list[Synset], *, counts: bool = True) -> None:
@@ -69,7 +74,8 @@ def write(folder: Path, synsets: list[Synset], *, counts: bool = True) -> None:
                 data[pos] += _line(synset, offset, synsets, offsets)
                 for word in synset.words:
                     senses[word.lower()].append(offset)
-                tags.append(f"{synset.words[0].lower()}%{TYPES[pos]}:03:00:: 1 {synset.tagged}\n")
+                key = f"{synset.words[0].lower()}%{TYPES[pos]}:{synset.lexfile:02d}:{synset.lex_id:02d}::"
+                tags.append(f"{key} 1 {synset.tagged}\n")
         for word, found in sorted(senses.items()):
             places = " ".join(f"{offset:08d}" for offset in found)
             index[pos] += f"{word} {pos} {len(found)} 0 {len(found)} 0 {places}  \n"
@@ -80,10 +86,10 @@ def write(folder: Path, synsets: list[Synset], *, counts: bool = True) -> None:
 
 
 def _line(synset: Synset, offset: int, synsets: list[Synset], offsets: list[int]) -> str:
-    words = " ".join(f"{word} 0" for word in synset.words)
+    words = " ".join(f"{word} {synset.lex_id:x}" for word in synset.words)
     pointers = "".join(
         f"{symbol} {offsets[end]:08d} {synsets[end].pos} {here:02x}{there:02x} "
         for symbol, end, here, there in synset.pointers
     )
     count = f"{len(synset.words):02x} {words} {len(synset.pointers):03d} {pointers}"
-    return f"{offset:08d} 03 {synset.pos} {count}| {synset.gloss}  \n"
+    return f"{offset:08d} {synset.lexfile:02d} {synset.pos} {count}| {synset.gloss}  \n"

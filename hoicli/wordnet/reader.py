@@ -41,7 +41,7 @@ with _without_scikit_learn():
 
 UNREADABLE = (
     *(WordNetError, ArithmeticError, AssertionError, AttributeError),
-    *(LookupError, RuntimeError, TypeError, ValueError),
+    *(LookupError, RuntimeError, StopIteration, TypeError, ValueError),
 )
 """What nltk raises, over files that are no WordNet."""
 

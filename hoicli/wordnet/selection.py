@@ -8,6 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,9 @@ def choose(wordnet: str | None) -> None:
     _chosen = None
     if wordnet is None:
         return
-    place, _, language = wordnet.rpartition(":") if not Path(wordnet).is_dir() else ("", "", "")
-    place = place or wordnet
+    place, language = wordnet, ""
+    if ":" in wordnet and not Path(wordnet).is_dir():
+        place, _, language = wordnet.rpartition(":")
     files = _found(place)
     name = re.sub(r"[^\w.+-]", "_", Path(place).resolve().name)
     own = embedded()
@@ -71,7 +73,7 @@ def choose(wordnet: str | None) -> None:
 
 
 def _found(place: str) -> Files:
-    if Path(place).is_dir():
+    if place and Path(place).is_dir():
         return Files(Path(place))
     if not _CORPUS.fullmatch(place):
         raise UsageError(f"--wordnet {place}: there is no such folder")
@@ -119,9 +121,10 @@ def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
     folder = (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hoicli" / "wordnet"
     key = f"{key}.{VERSION}"
     for path in sorted(folder.glob(f"{key}.*.npz")):
-        data = path.read_bytes()
-        if path.name == f"{key}.{_digest(data)}.npz":
-            return loaded(data)
+        with suppress(OSError):
+            data = path.read_bytes()
+            if path.name == f"{key}.{_digest(data)}.npz":
+                return loaded(data)
     from hoicli.wordnet.reader import UNREADABLE
 
     note(f"{wordnet} is compiled, once (a WordNet takes a minute), and kept in {folder}")
