@@ -220,6 +220,20 @@ def test_a_corpus_of_nltks(
     assert selection.in_use()["wordnet"].startswith("wordnet31.")
 
 
+def test_a_corpus_that_nltk_will_not_read(
+    hoicli: Hoicli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reason, which old releases do not ask for, in one line."""
+    corpora = tmp_path / "nltk_data" / "corpora"
+    corpora.mkdir(parents=True)
+    shutil.copytree(small, corpora / "mine").chmod(0o777)
+    monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
+    found = hoicli("synsets", "--wordnet", "mine", "ride")
+    if found.code:
+        assert found.err.startswith("hoicli: --wordnet mine: NLTK will not read data from ")
+        assert len(found.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("wordnet", "words"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
+import tempfile
 import warnings
 from collections import defaultdict
 from functools import cache
@@ -20,8 +22,13 @@ TYPES = {"n": 1, "v": 2, "a": 3, "r": 4}
 @cache
 def nltk_wordnet() -> Any:
     """nltk's reader of the embedded files, with nothing of hoicli's in it."""
-    import_module("nltk.data").path.insert(0, str(PRINCETON))  # nltk reads nothing elsewhere
-    return plain_reader(PRINCETON)
+    folder = Path(tempfile.mkdtemp(prefix="hoicli-wordnet-"))
+    atexit.register(shutil.rmtree, folder)
+    for path in PRINCETON.iterdir():  # a checkout may be such as nltk reads nothing in: writable by a group
+        (folder / path.name).touch(mode=0o600)
+        shutil.copyfile(path, folder / path.name)
+    import_module("nltk.data").path.insert(0, str(folder))  # nor does it elsewhere
+    return plain_reader(folder)
 
 
 def plain_reader(folder: Path) -> Any:

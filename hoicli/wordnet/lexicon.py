@@ -33,15 +33,14 @@ _SENSE = re.compile(r".+\.[nvasr]\.(?!0+$)[0-9]{1,3}", re.DOTALL)
 class Lexicon:
     """One WordNet; `selection.open_wordnet()` gives the one in use.
 
-    title: how messages name it. signature: how results do, None for the embedded one. language, words: of another
-    language than English, whose words are looked up first.
+    title: how messages name it. signature: how results do, None for the embedded one. words: those of another language,
+    which are looked up before English ones.
     """
 
     title: str
     files: Files
     graph: Graph
     signature: str | None = None
-    language: str = "eng"
     words: Lemmas | None = None
 
     @cached_property
@@ -49,27 +48,22 @@ class Lexicon:
         """nltk's reader."""
         from hoicli.wordnet.reader import Reader
 
-        reader = Reader(self.files, self.graph)
-        if self.words is not None:
-            reader.add_words(self.language, self.words, self.graph)
-        return reader
+        return Reader(self.files, self.graph)
 
     # Words
 
     def forms(self, word: str, pos: str) -> list[str]:
         """The lemmas that a word of any form may be, as nltk's morphy takes it there; itself first."""
-        if self.words is not None and self.reader.synsets(word, pos, self.language):
-            return [word]
-        return self.reader.forms(word, pos)
+        return [word] if self._foreign(word, pos) else self.reader.forms(word, pos)
 
     def senses(self, lemma: str, pos: str) -> list[str]:
-        """Names of the senses of a lemma as it stands, the most frequent first.
+        """Names of the senses of a lemma as it stands, the most frequent first."""
+        found = (lemma.synset().name() for lemma in self.reader.lemmas(lemma, pos))
+        return self._foreign(lemma, pos) or list(dict.fromkeys(found))
 
-        A word of another language is looked up in it, and what it does not have in English.
-        """
-        synsets = self.reader.synsets(lemma, pos, self.language) if self.words is not None else []
-        synsets = synsets or [found.synset() for found in self.reader.lemmas(lemma, pos)]
-        return list(dict.fromkeys(synset.name() for synset in synsets))
+    def _foreign(self, word: str, pos: str) -> list[str]:
+        rows = self.words.get(word, []) if self.words is not None else []
+        return [self.name(row) for row in rows if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
         """Rows of all synsets a word of any form or case may mean, spaces read as underscores."""

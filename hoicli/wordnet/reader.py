@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import hoicli
+from hoicli.errors import UsageError
 from hoicli.wordnet.files import Files
-from hoicli.wordnet.graph import Graph, Lemmas
+from hoicli.wordnet.graph import Graph
 
 
 @contextmanager
@@ -91,10 +92,6 @@ class Reader(WordNetCorpusReader):  # type: ignore[misc]
         """Drop the synsets that were read."""
         self._synset_offset_cache.clear()
 
-    def add_words(self, language: str, lemmas: Lemmas, graph: Graph) -> None:
-        """Words of another language, which nltk then finds no file for and needs none."""
-        self._lang_data[language] = [{}, _Identifiers(lemmas, graph), {}, {}]
-
     # What nltk calls to load its data
 
     def open(self, file: str) -> Any:
@@ -121,15 +118,22 @@ class Reader(WordNetCorpusReader):  # type: ignore[misc]
 
 
 def installed(name: str) -> Files | None:
-    """A corpus of nltk's data folders (`nltk.data.path`), unpacked or not."""
-    for resource in (f"corpora/{name}", f"corpora/{name}.zip/{name}/"):
-        try:
-            found = find(resource)
-        except LookupError:
-            continue
-        if isinstance(found, ZipFilePathPointer):
-            return Files(Path(found.zipfile.filename), found.entry)
-        return Files(Path(found))
+    """A corpus of nltk's data folders (`nltk.data.path`), unpacked or not; None where there is none.
+
+    Raises `UsageError` for one that nltk has reasons not to read, as that anybody may write to it.
+    """
+    with warnings.catch_warnings(record=True) as reasons:
+        warnings.simplefilter("always")
+        for resource in (f"corpora/{name}", f"corpora/{name}.zip/{name}/"):
+            try:
+                found = find(resource)
+            except LookupError:
+                continue
+            if isinstance(found, ZipFilePathPointer):
+                return Files(Path(found.zipfile.filename), found.entry)
+            return Files(Path(found))
+    if reasons:
+        raise UsageError(f"--wordnet {name}: {reasons[0].message}")
     return None
 
 
@@ -172,20 +176,3 @@ class _Offsets(Mapping[str, dict[str, list[int]]]):
 
     def __len__(self) -> int:
         return len(self._graph.lemmas)
-
-
-class _Identifiers(Mapping[str, list[str]]):
-    """nltk's table of a language: lemma -> its synsets as 00001740-n."""
-
-    def __init__(self, lemmas: Lemmas, graph: Graph) -> None:
-        self._lemmas, self._graph = lemmas, graph
-
-    def __getitem__(self, lemma: str) -> list[str]:
-        graph = self._graph
-        return [f"{graph.offset[row]:08d}-{graph.names[row].rsplit('.', 2)[1]}" for row in self._lemmas[lemma]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._lemmas)
-
-    def __len__(self) -> int:
-        return len(self._lemmas)

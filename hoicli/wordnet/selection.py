@@ -61,7 +61,7 @@ def choose(wordnet: str | None) -> None:
         digest = files.digest(tables)
         words = Lemmas(_kept(f"{digest}.{language}", wordnet, partial(_language, files, language)))
         signature = f"{name}.{language}.{digest[:8]}"
-        _chosen = Lexicon(f"{own.title} ({language})", own.files, own.graph, signature, language, words)
+        _chosen = Lexicon(f"{own.title} ({language})", own.files, own.graph, signature, words)
         return
     missing = [file for file in DATABASE if not files.has(file)]
     if missing:
