@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+import hoicli
 from hoicli import __version__, signals
 from hoicli.errors import DataError, UsageError
 from hoicli.streams import close_stdout_quietly, hold_standard_streams, say
@@ -175,6 +176,7 @@ def _written_out(code: int) -> int:
 
 def main() -> None:
     """The `hoicli` command."""
+    hoicli.alone = True
     signals.catch()
     try:
         hold_standard_streams()

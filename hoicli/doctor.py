@@ -24,7 +24,7 @@ from hoicli import __version__, zstd
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
 """missing: something that hoicli can do without; problem: something it cannot."""
 
-DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "tqdm")
+DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
 """What pyproject.toml requires, by module (tests/test_doctor.py holds both tables to it)."""
 
 EXTRAS = {
@@ -197,13 +197,12 @@ def _checksums() -> Check:
 
 
 def _wordnet() -> Check:
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.selection import open_wordnet
 
     wordnet = open_wordnet()
-    sense = wordnet.index("ride.v.10")
-    if wordnet.gloss(sense) != "sit on and control a vehicle":
+    if wordnet.synset("ride.v.10").definition() != "sit on and control a vehicle":
         return Check("WordNet", PROBLEM, "ride.v.10 is something else", "install hoicli again")
-    return Check("WordNet", OK, f"3.0: {wordnet.size:,} synsets, {wordnet.lemma_count:,} lemmas")
+    return Check("WordNet", OK, f"3.0: {wordnet.graph.size:,} synsets, {len(wordnet.graph.lemmas):,} lemmas")
 
 
 def _vocabularies() -> Check:

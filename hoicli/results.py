@@ -14,7 +14,7 @@ SIGNATURE_KEYS = (
     *("protocol", "data", "truth", "labels", "people", "boxes", "images", "recall"),
     *("split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore"),
-    *("sim", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
+    *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "recipe", "missing"),
     "version",

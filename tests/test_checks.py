@@ -27,7 +27,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "IMAGES...",
-    "ROWS...", "EPOCHS...", "RATINGS...", "DATASET",
+    "ROWS...", "EPOCHS...", "RATINGS...", "DATASET", "NAME|DIR",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {

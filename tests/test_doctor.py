@@ -71,9 +71,12 @@ def test_the_tables_are_those_of_the_package() -> None:
 
 def test_the_checksums_are_those_of_the_data() -> None:
     listed = dict(line.split()[::-1] for line in (DATA / CHECKSUMS).read_text().splitlines())
-    there = [*(DATA / "semantics" / "data").iterdir(), *(DATA / "vocabulary").glob("*.json")]
+    there = [path for path in (DATA / "wordnet" / "data").rglob("*") if path.is_file()]
+    there += (DATA / "vocabulary").glob("*.json")
     found = {path.relative_to(DATA).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
-    assert listed == found, f"cd hoicli && sha256sum semantics/data/* vocabulary/*.json > {CHECKSUMS}"
+    assert listed == found, (
+        f"cd hoicli && sha256sum $(find wordnet/data -type f | sort) vocabulary/*.json > {CHECKSUMS}"
+    )
 
 
 def test_damaged_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,15 +87,15 @@ def test_damaged_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     shutil.copy(DATA / CHECKSUMS, tmp_path)
     monkeypatch.setattr(doctor, "DATA", tmp_path)
     assert doctor._checksums().status == OK
-    glosses = tmp_path / "semantics" / "data" / "glosses.bin"
-    data = bytearray(glosses.read_bytes())
+    graph = tmp_path / "wordnet" / "data" / "graph.npz"
+    data = bytearray(graph.read_bytes())
     data[1000] ^= 1
-    glosses.write_bytes(data)
+    graph.write_bytes(data)
     (tmp_path / "vocabulary" / "coco.json").unlink()
     assert doctor._checksums() == Check(
         "data files",
         PROBLEM,
-        "semantics/data/glosses.bin is not what was published; vocabulary/coco.json cannot be read",
+        "wordnet/data/graph.npz is not what was published; vocabulary/coco.json cannot be read",
         "install hoicli again",
     )
 

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.semantics import lexical, measures
-from hoicli.semantics.wordnet import POS, open_wordnet
-from tests import lexical_build, word_similarity
+from hoicli.wordnet import lexical, measures
+from hoicli.wordnet.graph import POS, starts
+from hoicli.wordnet.lexicon import embedded
+from tests import word_similarity
+from tests.wordnet_files import nltk_wordnet
 
-WORDNET = open_wordnet()
+LEXICON = embedded()
+WORDNET = LEXICON.graph
 
 
 def similarity(first: str, second: str) -> float:
     """Of two senses by name."""
-    return float(lexical.similarities(WORDNET, np.array([[WORDNET.index(first), WORDNET.index(second)]]))[0])
+    return float(lexical.similarities(WORDNET, np.array([[LEXICON.index(first), LEXICON.index(second)]]))[0])
 
 
 def best(first: str, second: str, pos: str) -> float:
     """Of the two most similar senses of two words."""
-    return float(word_similarity.best_senses(WORDNET, [(first, second, 0.0)], pos, lexical.similarities)[0])
+    return float(word_similarity.best_senses(LEXICON, [(first, second, 0.0)], pos, lexical.similarities)[0])
 
 
 # What every similarity is
@@ -71,13 +74,13 @@ def test_parts_of_speech_may_follow_one_another() -> None:
         ("wash.v.03", "clean.v.01"),
         ("big.a.01", "large.a.01"),
     ]
-    pairs = np.array([[WORDNET.index(name) for name in pair] for pair in names])
+    pairs = np.array([[LEXICON.index(name) for name in pair] for pair in names])
     assert lexical.similarities(WORDNET, pairs).tolist() == [similarity(*pair) for pair in names]
 
 
 def test_no_pairs() -> None:
     assert lexical.similarities(WORDNET, np.zeros((0, 2), np.int64)).shape == (0,)
-    assert lexical.word_similarities(WORDNET, [], "v").shape == (0,)
+    assert lexical.word_similarities(WORDNET, [], {}).shape == (0,)
 
 
 def test_the_root_tells_nothing() -> None:
@@ -117,8 +120,44 @@ def dot(first: Vector, second: Vector) -> float:
     return sum(value * second.get(key, 0.0) for key, value in first.items())
 
 
+METHODS = {
+    "hypernym": "hypernyms",
+    "instance_hypernym": "instance_hypernyms",
+    "hyponym": "hyponyms",
+    "instance_hyponym": "instance_hyponyms",
+    "verb_group": "verb_groups",
+    "also_see": "also_sees",
+    "entailment": "entailments",
+    "cause": "causes",
+    "similar": "similar_tos",
+    "attribute": "attributes",
+    "pertainym": "pertainyms",
+    "derivation": "derivationally_related_forms",
+}
+"""What nltk calls the relations."""
+
+
+@cache
+def nltks(synset: int) -> Any:
+    return nltk_wordnet().synset_from_pos_and_offset(WORDNET.pos(synset), int(WORDNET.offset[synset]))
+
+
+@cache
 def related(synset: int, *kinds: str) -> list[int]:
-    return sorted({other for kind in kinds for other in WORDNET.relations(kind, synset)})
+    """As nltk has it, between synsets and between their words."""
+    found = set()
+    for method in map(METHODS.__getitem__, kinds):
+        found |= set(getattr(nltks(synset), method)()) if hasattr(nltks(synset), method) else set()
+        found |= {other.synset() for lemma in nltks(synset).lemmas() for other in getattr(lemma, method)()}
+    return sorted(WORDNET.at(other.pos(), other.offset()) for other in found)
+
+
+def lemmas(synset: int) -> list[str]:
+    return sorted({lemma.lower() for lemma in nltks(synset).lemma_names()})
+
+
+def senses(lemma: str, pos: str) -> list[int]:
+    return [row for row in WORDNET.lemmas[lemma] if row in WORDNET.ranges[pos]]
 
 
 @cache
@@ -135,7 +174,7 @@ def content(synset: int) -> float:
 def ancestry(synset: int) -> Vector:
     steps, level = {synset: 0}, [synset]
     while level:
-        above = {parent for node in level for parent in WORDNET.hypernyms(node)} - steps.keys()
+        above = {parent for node in level for parent in related(node, "hypernym", "instance_hypernym")} - steps.keys()
         steps |= dict.fromkeys(above, steps[level[0]] + 1)
         level = list(above)
     return {node: 0.8**distance * content(node) for node, distance in steps.items()}
@@ -152,18 +191,15 @@ def derivation(synset: int) -> Vector:
     return unit(mean([ancestry(other) for other in related(synset, "derivation")]))
 
 
-@cache
-def texts() -> tuple[list[tuple[set[str], set[str]]], Counter[str]]:
-    found = [lexical_build.stems(WORDNET, synset) for synset in range(WORDNET.size)]
-    return found, Counter(word for strong, weak in found for word in strong | weak)
+COUNTS, NUMBERS = (WORDNET.array(name) for name in ("gloss_count", "gloss_words"))
+SPREAD = np.bincount(NUMBERS)
 
 
 def words(synset: int) -> Vector:
-    every, spread = texts()
-    strong, weak = every[synset]
-    rarity = {word: math.log(WORDNET.size / spread[word]) for word in strong | weak}
-    kept = {word for word in rarity if 1 < spread[word] <= 0.02 * WORDNET.size}
-    return unit({word: rarity[word] * (1.0 if word in strong else 0.5) for word in kept})
+    start = starts(COUNTS)
+    strong, weak = (NUMBERS[start[at] : start[at + 1]].tolist() for at in (synset, WORDNET.size + synset))
+    weights = {**dict.fromkeys(weak, 0.5), **dict.fromkeys(strong, 1.0)}
+    return unit({word: weight * math.log(WORDNET.size / SPREAD[word]) for word, weight in weights.items()})
 
 
 def gloss(synset: int) -> Vector:
@@ -173,12 +209,11 @@ def gloss(synset: int) -> Vector:
 
 
 def lemma_average(part: Callable[[int], Vector], synset: int, pos: str) -> Vector:
-    lemmas = sorted({lemma.lower() for lemma in WORDNET.lemmas(synset)})
     averages = []
-    for lemma in lemmas:
-        senses = WORDNET.senses(lemma, pos)
-        whole = sum(1 / rank for rank in range(1, len(senses) + 1))
-        averages.append(added(*((1 / rank / whole, part(sense)) for rank, sense in enumerate(senses, 1))))
+    for lemma in lemmas(synset):
+        ranked = list(enumerate(senses(lemma, pos), 1))
+        whole = sum(1 / rank for rank, _ in ranked)
+        averages.append(added(*((1 / rank / whole, part(sense)) for rank, sense in ranked)))
     return mean(averages)
 
 
@@ -192,14 +227,13 @@ def slow_similarity(first: int, second: int, pos: str) -> float:
         for share, part in ((4 / 7, place), (3 / 7, derivation))
     )
     opposites = {
-        frozenset((word.lower(), other.lower()))
-        for lemma in {*WORDNET.lemmas(first), *WORDNET.lemmas(second)}
-        for sense in WORDNET.senses(lemma.lower(), pos)
-        for word, _, other in WORDNET.lexical_relations("antonym", sense)
+        frozenset((lemma.name().lower(), other.name().lower()))
+        for word in (*lemmas(first), *lemmas(second))
+        for sense in senses(word, pos)
+        for lemma in nltks(sense).lemmas()
+        for other in lemma.antonyms()
     }
-    opposed = any(
-        frozenset((a.lower(), b.lower())) in opposites for a in WORDNET.lemmas(first) for b in WORDNET.lemmas(second)
-    )
+    opposed = any(frozenset((a, b)) in opposites for a in lemmas(first) for b in lemmas(second))
     return math.sqrt((0.5 * own + 0.5 * average) * (0.25 if opposed else 1.0))
 
 
@@ -211,44 +245,10 @@ def test_the_definition() -> None:
         pairs = rng.integers(among.start, among.stop, (count, 2)).tolist()
         pairs += [(at, at + 1) for at in rng.integers(among.start, among.stop - 1, count).tolist()]
         for group in close if pos == "v" else ():
-            senses = [WORDNET.senses(word, "v")[0] for word in group.split()]
-            pairs += [(a, b) for a in senses for b in senses]
+            first = [senses(word, "v")[0] for word in group.split()]
+            pairs += [(a, b) for a in first for b in first]
         expected = [slow_similarity(a, b, pos) for a, b in pairs]
         np.testing.assert_allclose(lexical.similarities(WORDNET, np.array(pairs)), expected, rtol=0, atol=6e-7)
-
-
-def test_the_shipped_words_are_wordnets() -> None:
-    data = lexical_build.TARGET.read_bytes()
-    every, spread = texts()
-    strong, weak = lexical.decode_glosses(data)
-    kept = sorted(word for word, count in spread.items() if 1 < count <= 0.02 * WORDNET.size)
-    assert strong.shape == weak.shape == (WORDNET.size, len(kept))
-    for matrix, heading in ((strong, 0), (weak, 1)):
-        numbers = np.array_split(matrix.indices, matrix.indptr[1:-1])
-        for text, found in zip(every, numbers, strict=True):
-            assert {kept[number] for number in found.tolist()} == {
-                word for word in text[heading] if 1 < spread[word] <= 0.02 * WORDNET.size
-            }
-
-
-ROWS = st.lists(st.sets(st.integers(0, 65_535), max_size=20).map(sorted), min_size=1, max_size=6)
-
-
-@given(ROWS)
-def test_glosses_come_back_as_they_were(rows: list[list[int]]) -> None:
-    given_rows = [*rows[:-1], sorted({*rows[-1], 3})]
-    weak = given_rows[::-1]
-    for matrix, expected in zip(
-        lexical.decode_glosses(lexical.encode_glosses(given_rows, weak)), (given_rows, weak), strict=True
-    ):
-        assert [part.tolist() for part in np.array_split(matrix.indices, matrix.indptr[1:-1])] == expected
-        assert (matrix.data == 1).all()
-
-
-@pytest.mark.parametrize("row", [[65_536], list(range(256))])
-def test_glosses_that_do_not_fit(row: list[int]) -> None:
-    with pytest.raises(OverflowError):
-        lexical.encode_glosses([row], [[]])
 
 
 # What it is for
@@ -294,14 +294,15 @@ def test_words() -> None:
         ("Dining Table", "dining_table"),
         ("pet", "touch"),
     ]
-    verbs = lexical.word_similarities(WORDNET, pairs, "v").tolist()
-    senses = len(WORDNET.senses("hug", "v")) * len(WORDNET.senses("embrace", "v"))
-    assert verbs[:2] == [1.0, round(senses**-0.25, 6)]
-    assert math.isnan(verbs[2])
-    assert math.isnan(verbs[3])
-    senses = len(WORDNET.senses("pet", "v")) * len(WORDNET.senses("touch", "v"))
-    assert verbs[4] == pytest.approx(best("pet", "touch", "v") * senses**-0.25, abs=1e-6)
-    assert lexical.word_similarities(WORDNET, pairs[3:4], "n").tolist() == [1.0]
+    verbs, nouns = ({word: LEXICON.word_senses(word, pos) for pair in pairs for word in pair} for pos in ("v", "n"))
+    found = lexical.word_similarities(WORDNET, pairs, verbs).tolist()
+    count = len(senses("hug", "v")) * len(senses("embrace", "v"))
+    assert found[:2] == [1.0, round(count**-0.25, 6)]
+    assert math.isnan(found[2])
+    assert math.isnan(found[3])
+    count = len(senses("pet", "v")) * len(senses("touch", "v"))
+    assert found[4] == pytest.approx(best("pet", "touch", "v") * count**-0.25, abs=1e-6)
+    assert lexical.word_similarities(WORDNET, pairs[3:4], nouns).tolist() == [1.0]
 
 
 def test_agrees_with_people_better_than_wordnets_measures(shared: Path) -> None:
@@ -312,7 +313,7 @@ def test_agrees_with_people_better_than_wordnets_measures(shared: Path) -> None:
     floors = [(simlex, "n", 0.53, 0.56), (simlex, "v", 0.52, 0.64), (simlex, "a", 0.61, 0.64), (men, "n", 0.62, 0.64)]
     for ratings, pos, senses_floor, words_floor in floors:
         rated = ratings[pos]
-        said = dict(word_similarity.opinions(WORDNET, rated, pos, ablate=False))
+        said = dict(word_similarity.opinions(LEXICON, rated, pos, ablate=False))
         found = {name: word_similarity.correlation(values, rated) for name, values in said.items()}
         assert found["lexical, best senses"] > senses_floor
         assert found["lexical, words"] > words_floor
@@ -321,7 +322,7 @@ def test_agrees_with_people_better_than_wordnets_measures(shared: Path) -> None:
         if pos in "nv":
             assert found["lexical, best senses"] > found["wordnet:wup"] + 0.08
     everything = [row for pos in ("a", "n", "v") for row in simlex[pos]]
-    values = [word_similarity.words(WORDNET, simlex[pos], pos) for pos in ("a", "n", "v")]
+    values = [word_similarity.words(LEXICON, simlex[pos], pos) for pos in ("a", "n", "v")]
     assert word_similarity.correlation(np.concatenate(values), everything) > 0.57
 
 

@@ -15,25 +15,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.semantics import measures
-from hoicli.semantics.measures import MEASURES, information_content, raw_similarities, similarities
-from hoicli.semantics.synsets import ground_truth_sense
-from hoicli.semantics.wordnet import open_wordnet
 from hoicli.vocabulary import load
+from hoicli.wordnet import measures
+from hoicli.wordnet.graph import Ints
+from hoicli.wordnet.lexicon import embedded
+from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, similarities
+from hoicli.wordnet.senses import ground_truth_sense
 from tests import wordnet_files
 
-WN = open_wordnet()
+WN = embedded().graph
 BY_COUNTS = ("res", "lin", "jcn")
 
 
-def senses(*names: str) -> measures.Ints:
-    return np.array([[WN.index(name) for name in names]])
+def senses(*names: str) -> Ints:
+    return np.array([[WN.row(name) for name in names]])
+
+
+def nltks(synset: int) -> Any:
+    return wordnet_files.nltk_wordnet().synset_from_pos_and_offset(WN.pos(synset), int(WN.offset[synset]))
+
+
+def hypernyms(synset: int) -> list[int]:
+    above = nltks(synset).hypernyms() + nltks(synset).instance_hypernyms()
+    return [WN.at(other.pos(), other.offset()) for other in above]
 
 
 def hico_senses() -> tuple[list[int], list[int]]:
     pairs = [ground_truth_sense("hico", verb, name) for verb, name in load("hico").interactions]
-    verbs = sorted({WN.index(verb) for verb, _ in pairs if verb})
-    return verbs, sorted({WN.index(name) for _, name in pairs if name})
+    verbs = sorted({WN.row(verb) for verb, _ in pairs if verb})
+    return verbs, sorted({WN.row(name) for _, name in pairs if name})
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +53,8 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Any:
     lines = ["wnver::WordNet-3.0"]
     for pos in ("n", "v"):
         for synset in WN.ranges[pos]:
-            root = " ROOT" * (not WN.hypernyms(synset))
-            lines.append(f"{WN.offset(synset)}{pos} {WN.concordance[synset]}{root}")
+            root = " ROOT" * (not hypernyms(synset))
+            lines.append(f"{WN.offset[synset]}{pos} {WN.array('concordance')[synset]}{root}")
     (folder / "ic.dat").write_text("\n".join(lines) + "\n")
     import_module("nltk.data").path.insert(0, str(folder))
     reader = import_module("nltk.corpus.reader.wordnet").WordNetICCorpusReader(str(folder), ["ic.dat"])
@@ -52,10 +62,9 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> None:
-    reader, _ = wordnet_files.nltk_wordnet()
     ours = raw_similarities(WN, measure, np.array(pairs))
     for (first, second), value in zip(pairs, ours.tolist(), strict=True):
-        one, other = (reader.synset_from_pos_and_offset(WN.pos(s), WN.offset(s)) for s in (first, second))
+        one, other = (nltks(synset) for synset in (first, second))
         asked = getattr(one, f"{measure}_similarity")
         theirs = asked(other, counts) if measure in BY_COUNTS else asked(other)
         assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
@@ -78,8 +87,8 @@ def test_nltks_numbers_for_any_senses(measure: str, counts: Any) -> None:
         among = WN.ranges[pos]
         pairs += [(choose.choice(among), choose.choice(among)) for _ in range(800)]
         for synset in choose.sample(among, 200):
-            parent = (WN.hypernyms(synset) or [synset])[0]
-            grandparent = (WN.hypernyms(parent) or [parent])[0]
+            parent = (hypernyms(synset) or [synset])[0]
+            grandparent = (hypernyms(parent) or [parent])[0]
             pairs += [(synset, parent), (parent, synset), (grandparent, synset), (synset, synset)]
     assert_nltks(pairs, measure, counts)
 
@@ -101,9 +110,9 @@ def test_verbs_meet_under_a_simulated_root() -> None:
 
 def test_information_content_counts_the_concordance() -> None:
     content = information_content(WN)
-    total = WN.concordance[WN.index("entity.n.01")]
-    assert content[WN.index("entity.n.01")] == 0
-    assert content[WN.index("giraffe.n.01")] == -math.log(WN.concordance[WN.index("giraffe.n.01")] / total)
+    total = WN.array("concordance")[WN.row("entity.n.01")]
+    assert content[WN.row("entity.n.01")] == 0
+    assert content[WN.row("giraffe.n.01")] == -math.log(WN.array("concordance")[WN.row("giraffe.n.01")] / total)
     sources, targets = WN.edges("hypernym", "instance_hypernym")
     assert (content[sources] >= content[targets]).all()
 
@@ -114,10 +123,10 @@ def test_the_normalised_forms() -> None:
     assert similarities(WN, "path", pair)[0] == raw_similarities(WN, "path", pair)[0]
     assert similarities(WN, "wup", pair)[0] == raw_similarities(WN, "wup", pair)[0]
     assert similarities(WN, "lch", pair)[0] == pytest.approx(math.log(38 / 5) / math.log(38))
-    most = math.log(WN.concordance[WN.index("entity.n.01")])
-    assert similarities(WN, "res", pair)[0] == pytest.approx(content[WN.index("carnivore.n.01")] / most)
+    most = math.log(WN.array("concordance")[WN.row("entity.n.01")])
+    assert similarities(WN, "res", pair)[0] == pytest.approx(content[WN.row("carnivore.n.01")] / most)
     assert similarities(WN, "lin", pair)[0] == raw_similarities(WN, "lin", pair)[0]
-    distance = content[pair].sum() - 2 * content[WN.index("carnivore.n.01")]
+    distance = content[pair].sum() - 2 * content[WN.row("carnivore.n.01")]
     assert similarities(WN, "jcn", pair)[0] == pytest.approx(1 / (1 + distance))
 
 

@@ -27,11 +27,14 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
         for kind in kinds():
             assert archive.read(f"hoicli/formats/{kind}.schema.json").decode() == schema_text(kind)
     vocabularies = {f"hoicli/vocabulary/{name}.json" for name in ("hico", "coco", "vcoco", "swig")}
-    wordnet = {f"hoicli/semantics/data/{name}" for name in ("wordnet.bin", "glosses.bin", "senses.json")}
+    wordnet = {
+        f"hoicli/wordnet/data/{name}"
+        for name in ("princeton/data.noun", "princeton/lexnames", "graph.npz", "senses.json")
+    }
     assert {
         "hoicli/py.typed",
         "hoicli/data.sha256",
-        "hoicli/semantics/data/WORDNET-LICENSE",
+        "hoicli/wordnet/data/WORDNET-LICENSE",
         *vocabularies,
         *wordnet,
     } <= names

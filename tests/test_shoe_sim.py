@@ -25,8 +25,8 @@ from hoicli.semantics.names import RULES
 from hoicli.semantics.run import run
 from hoicli.semantics.shoe import Settings
 from hoicli.semantics.similarity import MEASURES
-from hoicli.semantics.synsets import candidates, ground_truth_sense
 from hoicli.vocabulary import load
+from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.conftest import FIXTURES, Hoicli
 from tests.llm_stub import Asked, Response, Stub, rate, said, serving
 
@@ -198,8 +198,8 @@ def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
     hoicli: Hoicli, tmp_path: Path, measure: str
 ) -> None:
     """All are symmetric but wup, which nltk makes depend on who is asked; a table has the first by name ask."""
-    from hoicli.semantics.measures import raw_similarities
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.measures import raw_similarities
+    from hoicli.wordnet.selection import open_wordnet
 
     wordnet = open_wordnet()
     senses = ["pet.v.01", "touch.v.01", "wash.v.03", "clean.v.01", "fly.v.03", "be.v.01"]
@@ -211,20 +211,26 @@ def test_every_measure_is_within_0_and_1_and_asked_in_the_order_given(
     for (a, b), line in found.items():
         if a != b:
             numbers = np.array([[wordnet.index(a), wordnet.index(b)]])
-            assert line.get("raw", line["similarity"]) == raw_similarities(wordnet, measure, numbers)[0]
+            assert line.get("raw", line["similarity"]) == raw_similarities(wordnet.graph, measure, numbers)[0]
     assert all(("raw" in line) == (measure in ("lch", "res", "jcn")) for (a, b), line in found.items() if a != b)
     assert all(values[sense, sense] == 1 for sense in senses)
     assert max(value for (a, b), value in values.items() if a != b) > 0
 
 
+def test_a_satellite_is_compared_as_an_adjective(hoicli: Hoicli, tmp_path: Path) -> None:
+    (found,) = lines_of(_rated(hoicli, tmp_path, [("a", "good.s.06", "able.a.01")], "lexical"))
+    assert 0 < found["similarity"] < 1
+
+
 def test_lexical_rates_words_as_words(hoicli: Hoicli, tmp_path: Path) -> None:
-    from hoicli.semantics.lexical import word_similarities
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.lexical import word_similarities
+    from hoicli.wordnet.selection import open_wordnet
 
     pairs = [("n", "cup", "mug"), ("v", "wash", "clean"), ("a", "old", "new"), ("n", "cup.n.01", "mug.n.04")]
     found = [line["similarity"] for line in lines_of(_rated(hoicli, tmp_path, pairs, "lexical"))]
     for (pos, a, b), value in list(zip(pairs, found, strict=True))[:3]:
-        assert value == word_similarities(open_wordnet(), [(a, b)], pos)[0]
+        senses = {word: open_wordnet().word_senses(word, pos) for word in (a, b)}
+        assert value == word_similarities(open_wordnet().graph, [(a, b)], senses)[0]
     assert found[3] > found[0]  # senses are compared as such
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import UsageError
-from hoicli.semantics.synsets import _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
-from hoicli.semantics.wordnet import open_wordnet
 from hoicli.vocabulary import DATASETS, coco_objects, load
+from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.senses import _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
 from tests.conftest import Hoicli
 
 WN = open_wordnet()
@@ -80,8 +80,8 @@ def test_the_order_is_wordnets_within_a_lemma_and_each_sense_comes_once() -> Non
     assert candidates("hot dog", "n")[:3] == ["hotdog.n.01", "hotdog.n.02", "frank.n.02"]
     assert candidates("hot dog", "n")[3] == "dog.n.01"
     assert candidates("hot dog", "n").count("frank.n.02") == 1  # a sense of "dog" too
-    assert candidates("ride", "v") == [WN.name(synset) for synset in WN.senses("ride", "v")]
-    assert candidates("lay", "v") == [WN.name(synset) for lemma in ("lay", "lie") for synset in WN.senses(lemma, "v")]
+    assert candidates("ride", "v") == WN.senses("ride", "v")
+    assert candidates("lay", "v") == WN.senses("lay", "v") + WN.senses("lie", "v")
 
 
 def test_a_name_of_a_sense_is_that_sense() -> None:
@@ -101,7 +101,7 @@ def test_any_text_has_only_senses_there_are(label: str, pos: str) -> None:
     assert len(found) == len(set(found))
     for sense in found:
         assert WN.name(WN.index(sense)) == sense
-        assert WN.pos(WN.index(sense)) == pos
+        assert WN.graph.pos(WN.index(sense)) == pos
 
 
 WORDS = st.lists(
@@ -179,8 +179,8 @@ def test_a_chosen_sense_is_one_of_the_verb(dataset: str) -> None:
         if sense is None:
             continue
         head = verb.split("_")[0]
-        known = {*WN.morphy(verb, "v"), *WN.morphy(head, "v"), BORROWED.get(verb, verb)}
-        words = WN.lemmas(WN.index(sense))
+        known = {*WN.forms(verb, "v"), *WN.forms(head, "v"), BORROWED.get(verb, verb)}
+        words = WN.synset(sense).lemma_names()
         assert known & set(words), (verb, sense)
         if verb in BORROWED:
             choice = verb_choice(dataset, verb, name)

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import spearmanr
 
-from hoicli.semantics import lexical, measures
-from hoicli.semantics.wordnet import WordNet, open_wordnet
+from hoicli.wordnet import lexical, measures
+from hoicli.wordnet.graph import Graph
+from hoicli.wordnet.lexicon import Lexicon, embedded
 
 Floats = npt.NDArray[np.float64]
 Rated = tuple[str, str, float]
@@ -41,7 +42,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 }
 """What `lexical` is without each of its parts."""
 
-Measure = Callable[[WordNet, npt.NDArray[np.int64]], Floats]
+Measure = Callable[[Graph, npt.NDArray[np.int64]], Floats]
 
 
 def read_ratings(path: Path, pos: str | None = None) -> dict[str, list[Rated]]:
@@ -64,18 +65,20 @@ def read_ratings(path: Path, pos: str | None = None) -> dict[str, list[Rated]]:
     return found
 
 
-def best_senses(wordnet: WordNet, rated: Sequence[Rated], pos: str, measure: Measure) -> Floats:
+def best_senses(wordnet: Lexicon, rated: Sequence[Rated], pos: str, measure: Measure) -> Floats:
     """[P] the similarity of each pair's two most similar senses, 0 where a word has none."""
-    senses = {word: lexical.word_senses(wordnet, word, pos) for word in chain(*(row[:2] for row in rated))}
+    senses = {word: wordnet.word_senses(word, pos) for word in chain(*(row[:2] for row in rated))}
     pairs = [(a, b) for first, second, _ in rated for a in senses[first] for b in senses[second]]
-    values = measure(wordnet, np.array(pairs, np.int64).reshape(-1, 2))
+    values = measure(wordnet.graph, np.array(pairs, np.int64).reshape(-1, 2))
     bounds = np.cumsum([0, *(len(senses[first]) * len(senses[second]) for first, second, _ in rated)])
     return np.array([values[start:stop].max(initial=0.0) for start, stop in pairwise(bounds.tolist())])
 
 
-def words(wordnet: WordNet, rated: Sequence[Rated], pos: str) -> Floats:
+def words(wordnet: Lexicon, rated: Sequence[Rated], pos: str) -> Floats:
     """[P] the similarity of each pair's words, 0 where a word has no sense."""
-    return np.nan_to_num(lexical.word_similarities(wordnet, [(first, second) for first, second, _ in rated], pos))
+    pairs = [(first, second) for first, second, _ in rated]
+    senses = {word: wordnet.word_senses(word, pos) for word in chain(*pairs)}
+    return np.nan_to_num(lexical.word_similarities(wordnet.graph, pairs, senses))
 
 
 def correlation(values: Floats, rated: Iterable[Rated]) -> float:
@@ -83,7 +86,7 @@ def correlation(values: Floats, rated: Iterable[Rated]) -> float:
     return float(spearmanr(values, [rating for _, _, rating in rated]).statistic)
 
 
-def opinions(wordnet: WordNet, rated: Sequence[Rated], pos: str, *, ablate: bool) -> Iterator[tuple[str, Floats]]:
+def opinions(wordnet: Lexicon, rated: Sequence[Rated], pos: str, *, ablate: bool) -> Iterator[tuple[str, Floats]]:
     """Each way of comparing words, and what it says of the pairs."""
     if pos in "nv":
         for name in measures.MEASURES:
@@ -97,8 +100,8 @@ def opinions(wordnet: WordNet, rated: Sequence[Rated], pos: str, *, ablate: bool
             yield f"{name}, words", words(wordnet, rated, pos)
 
 
-def _classic(name: str, wordnet: WordNet, pairs: npt.NDArray[np.int64]) -> Floats:
-    return measures.similarities(wordnet, name, pairs)
+def _classic(name: str, graph: Graph, pairs: npt.NDArray[np.int64]) -> Floats:
+    return measures.similarities(graph, name, pairs)
 
 
 def main() -> None:
@@ -108,7 +111,7 @@ def main() -> None:
     parser.add_argument("--pos", choices=("n", "v", "a", "r"), help="part of speech of a file that names none")
     parser.add_argument("--ablate", action="store_true", help="also lexical without each of its parts")
     options = parser.parse_args()
-    wordnet = open_wordnet()
+    wordnet = embedded()
     for path in options.files:
         ratings = read_ratings(path, options.pos)
         said: dict[str, dict[str, Floats]] = {}

@@ -114,6 +114,16 @@ AllowUncounted = Annotated[
         help="Compute although most of the ground truth, or of the predictions, is of no class of the dataset.",
     ),
 ]
+WordNet = Annotated[
+    str | None,
+    typer.Option(
+        "--wordnet",
+        metavar="NAME|DIR",
+        help="In place of the embedded WordNet 3.0: another that nltk reads, from its data folders (wordnet31) or DIR; "
+        "with :LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
+    ),
+    READ,
+]
 CountImages = Annotated[
     str | None,
     typer.Option(

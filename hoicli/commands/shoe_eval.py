@@ -8,7 +8,7 @@ import typer
 
 from hoicli.commands import choices
 from hoicli.commands.checks import OUTPUT, READ
-from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, inputs, skips
+from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, WordNet, inputs, skips
 from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -46,6 +46,7 @@ def shoe_eval(
             autocompletion=choices.datasets,
         ),
     ] = "hico",
+    wordnet: WordNet = None,
     delta: Annotated[
         float,
         typer.Option(
@@ -139,6 +140,7 @@ def shoe_eval(
     from hoicli.semantics.run import run
     from hoicli.semantics.shoe import Settings
     from hoicli.streams import open_output
+    from hoicli.wordnet.selection import choose, in_use
 
     if gt is None:
         raise UsageError("shoe-eval: give the ground truth with --gt FILE")
@@ -150,6 +152,7 @@ def shoe_eval(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
+    choose(wordnet)
     done = run(
         paths,
         gt,
@@ -169,5 +172,5 @@ def shoe_eval(
             for record in explained(done.shoe, done.matching, **filters):
                 write(dump(record))
     with open_output(output) as write:
-        rows = shoe_rows(scores, subset=done.subset, settings=done.signature, tags=tags, per_class=per_class)
+        rows = shoe_rows(scores, subset=done.subset, settings=done.signature | in_use(), tags=tags, per_class=per_class)
         write(render(rows, output_format))

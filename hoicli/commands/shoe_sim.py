@@ -8,7 +8,7 @@ import typer
 
 from hoicli.commands import choices
 from hoicli.commands.checks import APPENDED, READ, Read
-from hoicli.commands.common import JOBS, GroundTruthOption, OnError, Output, inputs, skips
+from hoicli.commands.common import JOBS, GroundTruthOption, OnError, Output, WordNet, inputs, skips
 from hoicli.commands.manual import page
 from hoicli.semantics.names import RULES, check_rule
 
@@ -88,6 +88,7 @@ def shoe_sim(
         ),
         READ,
     ] = None,
+    wordnet: WordNet = None,
     merge: Annotated[
         str | None,
         typer.Option(
@@ -194,6 +195,7 @@ def shoe_sim(
     from hoicli.semantics import rating
     from hoicli.semantics.similarity import offline_backend
     from hoicli.streams import read_lines
+    from hoicli.wordnet.selection import choose
 
     policy = ErrorPolicy(skip=skips(on_error))
     asked = base_url or model or screen or cache or key_env or body or dry_run or price
@@ -209,6 +211,7 @@ def shoe_sim(
         raise UsageError("--pairs rates lines of its own: give it no other files")
     if pairs is None and gt is None and (paths or dataset is None):
         raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
+    choose(wordnet)
     if backend == "llm":
         from hoicli.semantics.raters import ModelOptions  # it brings an HTTP client along
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.common import Format, Output, inputs
+from hoicli.commands.common import Format, Output, WordNet, inputs
 from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hoicli.semantics.synsets import Choice
     from hoicli.vocabulary import Vocabulary
+    from hoicli.wordnet.senses import Choice
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -60,6 +60,7 @@ def synsets(
             autocompletion=choices.datasets,
         ),
     ] = "hico",
+    wordnet: WordNet = None,
     format_: Format = "auto",
     output: Output = "-",
 ) -> None:
@@ -72,11 +73,13 @@ def synsets(
     from hoicli.report.tables import chosen_format, render
     from hoicli.streams import note, open_output
     from hoicli.vocabulary import load
+    from hoicli.wordnet.selection import choose
 
     if pos not in (None, "n", "v"):
         raise UsageError(f"--pos {pos}: choose n (objects) or v (verbs)")
     output_format = chosen_format(format_, output)
     vocabulary = load(dataset)
+    choose(wordnet)
     rows: list[dict[str, Any]] = []
     unknown: list[str] = []
     for label in _labels(labels):
@@ -107,7 +110,7 @@ def _labels(given: list[str] | None) -> Iterator[str]:
 
 
 def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    from hoicli.semantics.synsets import object_choice, verb_choice
+    from hoicli.wordnet.senses import object_choice, verb_choice
 
     verb, rest = _parts(label, vocabulary)
     object_ = label if pos == "n" or verb is None else rest
@@ -132,13 +135,13 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 
 def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[str, Any]]:
-    from hoicli.semantics.synsets import resolve
-    from hoicli.semantics.wordnet import open_wordnet
     from hoicli.vocabulary import normalise
+    from hoicli.wordnet.selection import open_wordnet
+    from hoicli.wordnet.senses import resolve
 
     wordnet = open_wordnet()
     for candidate in resolve(label, pos):
-        synset = wordnet.index(candidate.sense)
+        synset = wordnet.synset(candidate.sense)
         chosen = choice is not None and candidate.sense == choice.sense
         why = None if candidate.lemma == normalise(label) else f"from {candidate.lemma!r}"
         if choice is not None and chosen:
@@ -147,8 +150,8 @@ def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[st
             "label": label,
             "pos": pos,
             "sense": candidate.sense,
-            "gloss": wordnet.gloss(synset),
-            "lemmas": wordnet.lemmas(synset),
+            "gloss": synset.definition(),
+            "lemmas": synset.lemma_names(),
             "chosen": chosen,
             "why": why,
         }

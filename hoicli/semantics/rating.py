@@ -9,10 +9,10 @@ from hoicli.errors import DataError, UsageError
 from hoicli.records import Record, dump, parse
 from hoicli.scenes import ErrorPolicy
 from hoicli.semantics.similarity import NAMES, Backend, Lexical, Measure, Pair, Rated, pair_of, row, synsets_of
-from hoicli.semantics.synsets import candidates, ground_truth_sense
-from hoicli.semantics.wordnet import open_wordnet
 from hoicli.streams import Line, note, open_output, read_lines
 from hoicli.vocabulary import load
+from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.senses import candidates, ground_truth_sense
 
 LABELS = ("n", "v")
 """The parts of speech that labels have."""

@@ -10,13 +10,13 @@ import numpy as np
 from hoicli.errors import DataError, UsageError
 from hoicli.pairing import prediction_lines
 from hoicli.scenes import ErrorPolicy
-from hoicli.semantics import synsets
 from hoicli.semantics.labels import Likeness, classes_of
 from hoicli.semantics.shoe import Matching, Settings, Shoe
 from hoicli.semantics.simtable import SimilarityTable
 from hoicli.semantics.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.semantics.triplets import read_triplets
 from hoicli.streams import display_name, note, read_lines
+from hoicli.wordnet import senses as synsets
 from hoicli.workers import no_garbage_collection
 
 DATASETS = ("hico", "vcoco", "swig")

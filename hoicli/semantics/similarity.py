@@ -22,7 +22,7 @@ from hoicli.records import Record
 if TYPE_CHECKING:
     from hoicli.scenes import ErrorPolicy
     from hoicli.semantics.llm import Interview, Question
-    from hoicli.semantics.wordnet import WordNet
+    from hoicli.wordnet.lexicon import Lexicon
 
 Pair = tuple[str, str, str]
 """(pos, a, b), a < b."""
@@ -89,15 +89,15 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     raise UsageError(f"--backend {name}: choose from {', '.join(BACKENDS)}")
 
 
-def synsets_of(wordnet: WordNet, pairs: Iterable[Pair]) -> dict[str, int]:
+def synsets_of(wordnet: Lexicon, pairs: Iterable[Pair]) -> dict[str, int]:
     """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet does not have as such."""
     found: dict[str, int] = {}
     for pos, sense in dict.fromkeys((pos, sense) for pos, *senses in pairs for sense in senses):
         try:
             found[sense] = wordnet.index(sense)
         except KeyError:
-            raise DataError(f"{sense!r} is no sense of WordNet 3.0; name one like pet.v.01") from None
-        if wordnet.pos(found[sense]) != pos:
+            raise DataError(f"{sense!r} is no sense of {wordnet.title}; name one like pet.v.01") from None
+        if wordnet.graph.pos(found[sense]) != pos:
             raise DataError(f"{sense!r} is no sense of a {NAMES[pos]}; compare senses of one part of speech")
     return found
 
@@ -115,50 +115,51 @@ class Measure:
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         import numpy as np
 
-        from hoicli.semantics.measures import raw_similarities, similarities
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.measures import raw_similarities, similarities
+        from hoicli.wordnet.selection import open_wordnet
 
         wordnet = open_wordnet()
         synset = synsets_of(wordnet, pairs)
         numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
-        rated = [Rated(value) for value in similarities(wordnet, self._measure, numbers).tolist()]
+        rated = [Rated(value) for value in similarities(wordnet.graph, self._measure, numbers).tolist()]
         if self._measure not in self.RESCALED:
             return rated
-        raw = raw_similarities(wordnet, self._measure, numbers).tolist()
+        raw = raw_similarities(wordnet.graph, self._measure, numbers).tolist()
         return [replace(found, raw=value) for found, value in zip(rated, raw, strict=True)]
 
 
 class Lexical:
-    """`hoicli.semantics.lexical`."""
+    """`hoicli.wordnet.lexical`."""
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         import numpy as np
 
-        from hoicli.semantics.lexical import similarities
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.lexical import similarities
+        from hoicli.wordnet.selection import open_wordnet
 
         wordnet = open_wordnet()
         synset = synsets_of(wordnet, pairs)
         numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
-        return list(map(Rated, similarities(wordnet, numbers).tolist()))
+        return list(map(Rated, similarities(wordnet.graph, numbers).tolist()))
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
-        from hoicli.semantics.lexical import word_senses
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.selection import open_wordnet
 
-        return bool(word_senses(open_wordnet(), word, pos))
+        return bool(open_wordnet().word_senses(word, pos))
 
     def rate_words(self, words: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike two words of a part of speech are, which is less than their most alike senses where they have
         many; each (pos, first, second), both known."""
-        from hoicli.semantics.lexical import word_similarities
-        from hoicli.semantics.wordnet import open_wordnet
+        from hoicli.wordnet.lexical import word_similarities
+        from hoicli.wordnet.selection import open_wordnet
 
+        wordnet = open_wordnet()
         found: dict[tuple[str, str, str], float] = {}
         for pos in dict.fromkeys(pos for pos, _, _ in words):
             own = [(first, second) for at, first, second in words if at == pos]
-            values = word_similarities(open_wordnet(), own, pos).tolist()
+            senses = {word: wordnet.word_senses(word, pos) for pair in own for word in pair}
+            values = word_similarities(wordnet.graph, own, senses).tolist()
             found |= {(pos, *pair): value for pair, value in zip(own, values, strict=True)}
         return [found[item] for item in words]
 
@@ -193,8 +194,8 @@ class LanguageModels:
 def questions(pairs: Sequence[Pair]) -> list[Question]:
     """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
     from hoicli.semantics.llm import Question
-    from hoicli.semantics.wordnet import open_wordnet
+    from hoicli.wordnet.selection import open_wordnet
 
     wordnet = open_wordnet()
-    gloss = {sense: wordnet.gloss(number) for sense, number in synsets_of(wordnet, pairs).items()}
+    gloss = {sense: wordnet.synset(wordnet.name(row)).definition() for sense, row in synsets_of(wordnet, pairs).items()}
     return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]

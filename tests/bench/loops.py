@@ -54,7 +54,7 @@ def vcoco(truth: str, predictions: str) -> None:
 
 def shoe(truth: str, predictions: str, similarities: str) -> None:
     """Soft mAP and mF1, looking a pair of labels up once."""
-    from hoicli.semantics.synsets import candidates, ground_truth_sense
+    from hoicli.wordnet.senses import candidates, ground_truth_sense
     from tests import shoe_reference
 
     table = {frozenset((row["a"], row["b"])): row["similarity"] for row in records(similarities)}
@@ -75,7 +75,7 @@ def shoe(truth: str, predictions: str, similarities: str) -> None:
 
 
 def wup(pairs: str, corpora: str) -> None:
-    """As a script does it: both senses looked up, the measure asked."""
+    """As a script does it: WordNet loaded, both senses looked up, the measure asked."""
     import_module("nltk.data").path.insert(0, corpora)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has no other languages

@@ -11,15 +11,12 @@ from tests.bench.options import Options
 
 def prepare(options: Options) -> None:
     """HICO-DET's records, and WordNet's files for nltk."""
-    from hoicli.semantics.wordnet import open_wordnet
     from tests import wordnet_files
 
     hico.prepare(options)
     for source, made in zip(hico.sources(options), hico.records(options), strict=True):
         subprocess.run([*HOICLI, "convert", source, "-o", made], check=True, stderr=subprocess.DEVNULL)
-    root = options.folder / "corpora" / "wordnet"
-    root.mkdir(parents=True, exist_ok=True)
-    wordnet_files.write(open_wordnet(), root, wordnet_files.LICENCE.read_text("ascii"))
+    wordnet_files.install(options.folder / "corpora" / "wordnet")
 
 
 def processes(options: Options) -> list[Process]:

@@ -15,31 +15,28 @@ each of the first three has length 1 (or 0), the last two at most 1:
 
 The product is multiplied by ANTONYM where a lemma of one sense has, in any sense, an antonym among the lemmas of the
 other. The square root of that is the similarity; the root changes no ranking, and brings the values near those of
-people's ratings (SimLex-999's divided by 10). A sense is 1 with itself. Everything is counted in WordNet 3.0; the
+people's ratings (SimLex-999's divided by 10). A sense is 1 with itself. Everything is counted in the WordNet; the
 constants are round numbers chosen on SimLex-999 and MEN, which `python -m tests.word_similarity` repeats.
 """
 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from hoicli.semantics.wordnet import POS, WordNet
+from hoicli.wordnet.graph import HYPERNYMS, POS, Graph, Ints, starts
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 DECAY = 0.8
 RELATED = ("verb_group", "also_see", "entailment", "cause", "similar", "pertainym", "attribute")
-GLOSS_NEIGHBOURS = (("hypernym", "instance_hypernym"), ("hyponym", "instance_hyponym"), (*RELATED, "derivation"))
+GLOSS_NEIGHBOURS = (HYPERNYMS, ("hyponym", "instance_hyponym"), (*RELATED, "derivation"))
 """Whose glosses are read with a sense's own, group by group."""
 
 NEIGHBOUR = 0.5
@@ -60,38 +57,35 @@ DECIMALS = 6
 BLOCK = 256
 """Senses whose products with all others asked for are taken at a time."""
 
-GLOSSES = "glosses.bin"
 
-
-def similarities(wordnet: WordNet, pairs: Ints) -> Floats:
+def similarities(graph: Graph, pairs: Ints) -> Floats:
     """[P] similarity in [0, 1] of each pair of synsets, the same either way round, 1 where both are the same.
 
     pairs: [P, 2] synset numbers. Raises ValueError for a pair of mixed parts of speech or a number that is no synset.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < wordnet.size):
+    if len(pairs) and not (pairs.min() >= 0 and pairs.max() < graph.size):
         raise ValueError("no such synset")
-    part = _part_of_speech(wordnet)[pairs]
+    part = _part_of_speech(graph)[pairs]
     if (part[:, 0] != part[:, 1]).any():
         raise ValueError("senses of different parts of speech are not compared")
     result = np.empty(len(pairs))
     for number, pos in enumerate(POS):
         where = np.flatnonzero(part[:, 0] == number)
         if len(where):
-            result[where] = _similarities(wordnet, np.sort(pairs[where], axis=1), pos)
+            result[where] = _similarities(graph, np.sort(pairs[where], axis=1), pos)
     return result
 
 
-def word_similarities(wordnet: WordNet, pairs: Sequence[tuple[str, str]], pos: str) -> Floats:
+def word_similarities(graph: Graph, pairs: Sequence[tuple[str, str]], senses: Mapping[str, Sequence[int]]) -> Floats:
     """[P] similarity in [0, 1] of two words of a part of speech: their most similar pair of senses, weighed by how
     many pairs there are to choose from: divided by the fourth root of the number of their sense pairs. 1 for a word and
-    itself, nan where a word has no sense. Inflected words are lemmatised.
+    itself, nan where a word has no sense. senses: the synsets that each word may mean.
 
     The weight makes up for chance (the best of many pairs is high) and for people, who rate words by their main senses.
     """
-    senses = {word: word_senses(wordnet, word, pos) for word in dict.fromkeys(chain.from_iterable(pairs))}
     asked = [(a, b) for first, second in pairs for a in senses[first] for b in senses[second]]
-    values = similarities(wordnet, np.array(asked, np.int64).reshape(-1, 2))
+    values = similarities(graph, np.array(asked, np.int64).reshape(-1, 2))
     result = np.full(len(pairs), np.nan)
     start = 0
     for place, (first, second) in enumerate(pairs):
@@ -103,44 +97,12 @@ def word_similarities(wordnet: WordNet, pairs: Sequence[tuple[str, str]], pos: s
     return result
 
 
-def word_senses(wordnet: WordNet, word: str, pos: str) -> list[int]:
-    """All synsets a word of any form or case may mean, spaces read as underscores."""
-    lemmas = wordnet.morphy(word.lower().replace(" ", "_"), pos)
-    return list(dict.fromkeys(synset for lemma in lemmas for synset in wordnet.senses(lemma, pos)))
-
-
-def encode_glosses(strong: Sequence[Sequence[int]], weak: Sequence[Sequence[int]]) -> bytes:
-    """The content of glosses.bin, from the word numbers of each synset, ascending, under two headings.
-
-    How many synsets and words there are (two u4), then, compressed, how many words each synset has under the first
-    heading and under the second (u1), and the numbers in that order (u2).
-    """
-    rows = [*strong, *weak]
-    counts = np.array([len(row) for row in rows])
-    numbers = np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
-    if counts.max() > 255 or numbers.max() >= 1 << 16:
-        raise OverflowError("too many words for the file's numbers")
-    head = np.array([len(strong), numbers.max() + 1], "<u4").tobytes()
-    return head + zlib.compress(counts.astype("u1").tobytes() + numbers.astype("<u2").tobytes(), 9)
-
-
-def decode_glosses(data: bytes) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """(strong, weak) of `encode_glosses` as matrices [synsets, words] of ones."""
-    size, words = np.frombuffer(data, "<u4", count=2).tolist()
-    raw = zlib.decompress(data[8:])
-    bounds = np.concatenate([[0], np.cumsum(np.frombuffer(raw, "u1", count=2 * size), dtype=np.int64)])
-    numbers = np.frombuffer(raw, "<u2", offset=2 * size).astype(np.int64)
-    ones = np.ones(len(numbers))
-    both = sparse.csr_array((ones, numbers, bounds), shape=(2 * size, words))
-    return both[:size], both[size:]
-
-
-def _similarities(wordnet: WordNet, pairs: Ints, pos: str) -> Floats:
+def _similarities(graph: Graph, pairs: Ints, pos: str) -> Floats:
     """[P] for pairs of one part of speech."""
     synsets, place = np.unique(pairs, return_inverse=True)
     place = place.reshape(-1, 2)
-    product = _products(_vectors(wordnet, synsets, pos), place)
-    product *= np.where(_opposed(wordnet, synsets, place, pos), ANTONYM, 1.0)
+    product = _products(_vectors(graph, synsets, pos), place)
+    product *= np.where(_opposed(graph, synsets, place, pos), ANTONYM, 1.0)
     value = np.round(np.sqrt(np.clip(product, 0.0, 1.0)), DECIMALS)
     result: Floats = np.where(place[:, 0] == place[:, 1], 1.0, value)
     return result
@@ -161,13 +123,13 @@ def _products(vectors: sparse.csr_array, pairs: Ints) -> Floats:
     return result
 
 
-def _vectors(wordnet: WordNet, synsets: Ints, pos: str) -> sparse.csr_array:
+def _vectors(graph: Graph, synsets: Ints, pos: str) -> sparse.csr_array:
     """[S, features] of some senses, ascending, of one part of speech."""
-    meant, average = _lemma_senses(wordnet, synsets, pos)
-    ancestry = _ancestry(wordnet)
-    place = _unit(_among(wordnet, meant, RELATED) @ ancestry)
-    derived = _unit(_mean(wordnet, ("derivation",))[meant] @ ancestry)
-    gloss = _unit(_among(wordnet, synsets, *GLOSS_NEIGHBOURS) @ _gloss_words(wordnet))
+    meant, average = _lemma_senses(graph, synsets, pos)
+    ancestry = _ancestry(graph)
+    place = _unit(_among(graph, meant, RELATED) @ ancestry)
+    derived = _unit(_mean(graph, ("derivation",))[meant] @ ancestry)
+    gloss = _unit(_among(graph, synsets, *GLOSS_NEIGHBOURS) @ _gloss_words(graph))
     own = np.searchsorted(meant, synsets)
     parts = (
         (PLACE * (1 - LEMMAS), place[own]),
@@ -179,15 +141,16 @@ def _vectors(wordnet: WordNet, synsets: Ints, pos: str) -> sparse.csr_array:
     return sparse.hstack([math.sqrt(share) * part for share, part in parts], format="csr")
 
 
-def _lemma_senses(wordnet: WordNet, synsets: Ints, pos: str) -> tuple[Ints, sparse.csr_array]:
+def _lemma_senses(graph: Graph, synsets: Ints, pos: str) -> tuple[Ints, sparse.csr_array]:
     """(all M senses of all lemmas of the synsets, ascending; the weights [S, M] that average over each synset's)."""
+    among = graph.ranges[pos]
     rows: list[int] = []
     columns: list[int] = []
     weights: list[float] = []
     for row, synset in enumerate(synsets.tolist()):
-        lemmas = _lemmas(wordnet, synset)
+        lemmas = graph.words(synset)
         for lemma in lemmas:
-            senses = wordnet.senses(lemma, pos)
+            senses = [sense for sense in graph.lemmas.senses(lemma) if sense in among]
             total = len(lemmas) * sum(1.0 / rank for rank in range(1, len(senses) + 1))
             rows += [row] * len(senses)
             columns += senses
@@ -196,40 +159,26 @@ def _lemma_senses(wordnet: WordNet, synsets: Ints, pos: str) -> tuple[Ints, spar
     return meant, _matrix(np.array(weights), np.array(rows), place, (len(synsets), len(meant)))
 
 
-def _lemmas(wordnet: WordNet, synset: int) -> list[str]:
-    return list(dict.fromkeys(lemma.lower() for lemma in wordnet.lemmas(synset)))
-
-
-def _opposed(wordnet: WordNet, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:
+def _opposed(graph: Graph, synsets: Ints, pairs: Ints, pos: str) -> npt.NDArray[np.bool_]:
     """[P] whether a lemma of one sense of a pair is the antonym, in any sense, of a lemma of the other."""
-    antonyms = _antonyms(wordnet, pos)
-    opposed = []
-    for place, synset in enumerate(synsets.tolist()):
-        against = set().union(*(antonyms.get(lemma, ()) for lemma in _lemmas(wordnet, synset)))
-        others = np.array([other for lemma in against for other in wordnet.senses(lemma, pos)], np.int64)
-        found = np.minimum(np.searchsorted(synsets, others), len(synsets) - 1)
-        opposed.append(place * len(synsets) + found[synsets[found] == others])
-    return np.isin(pairs[:, 0] * len(synsets) + pairs[:, 1], np.concatenate(opposed))
+    size = len(graph.lemmas)
+    words = [graph.words(synset) for synset in synsets.tolist()]
+    counts = [len(numbers) for numbers in words]
+    flat = np.fromiter(chain.from_iterable(words), np.int64, sum(counts))
+    has = _matrix(np.ones(len(flat)), np.repeat(np.arange(len(words)), counts), flat, (len(words), size))
+    part, first, second = graph.array("antonyms").astype(np.int64)
+    which = part == POS.index(pos)
+    antonyms = _matrix(np.ones(np.count_nonzero(which)), first[which], second[which], (size, size))
+    row, column = (has @ antonyms @ has.T).nonzero()
+    opposed: npt.NDArray[np.bool_] = np.isin(pairs[:, 0] * len(synsets) + pairs[:, 1], row * len(synsets) + column)
+    return opposed
 
 
 @cache
-def _antonyms(wordnet: WordNet, pos: str) -> dict[str, set[str]]:
-    """The antonyms of each lemma that has any, in all its senses; both ways."""
-    found: dict[str, set[str]] = {}
-    sources, _ = wordnet.edges("antonym")
-    for synset in np.unique(sources).tolist():
-        if synset in wordnet.ranges[pos]:
-            for word, _, other in wordnet.lexical_relations("antonym", synset):
-                found.setdefault(word.lower(), set()).add(other.lower())
-                found.setdefault(other.lower(), set()).add(word.lower())
-    return found
-
-
-@cache
-def _ancestry(wordnet: WordNet) -> sparse.csr_array:
+def _ancestry(graph: Graph) -> sparse.csr_array:
     """[synsets, synsets] each one's ancestors and itself, weighed by information content and distance."""
-    size = wordnet.size
-    above = _links(wordnet, ("hypernym", "instance_hypernym"))
+    size = graph.size
+    above = _links(graph, HYPERNYMS)
     everyone = np.arange(size)
     level = reached = weights = _matrix(np.ones(size), everyone, everyone, (size, size))
     steps = 0
@@ -241,47 +190,50 @@ def _ancestry(wordnet: WordNet) -> sparse.csr_array:
         level.eliminate_zeros()
         reached = reached + level
         weights = weights + DECAY**steps * level
-    total = np.array([len(wordnet.ranges[pos]) for pos in POS])[_part_of_speech(wordnet)]
-    content = 1.0 - np.log(np.bincount(reached.indices, minlength=size)) / np.log(total)
+    total = np.array([len(graph.ranges[pos]) for pos in POS])[_part_of_speech(graph)]
+    content = 1.0 - np.log(np.bincount(reached.indices, minlength=size)) / np.log(np.maximum(total, 2))
     weights.data *= content[weights.indices]
     return weights
 
 
 @cache
-def _gloss_words(wordnet: WordNet) -> sparse.csr_array:
+def _gloss_words(graph: Graph) -> sparse.csr_array:
     """[synsets, words] the words of each gloss, of unit length."""
-    strong, weak = decode_glosses(files(__package__).joinpath("data", GLOSSES).read_bytes())
+    counts, numbers = graph.array("gloss_count"), graph.array("gloss_words").astype(np.int64)
+    width = int(numbers.max(initial=-1)) + 1
+    both = sparse.csr_array((np.ones(len(numbers)), numbers, starts(counts)), shape=(2 * graph.size, width))
+    strong, weak = both[: graph.size], both[graph.size :]
     spread = np.bincount(strong.indices, minlength=strong.shape[1]) + np.bincount(weak.indices, minlength=weak.shape[1])
-    rarity = np.log(wordnet.size / spread)
+    rarity = np.log(graph.size / spread)
     words = strong + NEIGHBOUR * weak
     words.data *= rarity[words.indices]
     return _unit(words)
 
 
 @cache
-def _mean(wordnet: WordNet, kinds: tuple[str, ...]) -> sparse.csr_array:
+def _mean(graph: Graph, kinds: tuple[str, ...]) -> sparse.csr_array:
     """[synsets, synsets] the average over those that a synset points at; no row without any."""
-    links = _links(wordnet, kinds).copy()
+    links = _links(graph, kinds).copy()
     counts = np.diff(links.indptr)
     links.data /= np.repeat(counts, counts)
     return links
 
 
 @cache
-def _links(wordnet: WordNet, kinds: tuple[str, ...]) -> sparse.csr_array:
+def _links(graph: Graph, kinds: tuple[str, ...]) -> sparse.csr_array:
     """[synsets, synsets] 1 where one points at the other."""
-    sources, targets = wordnet.edges(*kinds)
-    links = _matrix(np.ones(len(sources)), sources, targets, (wordnet.size, wordnet.size))
-    links.data[:] = 1.0  # several words of a synset may point at one other
+    sources, targets = graph.edges(*kinds)
+    links = _matrix(np.ones(len(sources)), sources, targets, (graph.size, graph.size))
+    links.data[:] = 1.0  # one may point at another by several of the kinds
     return links
 
 
-def _among(wordnet: WordNet, synsets: Ints, *groups: tuple[str, ...]) -> sparse.csr_array:
+def _among(graph: Graph, synsets: Ints, *groups: tuple[str, ...]) -> sparse.csr_array:
     """[S, synsets] each synset itself, and NEIGHBOUR times the average of each group of its relatives."""
     count = len(synsets)
-    result = _matrix(np.ones(count), np.arange(count), synsets, (count, wordnet.size))
+    result = _matrix(np.ones(count), np.arange(count), synsets, (count, graph.size))
     for kinds in groups:
-        result = result + NEIGHBOUR * _mean(wordnet, kinds)[synsets]
+        result = result + NEIGHBOUR * _mean(graph, kinds)[synsets]
     return result
 
 
@@ -300,6 +252,6 @@ def _unit(rows: sparse.csr_array) -> sparse.csr_array:
 
 
 @cache
-def _part_of_speech(wordnet: WordNet) -> npt.NDArray[np.int8]:
+def _part_of_speech(graph: Graph) -> npt.NDArray[np.int8]:
     """[synsets] place in POS."""
-    return np.repeat(np.arange(len(POS), dtype=np.int8), [len(wordnet.ranges[pos]) for pos in POS])
+    return np.repeat(np.arange(len(POS), dtype=np.int8), [len(graph.ranges[pos]) for pos in POS])

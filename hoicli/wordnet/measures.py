@@ -1,6 +1,6 @@
 """WordNet's classic similarity measures, vectorised over pairs of senses: path, wup, lch, res, lin, jcn.
 
-`raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.8 to 3.10,
+`raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.9 and 3.10,
 with their conventions, which are said below and held by tests/test_measures.py); `similarities` brings each to [0, 1]
 by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
 
@@ -16,17 +16,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hoicli.errors import UsageError
+from hoicli.wordnet.graph import HYPERNYMS, Graph, Ints
 
-if TYPE_CHECKING:
-    from hoicli.semantics.wordnet import WordNet
-
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -47,7 +44,7 @@ CHUNK = 1 << 15
 """Pairs compared at a time: about 15 ancestors each are laid out at once."""
 
 
-def similarities(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
+def similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
     """[P] similarity in [0, 1] of each pair of synsets, 1 where both are the same.
 
     pairs: [P, 2] synset numbers, both of a pair nouns or both verbs. path, wup and lin are taken as they are; lch is
@@ -57,10 +54,10 @@ def similarities(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
 
     Raises `UsageError` for an unknown measure, ValueError for pairs of other or mixed parts of speech.
     """
-    raw = raw_similarities(wordnet, measure, pairs)
+    raw = raw_similarities(graph, measure, pairs)
     if measure in ("lch", "res"):
-        verbs = _are_verbs(wordnet, pairs)
-        noun, verb = (_greatest(wordnet, measure, pos) for pos in ("n", "v"))
+        verbs = _are_verbs(graph, pairs)
+        noun, verb = (_greatest(graph, measure, pos) for pos in ("n", "v"))
         raw = raw / np.where(verbs, verb, noun)
     elif measure == "jcn":
         raw = raw / (1.0 + raw)
@@ -69,62 +66,71 @@ def similarities(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
     return result
 
 
-def raw_similarities(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
+def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
     """[P] the measure as nltk computes it, for `pairs` as in `similarities`, the first synset the one that is asked.
 
-    Where nltk divides by zero (lin of the noun root with itself) the value is 1. Raises as `similarities` does.
+    Where nltk divides by zero (lin of the noun root with itself) the value is 1; where it has none (path, lch and wup
+    of nouns without a common ancestor, in a WordNet whose nouns have several roots), 0. Raises as `similarities` does.
     """
     if measure not in MEASURES:
         raise UsageError(f"unknown measure {measure!r}: choose from {', '.join(MEASURES)}")
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    verbs = _are_verbs(wordnet, pairs)
+    verbs = _are_verbs(graph, pairs)
     result = np.empty(len(pairs))
     compute = {"path": _path, "lch": _lch, "wup": _wup}.get(measure)
     for pos, where in (("n", np.flatnonzero(~verbs)), ("v", np.flatnonzero(verbs))):
         for start in range(0, len(where), CHUNK):
             chunk = where[start : start + CHUNK]
             if compute is not None:
-                result[chunk] = compute(wordnet, pos, pairs[chunk])
+                result[chunk] = 0.0
+                chunk = chunk[_meet(graph, pos, pairs[chunk])]
+                result[chunk] = compute(graph, pos, pairs[chunk])
             else:
-                result[chunk] = _informative(wordnet, measure, pairs[chunk])
+                result[chunk] = _informative(graph, measure, pairs[chunk])
     return result
 
 
 @cache
-def information_content(wordnet: WordNet) -> Floats:
-    """[nouns and verbs] -log(count / total): how much a sense tells, from the counts of `WordNet.concordance`.
+def information_content(graph: Graph) -> Floats:
+    """[nouns and verbs] -log(count / total): how much a sense tells, from the counts of "concordance".
 
     The total is the sum over the roots of the part of speech, as nltk's reader of such counts takes it.
     """
-    counts = wordnet.concordance
+    counts = _counts(graph)
     content = np.empty(len(counts))
     for pos in ("n", "v"):
-        total = _total(wordnet, pos)
-        span = slice(wordnet.ranges[pos].start, wordnet.ranges[pos].stop)
+        total = _total(graph, pos)
+        span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
         values, place = np.unique(counts[span], return_inverse=True)
         # math.log, not NumPy's: equal counts must cancel in jcn exactly as they do in nltk.
         content[span] = np.array([-math.log(value / total) for value in values.tolist()])[place]
     return content
 
 
-def _total(wordnet: WordNet, pos: str) -> float:
-    span = slice(wordnet.ranges[pos].start, wordnet.ranges[pos].stop)
-    return float(wordnet.concordance[span][wordnet.min_depth[span] == 0].sum())
+def _counts(graph: Graph) -> npt.NDArray[Any]:
+    if not graph.counted:
+        raise UsageError("this WordNet has no counts of senses (cntlist.rev), which res, lin and jcn need")
+    return graph.array("concordance")
 
 
-def _greatest(wordnet: WordNet, measure: str, pos: str) -> float:
+def _total(graph: Graph, pos: str) -> float:
+    span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
+    return float(_counts(graph)[span][graph.array("min_depth")[span] == 0].sum())
+
+
+def _greatest(graph: Graph, measure: str, pos: str) -> float:
     """lch of a sense with itself; res of a sense counted once."""
-    return math.log(2.0 * _depth(wordnet, pos)) if measure == "lch" else math.log(_total(wordnet, pos))
+    return math.log(2.0 * _depth(graph, pos)) if measure == "lch" else math.log(max(_total(graph, pos), 2.0))
 
 
-def _depth(wordnet: WordNet, pos: str) -> int:
+def _depth(graph: Graph, pos: str) -> int:
     """The taxonomy's greatest depth, the simulated root of the verbs included."""
-    among = wordnet.ranges[pos]
-    return int(wordnet.max_depth[among.start : among.stop].max()) + (pos == "v")
+    among = graph.ranges[pos]
+    return int(graph.array("max_depth")[among.start : among.stop].max(initial=pos == "n")) + (pos == "v")
 
 
-def _are_verbs(wordnet: WordNet, pairs: Ints) -> Bools:
-    verbs = wordnet.ranges["v"]
+def _are_verbs(graph: Graph, pairs: Ints) -> Bools:
+    verbs = graph.ranges["v"]
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= verbs.stop):
         raise ValueError("the measures compare nouns with nouns and verbs with verbs")
     is_verb: Bools = np.asarray(pairs, np.int64).reshape(-1, 2) >= verbs.start
@@ -135,7 +141,7 @@ def _are_verbs(wordnet: WordNet, pairs: Ints) -> Bools:
 
 
 @dataclass(frozen=True)
-class _Ancestors:
+class Ancestors:
     """Every ancestor of some synsets, themselves included, with the edges of the shortest way up to it."""
 
     synsets: Ints  # [S] ascending
@@ -159,18 +165,18 @@ class _Ancestors:
 
 
 @cache
-def _hypernyms(wordnet: WordNet) -> tuple[Ints, Ints]:
+def _hypernyms(graph: Graph) -> tuple[Ints, Ints]:
     """(start [size + 1], target) of the hypernyms of each synset."""
-    sources, targets = wordnet.edges("hypernym", "instance_hypernym")
-    return np.searchsorted(sources, np.arange(wordnet.size + 1)), targets
+    sources, targets = graph.edges(*HYPERNYMS)
+    return np.searchsorted(sources, np.arange(graph.size + 1)), targets
 
 
-def _ancestors(wordnet: WordNet, synsets: Ints, *, root: bool) -> _Ancestors:
-    """Breadth first over all synsets at once. `root` adds the simulated root, numbered `wordnet.size`."""
+def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
+    """Breadth first over all synsets at once. `root` adds the simulated root, numbered `graph.size`."""
     synsets = np.unique(synsets)
-    base = wordnet.size + 1
-    first, target = _hypernyms(wordnet)
-    real = np.flatnonzero(synsets < wordnet.size)
+    base = graph.size + 1
+    first, target = _hypernyms(graph)
+    real = np.flatnonzero(synsets < graph.size)
     level = real * base + synsets[real]
     keys, distances, edges = [level], [np.zeros(len(level), np.int64)], 0
     seen = level
@@ -189,53 +195,61 @@ def _ancestors(wordnet: WordNet, synsets: Ints, *, root: bool) -> _Ancestors:
         farthest = np.full(len(synsets), -1)
         for step, level in enumerate(keys):
             farthest[level // base] = step
-        keys.append(np.arange(len(synsets)) * base + wordnet.size)
+        keys.append(np.arange(len(synsets)) * base + graph.size)
         distances.append(farthest + 1)
     key, distance = np.concatenate(keys), np.concatenate(distances)
     order = np.argsort(key)
     key = key[order]
     start = np.searchsorted(key, np.arange(len(synsets) + 1) * base)
-    return _Ancestors(synsets, start, key % base, distance[order], key, base)
+    return Ancestors(synsets, start, key % base, distance[order], key, base)
 
 
-def _distances(wordnet: WordNet, pos: str, first: Ints, second: Ints) -> Ints:
-    """[P] edges of the shortest way between two synsets over a common ancestor."""
-    ancestors = _ancestors(wordnet, np.concatenate([first, second]), root=pos == "v")
-    pair, _, length = ancestors.common(first, second)
-    # Every pair has a common ancestor: the nouns have one root, the verbs the simulated one.
+def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
+    """[P] whether two synsets have a common ancestor: verbs have the simulated root, nouns mostly one of their own."""
+    among = graph.ranges[pos]
+    if pos == "v" or np.count_nonzero(graph.array("min_depth")[among.start : among.stop] == 0) == 1:
+        return np.ones(len(pairs), bool)
+    pair, _, _ = ancestors(graph, pairs.ravel(), root=False).common(pairs[:, 0], pairs[:, 1])
+    return np.isin(np.arange(len(pairs)), pair)
+
+
+def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
+    """[P] edges of the shortest way between two synsets over a common ancestor, which they have."""
+    pair, _, length = ancestors(graph, np.concatenate([first, second]), root=pos == "v").common(first, second)
     shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))
     return shortest
 
 
-def _path(wordnet: WordNet, pos: str, pairs: Ints) -> Floats:
-    return 1.0 / (_distances(wordnet, pos, pairs[:, 0], pairs[:, 1]) + 1)
+def _path(graph: Graph, pos: str, pairs: Ints) -> Floats:
+    return 1.0 / (_distances(graph, pos, pairs[:, 0], pairs[:, 1]) + 1)
 
 
-def _lch(wordnet: WordNet, pos: str, pairs: Ints) -> Floats:
-    nodes = _distances(wordnet, pos, pairs[:, 0], pairs[:, 1]) + 1
-    logs = np.array([-math.log(count / (2.0 * _depth(wordnet, pos))) for count in range(1, int(nodes.max()) + 1)])
+def _lch(graph: Graph, pos: str, pairs: Ints) -> Floats:
+    nodes = _distances(graph, pos, pairs[:, 0], pairs[:, 1]) + 1
+    logs = np.array(
+        [-math.log(count / (2.0 * _depth(graph, pos))) for count in range(1, int(nodes.max(initial=0)) + 1)]
+    )
     result: Floats = logs[nodes - 1]
     return result
 
 
-def _wup(wordnet: WordNet, pos: str, pairs: Ints) -> Floats:
+def _wup(graph: Graph, pos: str, pairs: Ints) -> Floats:
     first, second = pairs[:, 0], pairs[:, 1]
-    subsumer = _subsumers(wordnet, pos, first, second)
-    longest = np.append(wordnet.max_depth, np.zeros(wordnet.size + 1 - len(wordnet.max_depth), np.uint8))
+    subsumer = _subsumers(graph, pos, first, second)
+    longest = np.append(graph.array("max_depth"), np.zeros(graph.size + 1 - len(graph.array("max_depth")), np.uint8))
     depth = longest[subsumer].astype(np.int64) + 1
-    ways = _distances(wordnet, pos, first, subsumer) + _distances(wordnet, pos, second, subsumer)
+    ways = _distances(graph, pos, first, subsumer) + _distances(graph, pos, second, subsumer)
     result: Floats = 2.0 * depth / (ways + 2 * depth)
     return result
 
 
-def _subsumers(wordnet: WordNet, pos: str, first: Ints, second: Ints) -> Ints:
+def _subsumers(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """[P] the common ancestor whose shortest way to a root is longest; of several the first synset itself, else the
     simulated root (nltk names it "*ROOT*"), else the first by name."""
-    ancestors = _ancestors(wordnet, np.concatenate([first, second]), root=pos == "v")
-    pair, node, _ = ancestors.common(first, second)
+    pair, node, _ = ancestors(graph, np.concatenate([first, second]), root=pos == "v").common(first, second)
     depth = np.zeros(len(node), np.int64)
-    real = node < wordnet.size
-    depth[real] = wordnet.min_depth[node[real]]
+    real = node < graph.size
+    depth[real] = graph.array("min_depth")[node[real]]
     begin = np.searchsorted(pair, np.arange(len(first)))
     tied = depth == np.maximum.reduceat(depth, begin)[pair]
     pair, node = pair[tied], node[tied]
@@ -243,7 +257,7 @@ def _subsumers(wordnet: WordNet, pos: str, first: Ints, second: Ints) -> Ints:
     several = np.flatnonzero(np.bincount(pair, minlength=len(first))[pair] > 1)
     if len(several):
         nodes, place = np.unique(node[several], return_inverse=True)
-        names = [wordnet.name(int(synset)) if synset < wordnet.size else "" for synset in nodes]
+        names = [graph.names[synset] if synset < graph.size else "" for synset in nodes.tolist()]
         order = np.empty(len(nodes), np.int64)
         order[sorted(range(len(nodes)), key=names.__getitem__)] = np.arange(1, len(nodes) + 1)
         rank[several] = np.where(node[several] == first[pair[several]], 0, order[place])
@@ -252,11 +266,11 @@ def _subsumers(wordnet: WordNet, pos: str, first: Ints, second: Ints) -> Ints:
     return result
 
 
-def _informative(wordnet: WordNet, measure: str, pairs: Ints) -> Floats:
+def _informative(graph: Graph, measure: str, pairs: Ints) -> Floats:
     """res, lin or jcn: no simulated root; what has no common ancestor shares nothing."""
-    content = information_content(wordnet)
+    content = information_content(graph)
     first, second = pairs[:, 0], pairs[:, 1]
-    pair, node, _ = _ancestors(wordnet, pairs.ravel(), root=False).common(first, second)
+    pair, node, _ = ancestors(graph, pairs.ravel(), root=False).common(first, second)
     shared = np.zeros(len(pairs))
     present, begin = np.unique(pair, return_index=True)
     if len(present):

@@ -14,8 +14,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from hoicli.semantics.wordnet import ENDINGS, WordNet, open_wordnet
 from hoicli.vocabulary import DATASETS, load, normalise
+from hoicli.wordnet.lexicon import Lexicon, embedded
+from hoicli.wordnet.selection import open_wordnet
 
 LONGEST = 12
 """Words of a label that are looked at; WordNet's longest lemmas have nine."""
@@ -70,19 +71,21 @@ def candidates(label: str, pos: str) -> list[str]:
     return [candidate.sense for candidate in resolve(label, pos)]
 
 
-@lru_cache(maxsize=1 << 16)
 def resolve(label: str, pos: str) -> tuple[Candidate, ...]:
     """`candidates` with the lemma each comes from. Raises ValueError for a pos other than "n" and "v"."""
     if pos not in ("n", "v"):
         raise ValueError(f"pos {pos!r}: objects are n, verbs are v")
-    wordnet = open_wordnet()
+    return _resolved(open_wordnet(), label, pos)
+
+
+@lru_cache(maxsize=1 << 16)
+def _resolved(wordnet: Lexicon, label: str, pos: str) -> tuple[Candidate, ...]:
     named = _SENSE.fullmatch(label.strip())
     if named:
         try:
-            synset = wordnet.index(label.strip())
+            name = wordnet.name(wordnet.index(label.strip()))
         except KeyError:
             return ()
-        name = wordnet.name(synset)
         return (Candidate(name, name.rsplit(".", 2)[0]),) if named[1] == pos else ()
     words = [(before, word) for before, word in _WORD.findall(label.lower().strip(_PUNCTUATION))][:LONGEST]
     while len(words) > 1 and words[0][1] in ARTICLES:
@@ -90,11 +93,17 @@ def resolve(label: str, pos: str) -> tuple[Candidate, ...]:
     lemmas = _noun_lemmas(wordnet, words) if pos == "n" else _verb_lemmas(wordnet, words)
     found: dict[str, str] = {}
     for lemma in lemmas:
-        for synset in wordnet.senses(lemma, pos):
-            found.setdefault(wordnet.name(synset), lemma)
-        for sense in _table()["added"][pos].get(lemma, ()):
-            found.setdefault(sense, lemma)
+        added = (_translated(wordnet, sense) for sense in _table()["added"][pos].get(lemma, ()))
+        for sense in (*wordnet.senses(lemma, pos), *added):
+            if sense is not None:
+                found.setdefault(sense, lemma)
     return tuple(Candidate(sense, lemma) for sense, lemma in found.items())
+
+
+@cache
+def _translated(wordnet: Lexicon, sense: str) -> str | None:
+    """A sense of the curated table, which has WordNet 3.0's, in the WordNet in use."""
+    return wordnet.translated(sense)
 
 
 def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[str | None, str | None]:
@@ -117,7 +126,7 @@ def verb_choice(dataset: str, verb: str, object_: str | None) -> Choice | None:
     name = normalise(object_) if object_ is not None else ""
     special = [sense for sense, objects in entry.get("for", {}).items() if name in objects]
     better: str | None = entry.get("better", {}).get(name)
-    return Choice(special[0] if special else entry["sense"], entry.get("why"), better)
+    return _choice(special[0] if special else entry["sense"], entry.get("why"), better)
 
 
 def object_choice(dataset: str, object_: str) -> Choice | None:
@@ -128,10 +137,16 @@ def object_choice(dataset: str, object_: str) -> Choice | None:
         offset = load("swig").noun_ids.get(name)
         if offset is None:
             return None
-        wordnet = open_wordnet()
-        return Choice(wordnet.name(wordnet.from_offset(offset[0], int(offset[1:]))), f"the dataset's noun_id, {offset}")
+        graph = embedded().graph
+        return _choice(graph.names[graph.at(offset[0], int(offset[1:]))], f"the dataset's noun_id, {offset}")
     entry = _entry(_table()["objects"]["coco"].get(name))
-    return None if entry is None else Choice(entry["sense"], entry.get("why"))
+    return None if entry is None else _choice(entry["sense"], entry.get("why"))
+
+
+def _choice(sense: str, why: str | None, better: str | None = None) -> Choice | None:
+    """A choice among WordNet 3.0's senses, in the WordNet in use; None where that has no such sense."""
+    own = _translated(open_wordnet(), sense)
+    return None if own is None else Choice(own, why, better and _translated(open_wordnet(), better))
 
 
 def _check(dataset: str) -> None:
@@ -166,20 +181,21 @@ def _joined(words: list[tuple[str, str]]) -> Forms:
     return list(dict.fromkeys([given, "_".join(plain), "-".join(plain), "".join(plain)]))
 
 
-def _bases(wordnet: WordNet, form: str, pos: str) -> Forms:
+def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
     """The lemmas a form may be of, those only our table has ("text") last."""
     added = _table()["added"][pos]
-    forms = [form, *(form[: -len(old)] + new for old, new in ENDINGS[pos] if form.endswith(old))]
-    return list(dict.fromkeys([*wordnet.morphy(form, pos), *(known for known in forms if known in added)]))
+    endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
+    forms = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
+    return list(dict.fromkeys([*wordnet.forms(form, pos), *(known for known in forms if known in added)]))
 
 
-def _noun_lemmas(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
+def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     spans = [words[at : at + size] for size in range(len(words), 1, -1) for at in range(len(words) - size, -1, -1)]
     single = [[word] for word in reversed(words) if word[1] not in FUNCTION_WORDS or len(words) == 1]
     return [lemma for span in spans + single for form in _joined(span) for lemma in _bases(wordnet, form, "n")]
 
 
-def _verb_lemmas(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
+def _verb_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     if not words or words[0][1] in NEGATIONS:
         return []
     while len(words) > 1 and words[0][1] in AUXILIARIES and _bases(wordnet, words[1][1], "v"):
@@ -194,7 +210,7 @@ def _verb_lemmas(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
     return []
 
 
-def _verb_forms(wordnet: WordNet, words: list[tuple[str, str]]) -> Forms:
+def _verb_forms(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
     """The lemmas that consecutive words are, inflected at the end ("hand-feeding") or at the first ("picking up")."""
     bases = _bases(wordnet, words[0][1], "v") if len(words) > 1 else []
     forms = [form for base in bases for form in _joined([(" ", base), *words[1:]]) if wordnet.senses(form, "v")]

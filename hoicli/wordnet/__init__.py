@@ -1,0 +1,1 @@
+"""WordNet: the lexicon, its graph as arrays, similarities in it, and the senses of labels."""

@@ -1,0 +1,160 @@
+"""A WordNet as arrays: names of senses, lemmas, relations, depths and counts, for what is computed in bulk.
+
+A synset is an integer, its row: the parts of speech follow one another (nouns, verbs, adjectives, adverbs), each in the
+order of its data file, so `ranges["v"]` are all verb synsets and a relation may cross parts of speech. The arrays are
+made by `compilation` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+POS = ("n", "v", "a", "r")
+"""Nouns, verbs, adjectives (satellites, "s" in names, among them) and adverbs, in the order of the rows."""
+
+RELATIONS = {
+    "hypernym": "@",
+    "instance_hypernym": "@i",
+    "hyponym": "~",
+    "instance_hyponym": "~i",
+    "attribute": "=",
+    "derivation": "+",
+    "entailment": "*",
+    "cause": ">",
+    "also_see": "^",
+    "verb_group": "$",
+    "similar": "&",
+    "pertainym": "\\",
+}
+"""The relations of `Graph.edges` by name, with the database's symbol; an adverb's "pertainym" is its adjective."""
+
+HYPERNYMS = ("hypernym", "instance_hypernym")
+
+
+class Lemmas(Mapping[str, list[int]]):
+    """The rows of each lemma's synsets: part of speech by part of speech, in each the most frequent sense first."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        """arrays: "lemmas" [bytes] the L lemmas, a line each; "sense_count" [L]; "senses" [S] their rows."""
+        self._arrays = arrays
+        self._start = starts(arrays["sense_count"])
+        self._senses = arrays["senses"]
+
+    def __getitem__(self, lemma: str) -> list[int]:
+        return self.senses(self._number[lemma])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._number)
+
+    def __len__(self) -> int:
+        return len(self._start) - 1
+
+    def senses(self, number: int) -> list[int]:
+        """The rows of the synsets of lemma `number`."""
+        rows: list[int] = self._senses[self._start[number] : self._start[number + 1]].tolist()
+        return rows
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return _numbered(self._arrays["lemmas"])
+
+
+class Graph:
+    """The synsets and what joins them. `array` has, for the N synsets, of which the first U are nouns and verbs:
+
+    - "min_depth", "max_depth" [U]: edges of the shortest and of the longest way up to a root;
+    - "concordance" [U], if `counted`: how often a sense or anything below it was tagged, plus one for each synset
+      counted; a synset counts once for every synset above it, however many ways lead there;
+    - "gloss_count" [2 N], "gloss_words" [G]: how many words each gloss has, first without its examples and then in them
+      alone, and their numbers, in that order;
+    - "antonyms" [3, A]: place in POS and two numbers of lemmas that are opposites in some sense, both ways round.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        """arrays: as `compilation.compiled` makes them."""
+        self.array = cache(arrays.__getitem__)
+        self.counted = "concordance" in arrays
+        bounds = starts(arrays["sizes"]).tolist()
+        self.size: int = bounds[-1]
+        """N."""
+        self.ranges = {pos: range(*among) for pos, among in zip(POS, pairwise(bounds), strict=True)}
+
+    @cached_property
+    def lemmas(self) -> Lemmas:
+        """The lemmas, numbered in their order."""
+        return Lemmas({name: self.array(name) for name in ("lemmas", "sense_count", "senses")})
+
+    def row(self, name: str) -> int:
+        """The row of a synset by its own name, "ride.v.10"; raises `KeyError` for any other text."""
+        return self._rows[name]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """[N] the name of each synset, as nltk has it: first word, part of speech, number of that word's sense.
+
+        A satellite is numbered among all adjective senses of its word, as WordNet does (`Reader`).
+        """
+        return list(self._rows)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return _numbered(self.array("names"))
+
+    @cached_property
+    def offset(self) -> Ints:
+        """[N] the byte offset of each synset in the data file of its part of speech."""
+        return self.array("offset").astype(np.int64)
+
+    def at(self, pos: str, offset: int) -> int:
+        """The row of the synset at a byte offset; raises `KeyError` where none begins."""
+        among = self.ranges["a" if pos == "s" else pos]
+        row = among.start + int(np.searchsorted(self.offset[among.start : among.stop], offset))
+        if row < among.stop and self.offset[row] == offset:
+            return row
+        raise KeyError(f"{pos}{offset:08d}")
+
+    def pos(self, row: int) -> str:
+        """One of POS. Raises `IndexError` for a number that is no row."""
+        for pos, among in self.ranges.items():
+            if row in among:
+                return pos
+        raise IndexError(f"no synset {row}")
+
+    def words(self, row: int) -> list[int]:
+        """The numbers of the synset's lemmas, each once, the first naming it."""
+        numbers: list[int] = self.array("words")[self._word_start[row] : self._word_start[row + 1]].tolist()
+        return numbers
+
+    @cached_property
+    def _word_start(self) -> Ints:
+        return starts(self.array("word_count"))
+
+    def edges(self, *kinds: str) -> tuple[Ints, Ints]:
+        """(sources, targets) [E] of all pointers of the named RELATIONS, sources ascending; between words too."""
+        start = starts(self.array("edge_count"))
+        spans = [slice(*start[number : number + 2]) for number in map(list(RELATIONS).index, kinds)]
+        sources, targets = (
+            np.concatenate([self.array(side)[span] for span in spans]).astype(np.int64)
+            for side in ("edge_source", "edge_target")
+        )
+        order = np.argsort(sources, kind="stable")
+        return sources[order], targets[order]
+
+
+def starts(counts: npt.NDArray[Any]) -> Ints:
+    """[C + 1] where the parts of an array begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _numbered(text: npt.NDArray[Any]) -> dict[str, int]:
+    """The lines of a text and their numbers."""
+    return {line: number for number, line in enumerate(text.tobytes().decode().split("\n"))}
