@@ -17,6 +17,7 @@ import numpy as np
 
 from hoicli.errors import DataError, HoicliError, UsageError
 from hoicli.outputs import atomic_path
+from hoicli.streams import note
 from hoicli.wordnet.files import COUNTS, DATABASE, SHARED, Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
 from hoicli.wordnet.lexicon import Lexicon, embedded, loaded
