@@ -6,6 +6,7 @@ Nothing that took minutes or money is to be lost to a folder that is not there.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -53,8 +54,19 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         os.replace(temporary, target)
 
 
+def descriptor(path: str) -> int | None:
+    """The number of the open stream that a name stands for (/dev/stdout, /dev/fd/6), None for any other name.
+
+    What it leads to may be a file, and is not to be replaced: the shell goes on writing to the one that it has open.
+    """
+    numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", path)
+    return int(numbered[1]) if numbered else {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}.get(path)
+
+
 def _is_to_be_replaced(path: str, option: str) -> bool:
-    """Whether a name is that of a file, or of nothing yet; False for a device or a pipe."""
+    """Whether a name is that of a file, or of nothing yet; False for a device, a pipe or an open stream."""
+    if descriptor(path) is not None:
+        return False
     with _refusing(f"{option} {path}", Path(path).parent):
         try:
             mode = os.stat(path).st_mode  # before links are followed by hand: that of a pipe leads nowhere

@@ -234,7 +234,7 @@ def unmatched_lines(paths: Sequence[str], who: str) -> Iterator[Line]:
 
 def check_streams(truth: str, paths: Sequence[str]) -> None:
     """Refuses to read two streams from one stdin."""
-    if [truth, *paths].count("-") > 1:
+    if sum(path in ("-", "/dev/stdin", "/dev/fd/0") for path in (truth, *paths)) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
 
 
@@ -324,12 +324,14 @@ def tallies(
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
     with no_garbage_collection():
         stream = read_matches(lines, vocabulary, policy, PROTOCOLS | {row.name: row for row in chosen})
-    if truth is not None:
-        stream.add_missed(truth)
     names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
+    if truth is not None:
+        rows = PROTOCOLS | {row.name: row for row in chosen}
+        names = [row.name for row in served(truth, [rows[name] for name in names], str(gt), named)]
+        stream.add_missed(truth)
     for name in names:
         settings = stream.settings[name] | filters.allowance()
         check_counted(stream.tallies[name], vocabulary, paths, allowed="uncounted" in settings)

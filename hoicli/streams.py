@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, cast
 from hoicli import zstd
 from hoicli.encoding import MARK, as_utf8
 from hoicli.errors import DataError, UsageError, one_line
-from hoicli.outputs import atomic_path, check_file, writable
+from hoicli.outputs import atomic_path, check_file, descriptor, writable
 
 GZIP_MAGIC = b"\x1f\x8b"
 WRITE_CHUNK = 1 << 18
@@ -265,7 +265,12 @@ def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
     .zst is compressed, the same bytes in giving the same bytes out. Raises `UsageError` for a folder that is not there,
     `DataError` where the bytes do not fit.
     """
-    if path == "-":
+    number = 1 if path == "-" else descriptor(path)
+    if number not in (None, 1):  # an open stream goes on from where it stands, as it was opened
+        with writable(path), open(os.dup(number), "wb", buffering=WRITE_CHUNK) as opened:
+            yield lambda data: cast("None", opened.write(data))
+        return
+    if number == 1:
         chunks: list[bytes] = []
         size = 0
         stdout: BinaryIO = sys.stdout.buffer

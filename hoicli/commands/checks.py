@@ -102,6 +102,8 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) 
         value = values.get(name)
         if isinstance(mark, Count):
             mark.refuse(value, names[name])
+        elif isinstance(mark, Written) and value == "":
+            raise UsageError(f"{names[name]}: the name is empty; give one (an unset variable?)")
         elif isinstance(mark, Written) and value is not None:
             mark.refuse(value, names[name], values)
             outputs.append((names[name], value, mark.file(value)))

@@ -167,6 +167,16 @@ def diagnose(
         raise UsageError("--as-released: the released code has neither --independent nor --progressive")
     if independent and progressive is not None:
         raise UsageError("--progressive: oracles that follow one another share their repairs; leave out --independent")
+    unseen = {
+        "--plot": plot,
+        "--gallery": gallery,
+        "--progressive": progressive,
+        "--per-class": per_class,
+        "--tag": tag,
+    }
+    if emit and any(unseen.values()):
+        given = ", ".join(option for option, value in unseen.items() if value)
+        raise UsageError(f"{given}: of the result rows, which --emit predictions does not write; leave one of them out")
     if independent and emit:
         raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
     if top < 0:

@@ -161,7 +161,7 @@ def pairstats(
         raise UsageError(f"--verb-score {verb_score}: choose {' or '.join(VERB_SCORES)}")
     models = Model.named(paths, name or [])
     output_format = chosen_format(format_, output)
-    tags = parse_tags(tag or [])
+    tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
     settings = sweeps(
         _numbers("--nms", nms), _numbers("--det-threshold", det_threshold), alpha=nms_alpha, beta=nms_beta
     )

@@ -19,9 +19,10 @@ from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
+from hoicli.evaluation import Tally
 from hoicli.matches import dataset_of, is_match_record
 from hoicli.matching import Filters
-from hoicli.pairing import Coverage, check_streams, prediction_lines, read_truth, served
+from hoicli.pairing import Coverage, check_counted, check_streams, prediction_lines, read_truth, served
 from hoicli.records import Record, dump, is_number, parse
 from hoicli.results import Row
 from hoicli.scenes import ErrorPolicy
@@ -139,7 +140,8 @@ def diagnose_models(
         if truth is not None:
             diagnosis.add_unseen(truth)
         settings |= stream.settings.get(protocol.name, {}) | filters.allowance()
-        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.heeds)
+        of_truth = 0 if truth is None else truth.caveats
+        settings |= caveats.settings((stream.caveats.get(protocol.name, 0) | of_truth) & protocol.heeds)
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
@@ -182,12 +184,15 @@ def emit_predictions(
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     check_streams(gt, paths)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    served(truth, [protocol_of(vocabulary)], gt)
+    protocol = protocol_of(vocabulary)
+    served(truth, [protocol], gt)
     _, lines = prediction_lines(paths)
-    coverage = Coverage()
-    settings = {**filters.signature(), **SIGNATURES[reading]}
+    coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
+    settings = {**filters.signature(), **SIGNATURES[reading], **caveats.settings(truth.caveats & protocol.heeds)}
     for batch, found, types in typed_batches(lines, truth, filters, policy, reading):
         coverage.add(batch)
+        tally.add_batch(batch, {})
         for record in diagnosis_records(batch, found, types, settings):
             write(dump(record))
-    coverage.report(truth, [protocol_of(vocabulary)])
+    check_counted(tally, vocabulary, paths, allowed=filters.allow_uncounted)
+    coverage.report(truth, [protocol])
