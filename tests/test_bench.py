@@ -120,12 +120,12 @@ HOLD = "x = bytearray(60 << 20); x[::4096] = bytes(len(x[::4096])); import os, t
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_memory_is_that_of_all_processes_and_what_they_share_counts_once() -> None:
-    alone = measure((sys.executable, "-c", HOLD + "time.sleep(0.1)"))
+    alone = measure((sys.executable, "-c", HOLD + "time.sleep(0.6)"))
     assert 60 < alone.peak < 95
     assert alone.seconds > 0.1
-    shared = measure((sys.executable, "-c", HOLD + "p = os.fork(); time.sleep(0.1); p and os.wait()"))
+    shared = measure((sys.executable, "-c", HOLD + "p = os.fork(); time.sleep(0.6); p and os.wait()"))
     assert alone.peak - 5 < shared.peak < alone.peak + 20
-    doubled = HOLD + "p = os.fork(); y = p or bytearray(b'1') * (60 << 20); time.sleep(0.15); p and os.wait()"
+    doubled = HOLD + "p = os.fork(); y = p or bytearray(b'1') * (60 << 20); time.sleep(0.6); p and os.wait()"
     assert measure((sys.executable, "-c", doubled)).peak > alone.peak + 50
 
 

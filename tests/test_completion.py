@@ -26,7 +26,7 @@ from tests.shell import furnish
 GROUP: Any = typer.main.get_command(app)
 
 OPEN_METAVARS = {
-    "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "RATINGS...", "ROWS...",
+    "NAME|DIR", "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "RATINGS...", "ROWS...",
     "EPOCHS...", "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
     "[MODEL=]IN,OUT", "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...",
 }  # fmt: skip
