@@ -14,6 +14,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation import Tally
 from hoicli.matches import dataset_of, is_match_record, read_matches
 from hoicli.matching import Batch, Filters, GroundTruth, Outcomes, match_all
+from hoicli.outputs import descriptor
 from hoicli.protocols import PROTOCOLS, Protocol
 from hoicli.readings.boxes import ENOUGH_IMAGES, BoxSample
 from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
@@ -234,7 +235,7 @@ def unmatched_lines(paths: Sequence[str], who: str) -> Iterator[Line]:
 
 def check_streams(truth: str, paths: Sequence[str]) -> None:
     """Refuses to read two streams from one stdin."""
-    if sum(path in ("-", "/dev/stdin", "/dev/fd/0") for path in (truth, *paths)) > 1:
+    if sum(path == "-" or descriptor(path) == 0 for path in (truth, *paths)) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
 
 
@@ -322,14 +323,14 @@ def tallies(
     if filters.removes or any("images" in row.settings() for row in chosen):
         problem = "--top-k, --nms and --count-images act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
+    rows = PROTOCOLS | {row.name: row for row in chosen}
     with no_garbage_collection():
-        stream = read_matches(lines, vocabulary, policy, PROTOCOLS | {row.name: row for row in chosen})
+        stream = read_matches(lines, vocabulary, policy, rows)
     names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
     if truth is not None:
-        rows = PROTOCOLS | {row.name: row for row in chosen}
         names = [row.name for row in served(truth, [rows[name] for name in names], str(gt), named)]
         stream.add_missed(truth)
     for name in names:
