@@ -15,9 +15,11 @@ import typer
 from typer.core import TyperGroup
 
 import hoicli
-from hoicli import __version__, signals
+from hoicli import __version__
 from hoicli.errors import DataError, UsageError
-from hoicli.streams import close_stdout_quietly, hold_standard_streams, say
+from hoicli.io import signals
+from hoicli.io.messages import say
+from hoicli.io.streams import close_stdout_quietly, hold_standard_streams
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
@@ -104,7 +106,7 @@ def _options(
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong, 130 at Ctrl-C,
-    128 and its number at a signal that was caught (`hoicli.signals`).
+    128 and its number at a signal that was caught (`hoicli.io.signals`).
 
     Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of a fault of hoicli's own.
     """

@@ -19,13 +19,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hoicli import __version__, zstd
+from hoicli import __version__
+from hoicli.io import zstd
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
 """missing: something that hoicli can do without; problem: something it cannot."""
 
 DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
-"""What pyproject.toml requires, by module (tests/test_doctor.py holds both tables to it)."""
+"""What pyproject.toml requires, by module (tests/project/test_doctor.py holds both tables to it)."""
 
 EXTRAS = {
     "images": (("cv2", "PIL.Image"), "corrupt, mask --images and their pictures"),
@@ -206,7 +207,7 @@ def _wordnet() -> Check:
 
 
 def _vocabularies() -> Check:
-    from hoicli.vocabulary import DATASETS, load
+    from hoicli.vocabulary.datasets import DATASETS, load
 
     loaded = (load(name) for name in DATASETS)
     counts = [f"{each.name} {len(each.verbs)}/{len(each.objects)}/{len(each.interactions)}" for each in loaded]
@@ -216,7 +217,7 @@ def _vocabularies() -> Check:
 def _schemas() -> Check:
     import json
 
-    from hoicli.schemas import kinds, schema_text
+    from hoicli.records.schemas import kinds, schema_text
 
     names = kinds()
     for name in names:
@@ -228,14 +229,16 @@ def _schemas() -> Check:
 
 def _self_test() -> Check:
     """Two classes whose AP is known, through reading, matching and averaging."""
-    from hoicli.evaluation import Tally, means
-    from hoicli.matching import Filters, GroundTruth
-    from hoicli.pairing import matched_batches
-    from hoicli.protocols import PROTOCOLS
-    from hoicli.records import dump
-    from hoicli.scenes import ErrorPolicy, concatenate, read_scenes
-    from hoicli.streams import Line
-    from hoicli.vocabulary import load
+    from hoicli.arrays.reading import concatenate, read_scenes
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.ground_truth import GroundTruth
+    from hoicli.evaluation.protocols import PROTOCOLS
+    from hoicli.evaluation.run import matched_batches
+    from hoicli.evaluation.tally import Tally, means
+    from hoicli.io.streams import Line
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.parsing import dump
+    from hoicli.vocabulary.datasets import load
 
     hico, protocol, policy = load("hico"), PROTOCOLS["qpic"], ErrorPolicy()
     person, thing, elsewhere = [10, 10, 60, 110], [50, 60, 150, 120], [300, 300, 340, 340]
@@ -266,7 +269,7 @@ def _self_test() -> Check:
 
 
 def _parallel() -> Check:
-    """Whether large files are shared out among processes (`hoicli.workers`)."""
+    """Whether large files are shared out among processes (`hoicli.io.workers`)."""
     if sys.platform != "linux":
         return Check("parallel reading", MISSING, f"not on {sys.platform}", "files are read by one process here")
     process = os.fork()
@@ -305,7 +308,7 @@ def _answers(cache: str | None) -> Check:
     """The cache of `shoe-sim --backend llm`, which has no place of its own."""
     if cache is None:
         return Check("model answers", OK, "kept nowhere but in the file of shoe-sim --cache")
-    from hoicli.semantics.llm_cache import survey
+    from hoicli.similarity.answers import survey
 
     if not Path(cache).is_file():
         return Check("model answers", PROBLEM, f"{cache}: no such file", "check the path")

@@ -35,7 +35,7 @@ MALFORMED = "malformed"
 class DataError(HoicliError):
     """The data is wrong: `place` (file:line), `field` and `problem`, the problem ending in what to do about it.
 
-    `code` says which kind of fault it is, for whoever counts or groups faults (`hoicli.validation.CHECKS`).
+    `code` says which kind of fault it is, for whoever counts or groups faults (`hoicli.validation.checks.CHECKS`).
     """
 
     def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = MALFORMED) -> None:

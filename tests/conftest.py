@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from hoicli.cli import run
+from tests.support.project import NAMED, NO_GOLDEN, SHARED, THERE, Hoicli, Result
 
 # No test may fail because the machine is busy; CI tries the same examples every time, everyone else new ones.
 settings.register_profile(
@@ -21,27 +20,6 @@ settings.register_profile(
     derandomize="CI" in os.environ,
 )
 settings.load_profile("hoicli")
-
-ROOT = Path(__file__).parents[1]
-FIXTURES = ROOT / "fixtures"
-NAMED = os.environ.get("HOICLI_SHARED")
-SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
-"""Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.
-The variable names another folder; empty it says that there is none."""
-THERE = NAMED != "" and (SHARED / "golden").is_dir()
-NO_GOLDEN = "needs the released evaluators' own numbers"
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a command line did."""
-
-    code: int
-    out: str
-    err: str
-
-
-Hoicli = Callable[..., Result]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hoicli.commands import choices
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.common import Format, OnError, Output, Tag, inputs, skips
 from hoicli.commands.manual import page
-from hoicli.semantics.names import RULES, check_rule
+from hoicli.similarity.rules import RULES, check_rule
 
 LEVELS = Count(2, 1000)
 """Ratings there may be: with --distribution each has a row for each rater. People's scales have 101 at most."""
@@ -91,13 +91,13 @@ def agree(
     models with the mean of people: agreement in percent, Spearman's rho with its 95 % interval (ci_low, ci_high) and
     permutation p, for each model and for all of them as one.
     """
-    from hoicli.agreement_rows import agreement_rows, blocks
+    from hoicli.agreement.ratings import read_ratings
+    from hoicli.agreement.rows import agreement_rows, blocks
     from hoicli.errors import UsageError
-    from hoicli.ratings import read_ratings
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.results import parse_tags
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import open_output, read_lines
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import parse_tags
+    from hoicli.tables.notations import chosen_format, render
 
     if merge is not None:
         check_rule(merge)

@@ -4,8 +4,8 @@
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="..."), OUTPUT]
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="..."), Count(1, 1024)]
 
-The class of all commands (manual.py) calls `check`, so that a new option only needs its mark; tests/test_checks.py
-fails for one that has none.
+The class of all commands (manual.py) calls `check`, so that a new option only needs its mark;
+tests/commands/test_checks.py fails for one that has none.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hoicli.errors import UsageError
-from hoicli.outputs import check_appended, check_figure, check_folder, check_folders, check_page_folder
-from hoicli.streams import check_output
+from hoicli.io.outputs import check_appended, check_figure, check_folder, check_folders, check_page_folder
+from hoicli.io.streams import check_output
 
 Values = Mapping[str, Any]
 """What was given, by the parameters' names."""

@@ -34,14 +34,14 @@ def several(completer: Completer) -> Callable[[str], Values]:
 
 def formats() -> Values:
     """What `--format` takes."""
-    from hoicli.report.tables import FORMATS
+    from hoicli.tables.notations import FORMATS
 
     return list(FORMATS)
 
 
 def datasets() -> Values:
     """The benchmarks."""
-    from hoicli.vocabulary import DATASETS
+    from hoicli.vocabulary.datasets import DATASETS
 
     return list(DATASETS.items())
 
@@ -53,7 +53,7 @@ def vocabularies() -> Values:
 
 def protocols() -> Values:
     """The protocols."""
-    from hoicli.protocols import PROTOCOLS
+    from hoicli.evaluation.protocols import PROTOCOLS
 
     return [("all", "all of the dataset"), *((row.name, row.title) for row in PROTOCOLS.values())]
 
@@ -65,28 +65,28 @@ def single_protocols() -> Values:
 
 def oracles() -> Values:
     """The oracles of one type of error each."""
-    from hoicli.report.plots import GROUPED, ORACLES
+    from hoicli.figures.styles import GROUPED, ORACLES
 
     return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name not in GROUPED)]
 
 
 def counted_images() -> Values:
     """What `--count-images` takes."""
-    from hoicli.protocols import COUNTED_IMAGES
+    from hoicli.evaluation.protocols import COUNTED_IMAGES
 
     return list(COUNTED_IMAGES)
 
 
 def grids() -> Values:
     """What `eval --grid` takes."""
-    from hoicli.protocols import GRIDS
+    from hoicli.evaluation.protocols import GRIDS
 
     return list(GRIDS)
 
 
 def splits() -> Values:
     """The zero-shot splits, and the papers' names for them."""
-    from hoicli.vocabulary import DATASETS, load
+    from hoicli.vocabulary.datasets import DATASETS, load
 
     found: dict[str, str] = {}
     for name in DATASETS:
@@ -100,14 +100,14 @@ def splits() -> Values:
 
 def readable_formats() -> Values:
     """What `convert --from` takes."""
-    from hoicli.converters import FORMATS
+    from hoicli.converters.formats import FORMATS
 
     return [(row.name, row.description) for row in FORMATS.values() if row.reads]
 
 
 def writable_formats() -> Values:
     """What `convert --to` takes."""
-    from hoicli.converters import FORMATS
+    from hoicli.converters.formats import FORMATS
 
     return [(row.name, row.description) for row in FORMATS.values() if row.writes]
 
@@ -121,7 +121,7 @@ def object_orders() -> Values:
 
 def coords() -> Values:
     """What `convert --coords` takes; resized: wants a size after it."""
-    from hoicli.converters.vlm_frames import PLAIN
+    from hoicli.converters.vlm.frames import PLAIN
 
     return [*PLAIN, "qwen2.5", "resized:"]
 
@@ -146,7 +146,7 @@ def box_scores() -> Values:
 
 
 def _corruptions() -> Iterable[tuple[str, str]]:
-    from hoicli.robustness.families import FAMILIES
+    from hoicli.corruption.families import FAMILIES
 
     return ((name, family) for family, names in FAMILIES.items() for name in names)
 
@@ -164,14 +164,14 @@ def grid_corruptions() -> Values:
 
 def severities() -> Values:
     """The severities of a corruption."""
-    from hoicli.robustness.families import SEVERITIES
+    from hoicli.corruption.families import SEVERITIES
 
     return ["all", *map(str, SEVERITIES)]
 
 
 def grid_severities() -> Values:
     """What `robust --severities` takes."""
-    from hoicli.robustness.families import SEVERITIES
+    from hoicli.corruption.families import SEVERITIES
 
     return ["auto", "seen", *map(str, SEVERITIES)]
 
@@ -192,49 +192,49 @@ def mask_levels() -> Values:
 
 def prompt_tasks() -> Values:
     """What a model can be asked."""
-    from hoicli.prompts import TASKS
+    from hoicli.converters.vlm.prompts import TASKS
 
     return list(TASKS)
 
 
 def backends() -> Values:
     """Where similarities come from; table: wants a file after it."""
-    from hoicli.semantics.similarity import BACKENDS
+    from hoicli.similarity.backends import BACKENDS
 
     return [name.replace("FILE", "") for name in BACKENDS]
 
 
 def merge_rules() -> Values:
     """How ratings become one."""
-    from hoicli.semantics.names import RULES
+    from hoicli.similarity.rules import RULES
 
     return list(RULES)
 
 
 def combinations() -> Values:
     """How two similarities become one."""
-    from hoicli.semantics.names import COMBINE
+    from hoicli.shoe.names import COMBINE
 
     return list(COMBINE)
 
 
 def against() -> Values:
     """Where the class of an unmatched prediction is sought."""
-    from hoicli.semantics.names import AGAINST
+    from hoicli.shoe.names import AGAINST
 
     return list(AGAINST)
 
 
 def areas() -> Values:
     """Areas under precision and recall."""
-    from hoicli.semantics.names import AREAS
+    from hoicli.shoe.names import AREAS
 
     return list(AREAS.items())
 
 
 def schema_kinds() -> Values:
     """The record kinds."""
-    from hoicli.schemas import kinds
+    from hoicli.records.schemas import kinds
 
     return list(kinds())
 

@@ -108,18 +108,18 @@ def compare(
     with its 95 % interval over resampled images, and p, the chance of one as large if the two were alike, by swapping
     their output at random (p) and by resampling (p_bootstrap). Without --protocol, that of the headline number.
     """
+    from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
     from hoicli.errors import UsageError
-    from hoicli.evaluation_rows import Wanted
-    from hoicli.matching import Filters
-    from hoicli.protocols import MAIN, explicit, protocols
-    from hoicli.report.tables import chosen_format, render
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.protocols import MAIN, explicit, protocols
+    from hoicli.evaluation.rows import Wanted
+    from hoicli.io.streams import open_output
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import parse_tags
     from hoicli.resampling.draws import Resampling
-    from hoicli.resampling.run import compare as compared
-    from hoicli.results import parse_tags
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import open_output
-    from hoicli.vocabulary import load
+    from hoicli.tables.notations import chosen_format, render
+    from hoicli.vocabulary.datasets import load
 
     paths = inputs(predictions, "two or more PREDS")
     if gt is None:

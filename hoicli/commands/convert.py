@@ -10,8 +10,8 @@ from hoicli.commands import choices
 from hoicli.commands.checks import READ, Count, Values, Written
 from hoicli.commands.common import OnError, Output, skips
 from hoicli.commands.manual import page
-from hoicli.outputs import check_new_folder
-from hoicli.streams import check_output
+from hoicli.io.outputs import check_new_folder
+from hoicli.io.streams import check_output
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -23,7 +23,7 @@ class _Converted(Written):
 
     def refuse(self, path: str, option: str, values: Values) -> None:
         """Raises `UsageError` for what cannot be written."""
-        from hoicli.converters import FORMATS
+        from hoicli.converters.formats import FORMATS
 
         target = FORMATS.get(values["target_format"])
         (check_new_folder if target and target.folder else self.check)(path, option)
@@ -210,17 +210,20 @@ def convert(
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; what was
     shifted, assumed or left out is said on stderr.
     """
-    from hoicli.converters import FORMATS, Context, converter
+    from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion
+    from hoicli.converters.formats import FORMATS, converter
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.numbers import OBJECT_ORDERS
     from hoicli.converters.postprocessing import PostProcessing
     from hoicli.errors import UsageError
-    from hoicli.records import dump
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import Progress, note, open_output
-    from hoicli.vocabulary import load
-    from hoicli.workers import no_garbage_collection
+    from hoicli.io.messages import note
+    from hoicli.io.progress import Progress
+    from hoicli.io.streams import open_output
+    from hoicli.io.workers import no_garbage_collection
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.parsing import dump
+    from hoicli.vocabulary.datasets import load
 
     if list_formats:
         _print_formats()
@@ -278,7 +281,7 @@ def convert(
 
 
 def _print_formats() -> None:
-    from hoicli.converters import FORMATS
+    from hoicli.converters.formats import FORMATS
 
     width = max(map(len, FORMATS))
     for row in FORMATS.values():

@@ -134,9 +134,10 @@ def corrupt(
     from collections import Counter
 
     from hoicli.corruption.engine import Settings, run, unique_jobs
-    from hoicli.corruption.pool import processors
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import note, open_output
+    from hoicli.io.messages import note
+    from hoicli.io.pool import processors
+    from hoicli.io.streams import open_output
+    from hoicli.records.intake import ErrorPolicy
 
     policy = ErrorPolicy(skip=skips(on_error), unit="image")
     settings = Settings(Path(images), _folder(out), cells, seed)
@@ -168,7 +169,7 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
-    from hoicli.streams import read_lines
+    from hoicli.io.streams import read_lines
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
@@ -240,11 +241,12 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 def _list(format_: str, output: str) -> None:
     """The table of corruptions, and what it is on stderr."""
-    from hoicli.corruption import CORRUPTIONS, FAMILIES
     from hoicli.corruption.constants import CONSTANTS
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.robustness.families import RECIPE
-    from hoicli.streams import note, open_output
+    from hoicli.corruption.families import RECIPE
+    from hoicli.corruption.registry import CORRUPTIONS, FAMILIES
+    from hoicli.io.messages import note
+    from hoicli.io.streams import open_output
+    from hoicli.tables.notations import chosen_format, render
 
     output_format = chosen_format(format_, output)
 
@@ -278,7 +280,7 @@ def _preview(image: str, output: str, seed: int) -> None:
     from pathlib import Path
 
     from hoicli.errors import DataError, UsageError
-    from hoicli.streams import open_output, readable
+    from hoicli.io.streams import open_output, readable
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):

@@ -56,9 +56,9 @@ def curriculum(
     from math import isfinite
 
     from hoicli.errors import UsageError
-    from hoicli.records import dump
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.records.parsing import dump
     from hoicli.sampl.curriculum import decisions, read_epochs
-    from hoicli.streams import open_output, read_lines
 
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"--threshold {threshold:g}: give a number above 0")

@@ -143,13 +143,14 @@ def diagnose(
     from hoicli.diagnosis.repairs import Reading
     from hoicli.diagnosis.run import Model, check_reading, diagnose_models, emit_predictions
     from hoicli.errors import UsageError
-    from hoicli.matching import Filters
-    from hoicli.report.plots import plot_diagnosis
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.results import parse_tags
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import note, open_output
-    from hoicli.vocabulary import load
+    from hoicli.evaluation.filters import Filters
+    from hoicli.figures.diagnosis import plot_diagnosis
+    from hoicli.io.messages import note
+    from hoicli.io.streams import open_output
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import parse_tags
+    from hoicli.tables.notations import chosen_format, render
+    from hoicli.vocabulary.datasets import load
 
     if explain:
         print(explanation())

@@ -42,10 +42,11 @@ def doctor(
     import sys
 
     from hoicli.doctor import PROBLEM, examine
-    from hoicli.streams import open_output, say
+    from hoicli.io.messages import say
+    from hoicli.io.streams import open_output
 
     try:
-        from hoicli.report.tables import chosen_format, render
+        from hoicli.tables.notations import chosen_format, render
     except ImportError:  # a dependency does not load: its row has to be seen nevertheless
         checks = list(examine(cache))
         for check in checks:

@@ -89,16 +89,16 @@ def evaluate(
     protocols of the dataset are printed side by side. An interval (--bootstrap) is for the mAP to be expected of a test
     set of this size: the spread of resampled test sets, about the value itself.
     """
-    from hoicli.evaluation_rows import Wanted, tally_rows
-    from hoicli.matching import Filters
-    from hoicli.pairing import tallies
-    from hoicli.protocols import adjusted, explicit, protocols
-    from hoicli.report.tables import chosen_format, render
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.protocols import adjusted, explicit, protocols
+    from hoicli.evaluation.rows import Wanted, tally_rows
+    from hoicli.evaluation.run import tallies
+    from hoicli.io.streams import open_output
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import Row, parse_tags
     from hoicli.resampling.draws import Resampling
-    from hoicli.results import Row, parse_tags
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import open_output
-    from hoicli.vocabulary import load
+    from hoicli.tables.notations import chosen_format, render
+    from hoicli.vocabulary.datasets import load
 
     if explain:
         names = ",".join(protocol or ["all"]).split(",")

@@ -9,8 +9,8 @@
         )
     )
 
-The examples are run by tests/test_help.py, as they are shown. Options declared with `rich_help_panel=TITLE` are listed
-under that title, the rest under "Options".
+The examples are run by tests/commands/test_help.py, as they are shown. Options declared with `rich_help_panel=TITLE`
+are listed under that title, the rest under "Options".
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hoicli.commands.manual import page
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hoicli.streams import Line
+    from hoicli.io.streams import Line
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -83,11 +83,11 @@ def mask(
     pixel) and with the `visibility` of every box. No image is needed unless --images and --out ask for masked ones.
     """
     from hoicli.errors import DataError, UsageError
-    from hoicli.records import dump
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.records.intake import ErrorPolicy, ImageRegister
+    from hoicli.records.parsing import dump
     from hoicli.sampl.apply import Painted, check_folders, check_names, read_image, write_masked
     from hoicli.sampl.masks import Masking, masked_record, read_record
-    from hoicli.scenes import ErrorPolicy, ImageRegister
-    from hoicli.streams import open_output, read_lines
 
     if (images is None) != (out is None):
         raise UsageError("--images and --out go together: where the images are, and where the masked ones go")

@@ -74,14 +74,15 @@ def match(
     keep the stream small. Ground-truth images without predictions get a line too, since their triplets are missed.
     """
     from hoicli.errors import UsageError
-    from hoicli.matches import match_records, missed_records
-    from hoicli.matching import Filters
-    from hoicli.pairing import Coverage, check_streams, matched_batches, prediction_lines, read_truth, served
-    from hoicli.protocols import adjusted, explicit, protocols
-    from hoicli.records import dump
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import open_output, read_lines
-    from hoicli.vocabulary import load
+    from hoicli.evaluation.coverage import Coverage, served
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.match_records import match_records, missed_records
+    from hoicli.evaluation.protocols import adjusted, explicit, protocols
+    from hoicli.evaluation.run import check_streams, matched_batches, prediction_lines, read_truth
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.parsing import dump
+    from hoicli.vocabulary.datasets import load
 
     if gt is None:
         raise UsageError("match: give the ground truth with --gt FILE")

@@ -23,9 +23,9 @@ from hoicli.commands.common import (
 from hoicli.commands.manual import page
 
 if TYPE_CHECKING:
-    from hoicli.diagnosis.pairs.statistics import PairStatistics
-    from hoicli.matching import GroundTruth
-    from hoicli.results import Row
+    from hoicli.evaluation.ground_truth import GroundTruth
+    from hoicli.pairs.statistics import PairStatistics
+    from hoicli.records.results import Row
 
 VERB_SCORES = ("verb", "triplet")
 """What `--verb-score` takes."""
@@ -138,20 +138,21 @@ def pairstats(
     """
     from functools import partial
 
-    from hoicli.diagnosis.gather import protocol_of
-    from hoicli.diagnosis.pairs.rows import pair_rows
-    from hoicli.diagnosis.pairs.settings import sweeps
-    from hoicli.diagnosis.pairs.statistics import NOT_RELEASED, pair_statistics
     from hoicli.diagnosis.run import Model
     from hoicli.errors import UsageError
-    from hoicli.matching import Filters
-    from hoicli.pairing import check_counted, check_streams, read_truth, served, unmatched_lines
-    from hoicli.report.plots import plot_pairs
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.results import parse_tags
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import open_output
-    from hoicli.vocabulary import load
+    from hoicli.evaluation.coverage import check_counted, served
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.protocols import protocol_of
+    from hoicli.evaluation.run import check_streams, read_truth, unmatched_lines
+    from hoicli.figures.pairs import plot_pairs
+    from hoicli.io.streams import open_output
+    from hoicli.pairs.rows import pair_rows
+    from hoicli.pairs.settings import sweeps
+    from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import parse_tags
+    from hoicli.tables.notations import chosen_format, render
+    from hoicli.vocabulary.datasets import load
 
     if gt is None:
         raise UsageError("pairstats: give the ground truth with --gt FILE")
@@ -191,8 +192,8 @@ def pairstats(
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     """Say on stderr what a table of the rows does not: images without predictions, and why a metric is empty."""
-    from hoicli.diagnosis.pairs.rows import METRICS
-    from hoicli.streams import note
+    from hoicli.io.messages import note
+    from hoicli.pairs.rows import METRICS
 
     total = len(truth.scenes.image_ids)
     if without := total - statistics.images:

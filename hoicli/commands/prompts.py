@@ -78,14 +78,16 @@ def prompts(
     `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
     (`pairs`, else those of the triplets, else every person with everything), and convert wants them as --boxes.
     """
-    from hoicli.converters.vlm_frames import parse_frame
+    from hoicli.converters.vlm.frames import parse_frame
+    from hoicli.converters.vlm.prompts import TASKS
+    from hoicli.converters.vlm.prompts import prompts as prompts_of
     from hoicli.errors import DataError, UsageError
-    from hoicli.prompts import TASKS
-    from hoicli.prompts import prompts as prompts_of
-    from hoicli.records import dump, parse, problems
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import note, open_output, read_lines
-    from hoicli.vocabulary import load
+    from hoicli.io.messages import note
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.records.image import problems
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.parsing import dump, parse
+    from hoicli.vocabulary.datasets import load
 
     if task not in TASKS:
         raise UsageError(f"--task {task}: choose from {', '.join(TASKS)}")

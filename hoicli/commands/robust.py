@@ -121,13 +121,14 @@ def robust(
     compare within a recipe and not with the paper's tables.
     """
     from hoicli.errors import UsageError
-    from hoicli.report.plots import plot_robustness
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.results import parse_tags
+    from hoicli.figures.robustness import plot_robustness
+    from hoicli.io.messages import display_name, note
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import parse_tags
     from hoicli.robustness.grids import Choice, Gathering, benchmark, named
     from hoicli.robustness.rows import RANKED_BY, ranked, robustness_rows, tables
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.streams import display_name, note, open_output, read_lines
+    from hoicli.tables.notations import chosen_format, render
 
     if unit not in (None, *UNITS):
         raise UsageError(f"--unit {unit}: choose {' or '.join(UNITS)}")

@@ -38,8 +38,8 @@ def schema(
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of a record kind."""
     from hoicli.errors import UsageError
-    from hoicli.schemas import kinds, schema_text
-    from hoicli.streams import open_output
+    from hoicli.io.streams import open_output
+    from hoicli.records.schemas import kinds, schema_text
 
     if kind is None:
         text = "".join(f"{name}\n" for name in kinds())

@@ -8,7 +8,17 @@ import typer
 
 from hoicli.commands import choices
 from hoicli.commands.checks import OUTPUT, READ
-from hoicli.commands.common import Format, GroundTruthOption, OnError, Output, Predictions, Tag, WordNet, inputs, skips
+from hoicli.commands.common import (
+    Format,
+    GroundTruthOption,
+    OnError,
+    Output,
+    Predictions,
+    Tag,
+    WordNet,
+    inputs,
+    skips,
+)
 from hoicli.commands.manual import page
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -130,16 +140,16 @@ def shoe_eval(
     WordNet senses; `verb_synset` and `synsets` in a record name one.
     """
     from hoicli.errors import UsageError
-    from hoicli.pairing import check_streams
-    from hoicli.records import dump
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.results import parse_tags
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.semantics.explanation import explain as explained
-    from hoicli.semantics.rows import shoe_rows
-    from hoicli.semantics.run import run
-    from hoicli.semantics.shoe import Settings
-    from hoicli.streams import open_output
+    from hoicli.evaluation.run import check_streams
+    from hoicli.io.streams import open_output
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.parsing import dump
+    from hoicli.records.results import parse_tags
+    from hoicli.shoe.explanation import explain as explained
+    from hoicli.shoe.rows import shoe_rows
+    from hoicli.shoe.run import run
+    from hoicli.shoe.scoring import Settings
+    from hoicli.tables.notations import chosen_format, render
     from hoicli.wordnet.selection import choose, in_use
 
     if gt is None:

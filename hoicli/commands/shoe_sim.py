@@ -10,7 +10,7 @@ from hoicli.commands import choices
 from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.common import JOBS, GroundTruthOption, OnError, Output, WordNet, inputs, skips
 from hoicli.commands.manual import page
-from hoicli.semantics.names import RULES, check_rule
+from hoicli.similarity.rules import RULES, check_rule
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -191,10 +191,11 @@ def shoe_sim(
     Similarity is 0 to 1; a sense is 1 with itself, which has no line.
     """
     from hoicli.errors import UsageError
-    from hoicli.scenes import ErrorPolicy
-    from hoicli.semantics import rating
-    from hoicli.semantics.similarity import offline_backend
-    from hoicli.streams import read_lines
+    from hoicli.io.streams import read_lines
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.shoe import wanted
+    from hoicli.similarity import rating
+    from hoicli.similarity.backends import offline_backend
     from hoicli.wordnet.selection import choose
 
     policy = ErrorPolicy(skip=skips(on_error))
@@ -213,7 +214,7 @@ def shoe_sim(
         raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
     choose(wordnet)
     if backend == "llm":
-        from hoicli.semantics.raters import ModelOptions  # it brings an HTTP client along
+        from hoicli.similarity.raters import ModelOptions  # it brings an HTTP client along
 
         raters = ModelOptions(
             base_url=base_url,
@@ -235,13 +236,13 @@ def shoe_sim(
     if pairs is not None:
         work: rating.Work = rating.PairLines(read_lines([pairs], label="pairs"), policy, offline)
     elif gt is not None:
-        from hoicli.pairing import check_streams  # it brings the evaluators along, which take a while to import
+        from hoicli.evaluation.run import check_streams  # it brings the evaluators along, which take a while to import
 
         predictions = inputs(paths, "PREDS")
         check_streams(gt, predictions)
-        work = rating.evaluation_pairs(gt, predictions, dataset or "hico", policy, all_pairs=all_pairs)
+        work = wanted.evaluation_pairs(gt, predictions, dataset or "hico", policy, all_pairs=all_pairs)
     else:
-        work = rating.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
+        work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
     if raters is not None:
         raters.run(work, policy, output)
     elif offline is not None:

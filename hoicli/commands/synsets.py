@@ -13,7 +13,7 @@ from hoicli.commands.manual import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hoicli.vocabulary import Vocabulary
+    from hoicli.vocabulary.labels import Vocabulary
     from hoicli.wordnet.senses import Choice
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -70,9 +70,10 @@ def synsets(
     label of the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
     """
     from hoicli.errors import UsageError
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.streams import note, open_output
-    from hoicli.vocabulary import load
+    from hoicli.io.messages import note
+    from hoicli.io.streams import open_output
+    from hoicli.tables.notations import chosen_format, render
+    from hoicli.vocabulary.datasets import load
     from hoicli.wordnet.selection import choose
 
     if pos not in (None, "n", "v"):
@@ -96,7 +97,7 @@ def synsets(
 
 def _labels(given: list[str] | None) -> Iterator[str]:
     from hoicli.errors import DataError
-    from hoicli.streams import read_lines
+    from hoicli.io.streams import read_lines
 
     for label in inputs(given, "labels"):
         if label != "-":
@@ -125,7 +126,7 @@ def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[
 
 def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     """(verb, rest) of a label that begins with a verb of the dataset, the longest; (None, None) of any other."""
-    from hoicli.vocabulary import normalise
+    from hoicli.vocabulary.labels import normalise
 
     words = normalise(label).split("_")
     for stop in range(len(words), 0, -1):
@@ -135,7 +136,7 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 
 def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[str, Any]]:
-    from hoicli.vocabulary import normalise
+    from hoicli.vocabulary.labels import normalise
     from hoicli.wordnet.selection import open_wordnet
     from hoicli.wordnet.senses import resolve
 

@@ -50,11 +50,12 @@ def validate(
     1: something no metric can use.
     """
     from hoicli.errors import DataError
-    from hoicli.pairing import check_streams
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.streams import display_name, note, open_output, read_lines
-    from hoicli.validation import validate_images
-    from hoicli.vocabulary import load
+    from hoicli.evaluation.run import check_streams
+    from hoicli.io.messages import display_name, note
+    from hoicli.io.streams import open_output, read_lines
+    from hoicli.tables.notations import chosen_format, render
+    from hoicli.validation.checks import validate_images
+    from hoicli.vocabulary.datasets import load
 
     paths = inputs(files, "FILE")
     output_format = chosen_format(format_, output)

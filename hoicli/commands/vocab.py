@@ -14,7 +14,7 @@ from hoicli.commands.manual import page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hoicli.vocabulary import Vocabulary
+    from hoicli.vocabulary.labels import Vocabulary
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -67,10 +67,11 @@ def vocab(
     from pathlib import Path
 
     from hoicli.errors import UsageError
-    from hoicli.report.tables import chosen_format, render
-    from hoicli.streams import note, open_output
-    from hoicli.vocabulary import DATASETS, load
+    from hoicli.io.messages import note
+    from hoicli.io.streams import open_output
+    from hoicli.tables.notations import chosen_format, render
     from hoicli.vocabulary.categories import differences, read_categories
+    from hoicli.vocabulary.datasets import DATASETS, load
 
     if what not in LISTS:
         raise UsageError(f"--list {what}: choose from {', '.join(LISTS)}")

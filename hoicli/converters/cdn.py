@@ -22,12 +22,13 @@ from typing import Any
 
 import orjson
 
-from hoicli.converters import Context, image_id_of
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.converters.formats import image_id_of
 from hoicli.converters.numbers import box_indices
-from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.streams import open_output
+from hoicli.io.streams import open_output
+from hoicli.records.parsing import Record
 
 CHECK_FIRST = 50
 """Images looked at to tell CDN's boxes (with a category) from GEN-VLKT's (without)."""

@@ -7,14 +7,17 @@ from functools import partial
 from itertools import chain, islice
 from math import isfinite
 
-from hoicli.caveats import LAST_PIXELS
-from hoicli.converters import FORMATS, Context, converter, detect, guarded
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
-from hoicli.converters.source import Source
+from hoicli.converters.formats import FORMATS, converter, detect
 from hoicli.errors import DataError, UsageError
-from hoicli.records import Record, is_blank, problems
-from hoicli.streams import Progress
-from hoicli.vocabulary import load
+from hoicli.io.progress import Progress
+from hoicli.records.caveats import LAST_PIXELS
+from hoicli.records.image import problems
+from hoicli.records.names import is_blank
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.datasets import load
 
 
 class Conversion:

@@ -39,17 +39,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.caveats import LAST_PIXELS
-from hoicli.converters import BoxTable, Context
 from hoicli.converters.cdn import require_scores
-from hoicli.converters.matfile import Numbers, describe, load, variables
-from hoicli.converters.source import Source
+from hoicli.converters.containers.matfile import Numbers, describe, load, variables
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context
 from hoicli.errors import DataError, UsageError
-from hoicli.outputs import check_new_folder, inherit, writable
-from hoicli.records import Record
-from hoicli.signals import held
-from hoicli.streams import Progress, open_input
-from hoicli.vocabulary import SUBJECT, Vocabulary
+from hoicli.io.outputs import check_new_folder, inherit, writable
+from hoicli.io.progress import Progress
+from hoicli.io.signals import held
+from hoicli.io.streams import open_input
+from hoicli.records.caveats import LAST_PIXELS
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 VARIABLE = "all_boxes"
 WIDTH = 9

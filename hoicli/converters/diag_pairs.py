@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.converters import BoxTable, Context, image_id_of
-from hoicli.converters.source import Source
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.formats import image_id_of
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT
 
 LARGEST = 1 << 63
 """Integers from here on are damage; JSON writers refuse them."""

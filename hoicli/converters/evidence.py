@@ -12,8 +12,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hoicli.records import Record
-from hoicli.vocabulary import DATASETS, Vocabulary
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.datasets import DATASETS
+from hoicli.vocabulary.labels import Vocabulary
 
 SAMPLE = 200
 """Ours: images that are looked at."""

@@ -17,13 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import BoxTable, Context, entry, image_id_of
 from hoicli.converters.cdn import boxes_have_categories, corners, is_prediction_list, triplet
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context, entry
+from hoicli.converters.formats import image_id_of
 from hoicli.converters.numbers import whole_number
-from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT
 
 CLASSLESS = "boxes without a class (no interaction uses them)"
 

@@ -22,13 +22,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from hoicli.caveats import DERIVED_LABELS
-from hoicli.converters import BoxTable, Context, entry, image_id_of
-from hoicli.converters.matfile import Cells, Numbers, Structs, load, variables
-from hoicli.converters.source import Source
+from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context, entry
+from hoicli.converters.formats import image_id_of
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT, Vocabulary, normalise
+from hoicli.records.caveats import DERIVED_LABELS
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
 
 BOX_VARIABLES = ("bbox_test", "bbox_train")
 LABEL_VARIABLES = ("anno_test", "anno_train", "list_test", "list_train", "list_action")

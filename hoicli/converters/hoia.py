@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context, image_id_of
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.converters.formats import image_id_of
 from hoicli.converters.numbers import box_indices
-from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record
+from hoicli.records.parsing import Record
 
 BEYOND = "interactions that point beyond the boxes of their image"
 HINT = "; is this file HICO-DET's?"

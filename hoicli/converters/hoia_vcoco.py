@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.caveats import UNMARKED_PEOPLE
-from hoicli.converters import Context
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
 from hoicli.converters.numbers import box_indices
-from hoicli.converters.source import Source
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
-from hoicli.records import Record
+from hoicli.records.caveats import UNMARKED_PEOPLE
+from hoicli.records.parsing import Record
 
 BEYOND = "interactions that point at no box of their image"
 

@@ -8,11 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from hoicli.converters import FORMATS, Context, converter, detect, guarded, image_id_of, own
-from hoicli.converters.source import Source
+from hoicli.converters import own
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context, guarded
+from hoicli.converters.formats import FORMATS, converter, detect, image_id_of
 from hoicli.errors import DataError
-from hoicli.records import image_number, is_number
-from hoicli.vocabulary import load
+from hoicli.records.names import image_number
+from hoicli.records.parsing import is_number
+from hoicli.vocabulary.datasets import load
 
 
 class ImageList(NamedTuple):

@@ -25,13 +25,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.converters import BoxTable, Context, image_id_of
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.formats import image_id_of
 from hoicli.converters.imagelist import numbered_images
-from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record, image_number
-from hoicli.streams import open_output
-from hoicli.vocabulary import SUBJECT
+from hoicli.io.streams import open_output
+from hoicli.records.names import image_number
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT
 
 COLUMNS = ("scores", "boxes", "keys")
 ROW, BOXES = 10, 8

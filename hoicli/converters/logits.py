@@ -25,15 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.converters import BoxTable, Context, image_id_of
+from hoicli.arrays.kit import Floats
+from hoicli.converters.containers.npz import Archive
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context
+from hoicli.converters.formats import image_id_of
 from hoicli.converters.imagelist import numbered_images
-from hoicli.converters.npz import Archive
 from hoicli.converters.postprocessing import PostProcessing, corners, sigmoid, triplets
-from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.scenes import Floats
-from hoicli.vocabulary import SUBJECT
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT
 
 SIZES = ("sizes", "size", "orig_size", "orig_sizes")
 IDS = ("image_ids", "image_id")

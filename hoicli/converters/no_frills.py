@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from hoicli.converters import Context, entry
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context, entry
 from hoicli.converters.hico_mat import Box, Instances, image_record, interaction_id
-from hoicli.converters.source import Source
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import Vocabulary
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import Vocabulary
 
 
 def sniff(source: Source) -> bool:

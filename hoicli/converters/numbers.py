@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.vocabulary import Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hoicli.converters import Context
-from hoicli.converters.source import Source
-from hoicli.encoding import MARK
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
 from hoicli.errors import DataError
-from hoicli.records import Problem, Record, image_id_problems, parse, problems
-from hoicli.streams import Line
+from hoicli.io.encoding import MARK
+from hoicli.io.streams import Line
+from hoicli.records.image import image_id_problems, problems
+from hoicli.records.parsing import Problem, Record, parse
 
 
 def sniff(source: Source) -> bool:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import BoxTable, Context, entry, image_id_of
-from hoicli.converters.source import Source
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context, entry
+from hoicli.converters.formats import image_id_of
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT, normalise
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, normalise
 
 
 def sniff(source: Source) -> bool:

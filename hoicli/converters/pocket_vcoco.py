@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.caveats import PAIRS_ONLY
-from hoicli.converters import BoxTable, Context, entry
-from hoicli.converters.source import Source
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context, entry
 from hoicli.converters.vcoco_names import action_role, coco_number, statement
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT, normalise
+from hoicli.records.caveats import PAIRS_ONLY
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, normalise
 
 
 def sniff(source: Source) -> bool:

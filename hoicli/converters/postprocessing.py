@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.arrays.boxes import iou
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
 from hoicli.errors import UsageError
-from hoicli.geometry import iou
-from hoicli.scenes import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

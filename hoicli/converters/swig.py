@@ -21,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters import Context, entry, image_id_of
-from hoicli.converters.source import Source
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context, entry
+from hoicli.converters.formats import image_id_of
 from hoicli.errors import DataError
-from hoicli.records import Record
+from hoicli.records.parsing import Record
 
 
 def sniff(source: Source) -> bool:

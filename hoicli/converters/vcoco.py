@@ -26,13 +26,13 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from hoicli.converters import BoxTable, Context
 from hoicli.converters.cdn import require_scores
-from hoicli.converters.source import Source
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import BoxTable, Context
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.streams import open_output
-from hoicli.vocabulary import SUBJECT, Vocabulary
+from hoicli.io.streams import open_output
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
 NO_SCORE = "statements with a score of NaN"

@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from hoicli.converters import Context
 from hoicli.converters.cdn import CHECK_FIRST, corners
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
 from hoicli.converters.numbers import box_indices, whole_number
 from hoicli.converters.ppdm import BOX_KEYS, HOI_KEYS, key_of
-from hoicli.converters.source import Source
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
-from hoicli.records import Record
+from hoicli.records.parsing import Record
 
 IMAGE_KEYS = ("file_name", "filename", "image_id")
 BEYOND = "interactions that point at no box of their image"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hoicli.converters import Context, entry, image_id_of
+from hoicli.converters.context import Context, entry
+from hoicli.converters.formats import image_id_of
 from hoicli.errors import DataError
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 

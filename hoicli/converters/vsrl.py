@@ -19,12 +19,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hoicli.converters import Context
+from hoicli.converters.containers.source import HEAD, Source
+from hoicli.converters.context import Context
 from hoicli.converters.numbers import whole_number
-from hoicli.converters.source import HEAD, Source
 from hoicli.errors import DataError
-from hoicli.records import Record
-from hoicli.vocabulary import SUBJECT, normalise
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import SUBJECT, normalise
 
 Deed = tuple[str, tuple[int, ...]]
 """An action of a person and the annotation ids that fill its roles, 0 for none."""

@@ -19,18 +19,20 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption import CORRUPTIONS, draw, level_of
 from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
+from hoicli.corruption.families import RECIPE
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
 from hoicli.corruption.pixels import Image, Shape
-from hoicli.corruption.pool import ordered_map
 from hoicli.corruption.quality import Original
+from hoicli.corruption.registry import CORRUPTIONS, draw, level_of
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError
-from hoicli.records import Record, dump, parse, problems
-from hoicli.robustness.families import RECIPE
-from hoicli.scenes import ErrorPolicy, ImageRegister
-from hoicli.streams import Line, Progress
+from hoicli.io.pool import ordered_map
+from hoicli.io.progress import Progress
+from hoicli.io.streams import Line
+from hoicli.records.image import problems
+from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 """What an argument ends in that is an image, not a stream of records."""

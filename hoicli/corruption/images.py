@@ -28,8 +28,8 @@ from hoicli.corruption.constants import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError
-from hoicli.outputs import inherit
-from hoicli.signals import held
+from hoicli.io.outputs import inherit
+from hoicli.io.signals import held
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""

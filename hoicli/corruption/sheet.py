@@ -5,9 +5,9 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from hoicli.corruption import CORRUPTIONS, corrupt
 from hoicli.corruption.constants import REFERENCE_SIDE, SEVERITIES
 from hoicli.corruption.pixels import Image, resized
+from hoicli.corruption.registry import CORRUPTIONS, corrupt
 
 TILE = 256
 """Pixels along the longer side of a tile."""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED, NOT_COUNTED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError
-from hoicli.evaluation import ranking
-from hoicli.scenes import Bools, Floats, Ints
+from hoicli.evaluation.tally import ranking
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.matching import TRUE_POSITIVE, Batch, Outcomes
-from hoicli.protocols import Protocol
-from hoicli.scenes import Bools, Floats, Ints, expanded
-from hoicli.vocabulary import Vocabulary
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded
+from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.protocols import Protocol
+from hoicli.records.outcomes import TRUE_POSITIVE
+from hoicli.vocabulary.labels import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.kit import Floats, Ints, rank_by_id
 from hoicli.diagnosis.errors import ERRORS, MISSED, Located
 from hoicli.diagnosis.repairs import ErrorTypes
-from hoicli.matching import Batch, GroundTruth
-from hoicli.protocols import Protocol
-from hoicli.records import Record
-from hoicli.scenes import Floats, Ints, rank_by_id
-from hoicli.vocabulary import Vocabulary
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import Vocabulary
 
 
 class Examples:

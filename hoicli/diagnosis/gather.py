@@ -9,34 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.kit import Ints
+from hoicli.arrays.reading import BATCH
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
-from hoicli.errors import DataError, UsageError
-from hoicli.evaluation import Tally
-from hoicli.matches import MatchStream, checked_match
-from hoicli.matching import OUTCOME_CODES, TRUE_POSITIVE, Batch, Filters, GroundTruth
-from hoicli.pairing import Coverage, check_counted, gathered, matched_batches
-from hoicli.protocols import PROTOCOLS, Protocol
-from hoicli.records import Record, parse
-from hoicli.scenes import BATCH, ErrorPolicy, ImageRegister, Ints
-from hoicli.streams import Line
-from hoicli.vocabulary import Vocabulary
-from hoicli.workers import no_garbage_collection
-
-PROTOCOL_OF = {"hico": PROTOCOLS["diag"], "vcoco": PROTOCOLS["vcoco-s1"]}
-"""Error types are defined on this protocol's idea of a correct box, by dataset."""
+from hoicli.errors import DataError
+from hoicli.evaluation.coverage import Coverage, check_counted
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.match_stream import MatchStream, checked_match
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol, protocol_of
+from hoicli.evaluation.run import gathered, matched_batches
+from hoicli.evaluation.tally import Tally
+from hoicli.io.streams import Line
+from hoicli.io.workers import no_garbage_collection
+from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.records.parsing import Record, parse
+from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000
 """Of an image; an index beyond it is damage, and would be given room for."""
-
-
-def protocol_of(vocabulary: Vocabulary) -> Protocol:
-    """The protocol that a dataset is diagnosed by; raises `UsageError` for a dataset that cannot be."""
-    if vocabulary.name not in PROTOCOL_OF:
-        raise UsageError(f"--dataset {vocabulary.name}: error types are defined for {' and '.join(PROTOCOL_OF)}")
-    return PROTOCOL_OF[vocabulary.name]
 
 
 def named(vocabulary: Vocabulary, interaction: int) -> dict[str, str]:

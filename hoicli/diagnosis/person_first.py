@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Ints
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     BOTH_BOXES,
@@ -45,7 +46,6 @@ from hoicli.diagnosis.errors import (
     beside,
     each_error,
 )
-from hoicli.scenes import Bools, Ints
 
 REPAIR_CANDIDATES = 100
 """Statements of an image that can be repairs, the best-scored ones."""

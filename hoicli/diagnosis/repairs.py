@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Ints, expanded
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     ERRORS,
@@ -43,7 +44,6 @@ from hoicli.diagnosis.errors import (
     error_types,
 )
 from hoicli.diagnosis.person_first import person_first_types
-from hoicli.scenes import Bools, Ints, expanded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from hoicli.arrays.kit import Ints
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.diagnosis.repairs import SIGNATURES
-from hoicli.results import Row, percent, signature
-from hoicli.scenes import Ints
-from hoicli.vocabulary import Vocabulary
+from hoicli.records.results import Row, percent, signature
+from hoicli.vocabulary.labels import Vocabulary
 
 
 def diagnosis_rows(

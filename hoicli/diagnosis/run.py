@@ -7,27 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from hoicli import caveats
-from hoicli.diagnosis.gather import (
-    diagnose_matches,
-    diagnose_predictions,
-    diagnosis_records,
-    protocol_of,
-    typed_batches,
-)
+from hoicli.diagnosis.gather import diagnose_matches, diagnose_predictions, diagnosis_records, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation import Tally
-from hoicli.matches import dataset_of, is_match_record
-from hoicli.matching import Filters
-from hoicli.pairing import Coverage, check_counted, check_streams, prediction_lines, read_truth, served
-from hoicli.records import Record, dump, is_number, parse
-from hoicli.results import Row
-from hoicli.scenes import ErrorPolicy
-from hoicli.streams import display_name, read_lines
-from hoicli.vocabulary import Vocabulary, load
+from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.match_stream import dataset_of, is_match_record
+from hoicli.evaluation.protocols import protocol_of
+from hoicli.evaluation.run import check_streams, prediction_lines, read_truth
+from hoicli.evaluation.tally import Tally
+from hoicli.io.messages import display_name
+from hoicli.io.streams import read_lines
+from hoicli.records import caveats
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record, dump, is_number, parse
+from hoicli.records.results import Row
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)

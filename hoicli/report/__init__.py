@@ -1,1 +1,1 @@
-"""How results look: tables in several notations."""
+"""Everything about a prediction dump on one page."""

@@ -9,9 +9,12 @@ from statistics import median_low
 
 from hoicli import __version__
 from hoicli.diagnosis.errors import ERRORS, MISSED
-from hoicli.diagnosis.gather import PROTOCOL_OF
-from hoicli.diagnosis.pairs.rows import METRICS
-from hoicli.report import svg
+from hoicli.evaluation.protocols import PROTOCOL_OF
+from hoicli.figures import svg
+from hoicli.figures.shown import pair_sweeps
+from hoicli.figures.styles import ALL_CLASSES, GROUPED, ORACLES, STYLES
+from hoicli.pairs.rows import METRICS
+from hoicli.records.results import Row
 from hoicli.report.document import (
     Block,
     Cell,
@@ -32,10 +35,8 @@ from hoicli.report.document import (
 from hoicli.report.measured import Measured
 from hoicli.report.method import Source, file_name, method
 from hoicli.report.other_rows import row_sections
-from hoicli.report.plots import ALL_CLASSES, GROUPED, ORACLES, STYLES, pair_sweeps
-from hoicli.report.tables import marked
-from hoicli.results import Row
-from hoicli.vocabulary import DATASETS
+from hoicli.tables.layout import marked
+from hoicli.vocabulary.datasets import DATASETS
 
 ENOUGH = 10
 """Ground-truth triplets from which on a class's AP says something; in small sets, half of the classes have enough."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hoicli.records import Record
-from hoicli.results import Row
+from hoicli.records.parsing import Record
+from hoicli.records.results import Row
 
 DASH = "\N{EN DASH}"
 """What stands where there is no value."""

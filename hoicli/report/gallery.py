@@ -20,12 +20,12 @@ from shutil import copyfileobj
 from typing import IO, Any
 
 from hoicli.errors import UsageError
-from hoicli.outputs import atomic_path, check_page_folder
-from hoicli.report.drawing import NOT_AT_HAND, drawing
-from hoicli.report.drawing import STYLE as DRAWING_STYLE
-from hoicli.report.pictures import LARGEST_IMAGE, Pictures
-from hoicli.report.plots import STYLES
-from hoicli.report.svg import text
+from hoicli.figures.drawing import NOT_AT_HAND, drawing
+from hoicli.figures.drawing import STYLE as DRAWING_STYLE
+from hoicli.figures.pictures import LARGEST_IMAGE, Pictures
+from hoicli.figures.styles import STYLES
+from hoicli.figures.svg import text
+from hoicli.io.outputs import atomic_path, check_page_folder
 
 __all__ = ["LARGEST_IMAGE", "NOT_AT_HAND", "write_gallery"]
 

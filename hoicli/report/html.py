@@ -11,6 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from hoicli.figures.drawing import drawing
+from hoicli.figures.pictures import Pictures
+from hoicli.figures.styles import STYLES
+from hoicli.figures.svg import text
 from hoicli.report.document import (
     Block,
     Cell,
@@ -24,11 +28,7 @@ from hoicli.report.document import (
     Table,
     Words,
 )
-from hoicli.report.drawing import drawing
-from hoicli.report.pictures import Pictures
-from hoicli.report.plots import STYLES
 from hoicli.report.style import STYLE
-from hoicli.report.svg import text
 
 LONGEST_SIDE = 480
 """Pixels of an embedded picture: a card's width on a screen of middling density."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from shutil import copyfileobj
 
 from hoicli.errors import DataError
-from hoicli.scenes import ErrorPolicy
-from hoicli.signals import held
-from hoicli.streams import display_name
+from hoicli.io.messages import display_name
+from hoicli.io.signals import held
+from hoicli.records.intake import ErrorPolicy
 
 
 class Kept:

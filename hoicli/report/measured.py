@@ -6,23 +6,25 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hoicli import caveats
-from hoicli.diagnosis.gather import PROTOCOL_OF, match_and_diagnose
-from hoicli.diagnosis.pairs.rows import pair_rows
-from hoicli.diagnosis.pairs.settings import sweeps
-from hoicli.diagnosis.pairs.statistics import pair_statistics
+from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.diagnosis.run import with_images
-from hoicli.evaluation import Tally
-from hoicli.evaluation_rows import Wanted, tally_rows
-from hoicli.matching import Filters, GroundTruth
-from hoicli.pairing import Coverage, prediction_lines, read_truth, served, unmatched_lines
-from hoicli.protocols import MAIN, Protocol
-from hoicli.records import Record
+from hoicli.evaluation.coverage import Coverage, served
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import MAIN, PROTOCOL_OF, Protocol
+from hoicli.evaluation.rows import Wanted, tally_rows
+from hoicli.evaluation.run import prediction_lines, read_truth, unmatched_lines
+from hoicli.evaluation.tally import Tally
+from hoicli.pairs.rows import pair_rows
+from hoicli.pairs.settings import sweeps
+from hoicli.pairs.statistics import pair_statistics
+from hoicli.records import caveats
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record
+from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
-from hoicli.results import Row
-from hoicli.scenes import ErrorPolicy
-from hoicli.vocabulary import Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 PAIR_NMS = (0.3, 0.5, 0.7)
 """The thresholds of the sweep; Diag-HOI's Table 3 has one a model, and does not name it."""

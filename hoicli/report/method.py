@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from hoicli.records.results import Row
 from hoicli.report.document import Block, Cell, Lines, Paragraph, Section, Table, Words, number, pivoted, with_codes
 from hoicli.report.measured import PAIR_NMS, Measured, facts
-from hoicli.results import Row
 
 
 @dataclass(frozen=True)

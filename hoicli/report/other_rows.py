@@ -6,12 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hoicli.report import svg
-from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
-from hoicli.report.plots import FAMILY_WORDS, model_name, severity_lines
+from hoicli.figures import svg
+from hoicli.figures.shown import FAMILY_WORDS, model_name, severity_lines
+from hoicli.records.results import CHANCES, Row
+from hoicli.report.document import (
+    Block,
+    Cell,
+    Figure,
+    Figures,
+    Paragraph,
+    Section,
+    Table,
+    number,
+    pivoted,
+    value_cell,
+)
 from hoicli.report.rows import AGREE, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
-from hoicli.report.tables import marked
-from hoicli.results import CHANCES, Row
+from hoicli.tables.layout import marked
 
 LONGEST = 30
 """Lines of a table that are shown without being asked for."""
@@ -147,7 +158,7 @@ def _caption(rows: Sequence[Row]) -> str:
 
 
 def _agree(rows: Sequence[Row]) -> list[Block]:
-    from hoicli.agreement_rows import blocks
+    from hoicli.agreement.rows import blocks
 
     words = "Agreement among raters, and of models with the mean of people."
     tables: list[Block] = []

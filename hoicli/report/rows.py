@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.records import is_number, parse, result_problems
-from hoicli.report.tables import INDEX_KEYS
-from hoicli.results import CHANCES, Row, tag_column
-from hoicli.scenes import ErrorPolicy
-from hoicli.streams import Line, read_lines
+from hoicli.io.streams import Line, read_lines
+from hoicli.records.image import result_problems
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import is_number, parse
+from hoicli.records.results import CHANCES, Row, tag_column
+from hoicli.tables.layout import INDEX_KEYS
 
 ROBUST, SHOE, COMPARE, AGREE, OTHER = "robust", "shoe", "compare", "agree", "other"
 KINDS = (ROBUST, SHOE, COMPARE, AGREE, OTHER)

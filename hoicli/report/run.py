@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hoicli.errors import UsageError
-from hoicli.matching import Filters
-from hoicli.pairing import check_streams
-from hoicli.protocols import explicit, protocols
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocols import explicit, protocols
+from hoicli.evaluation.run import check_streams
+from hoicli.io.streams import open_output
+from hoicli.records.results import parse_tags
 from hoicli.report import html, markdown
 from hoicli.report.content import build
 from hoicli.report.document import Document
@@ -18,9 +20,7 @@ from hoicli.report.measured import Request, measure
 from hoicli.report.method import Source
 from hoicli.report.rows import read_rows
 from hoicli.resampling.draws import Resampling
-from hoicli.results import parse_tags
-from hoicli.streams import open_output
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FORMATS = {"html": html.render, "md": markdown.render}
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hoicli.report.drawing import STYLE as DRAWING_STYLE
-from hoicli.report.plots import LINES, STYLES
+from hoicli.figures.drawing import STYLE as DRAWING_STYLE
+from hoicli.figures.styles import LINES, STYLES
 
 _TYPES = "\n".join(f".e-{name} {{ --ink: {style.colour}; }}" for name, style in STYLES.items())
 _SERIES = "\n".join(f".s{at} {{ --ink: {colour}; }}" for at, (colour, _, _) in enumerate(LINES))

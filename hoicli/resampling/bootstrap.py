@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hoicli.arrays.kit import Floats, Ints
 from hoicli.resampling.intervals import interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds
-from hoicli.scenes import Floats, Ints
 
 Interval = tuple[float, float]
 

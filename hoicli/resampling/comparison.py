@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds
-from hoicli.scenes import Bools, Floats, Ints
 
 Pair = tuple[Floats, Floats]
 

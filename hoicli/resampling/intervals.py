@@ -4,14 +4,15 @@ The interval is the estimate with the spread of its resamples *about their own m
 themselves would not do: the AP of a resample is biased upwards (an image's true positives come in twos and threes, and
 the precision envelope takes the largest of everything), on HICO-DET by two standard errors, so that the estimate itself
 may lie outside. Their spread is right. What the interval covers is the mAP to be expected of a test set of this size,
-which is what published numbers are of (tests/test_resampling.py draws test sets from a population and counts).
+which is what published numbers are of (tests/comparison/test_comparison.py draws test sets from a population and
+counts).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from hoicli.scenes import Floats
+from hoicli.arrays.kit import Floats
 
 LEVEL = 0.95
 TOLERANCE = 1e-12

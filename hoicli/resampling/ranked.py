@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from hoicli.scenes import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class RankedLists:
         """(AP [C, R] in [0, 1], ground truth [C, R]) when image i counts weights[i, r] times in round r.
 
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
-        weights of 1 it is the AP of `hoicli.average_precision`.
+        weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
         """
         positives: Ints = self._truth @ weights
         ap = np.zeros(positives.shape)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.io.progress import Progress
+from hoicli.io.workers import shared_out
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.ranked import RankedLists
-from hoicli.scenes import Bools, Floats, Ints
-from hoicli.streams import Progress
-from hoicli.workers import shared_out
 
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""

@@ -13,13 +13,14 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from hoicli.corruption.families import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.errors import DataError, UsageError
-from hoicli.records import Record, parse, result_problems
-from hoicli.robustness.families import CORRUPTIONS, RECIPE, SEVERITIES
-from hoicli.streams import Line
+from hoicli.io.streams import Line
+from hoicli.records.image import result_problems
+from hoicli.records.parsing import Record, parse
 
 if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
-    from hoicli.scenes import ErrorPolicy
+    from hoicli.records.intake import ErrorPolicy
 
 METRIC, SUBSET = "mAP", "full"
 """What a benchmark is about, where nobody says otherwise."""

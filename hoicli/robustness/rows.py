@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hoicli.results import Row, signature
-from hoicli.robustness.families import CORRUPTIONS, FAMILIES, OTHER, SEVERITIES, family_of
+from hoicli.corruption.families import CORRUPTIONS, FAMILIES, OTHER, SEVERITIES, family_of
+from hoicli.records.results import Row, signature
 from hoicli.robustness.grids import CLEAN, Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
-from hoicli.records import Record
+from hoicli.io.streams import Line
+from hoicli.records.parsing import Record
 from hoicli.sampl.masks import black_out, read_record
-from hoicli.streams import Line
 
 if TYPE_CHECKING:
     from hoicli.corruption.images import Picture

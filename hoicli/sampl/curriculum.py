@@ -29,9 +29,9 @@ from itertools import pairwise
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.records import Record, is_number, parse
+from hoicli.io.streams import Line
+from hoicli.records.parsing import Record, is_number, parse
 from hoicli.sampl.levels import LEVELS, RATIOS
-from hoicli.streams import Line
 
 THRESHOLD = 0.1
 """tau; ours, as the paper's words give no value."""

@@ -25,10 +25,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import DataError, UsageError
-from hoicli.records import Record, is_number, parse, problems
+from hoicli.io.streams import Line
+from hoicli.records.image import problems
+from hoicli.records.parsing import Record, is_number, parse
 from hoicli.sampl.levels import RATIOS
 from hoicli.sampl.segments import Edges, segment_edges
-from hoicli.streams import Line
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from hoicli.records import is_number
+from hoicli.records.parsing import is_number
 
 Edges = tuple[float, float, float, float]
 """Left, top, right, bottom; a pixel p covers [p, p + 1], so the right edge of a box is its last pixel + 1."""

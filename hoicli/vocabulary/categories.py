@@ -20,8 +20,10 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from hoicli.errors import DataError
-from hoicli.streams import display_name, open_input
-from hoicli.vocabulary import Vocabulary, load, normalise, swig_vocabulary
+from hoicli.io.messages import display_name
+from hoicli.io.streams import open_input
+from hoicli.vocabulary.datasets import load, swig_vocabulary
+from hoicli.vocabulary.labels import Vocabulary, normalise
 
 LISTS = ("categories", "actions", "interactions")
 _STRINGS = re.compile(r'''"""(?:[^\\]|\\.)*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\#[^\n]*''', re.DOTALL)

@@ -1,7 +1,7 @@
 """From nltk's reader of a WordNet to the arrays of `graph.Graph`: read once, all of it, and kept.
 
-`python -m tests.wordnet_build` makes those of the embedded WordNet 3.0; others are compiled when first asked for
-(`lexicon`).
+`python -m tests.support.wordnet_build` makes those of the embedded WordNet 3.0; others are compiled when first asked
+for (`lexicon`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ each of the first three has length 1 (or 0), the last two at most 1:
 The product is multiplied by ANTONYM where a lemma of one sense has, in any sense, an antonym among the lemmas of the
 other. The square root of that is the similarity; the root changes no ranking, and brings the values near those of
 people's ratings (SimLex-999's divided by 10). A sense is 1 with itself. Everything is counted in the WordNet; the
-constants are round numbers chosen on SimLex-999 and MEN, which `python -m tests.word_similarity` repeats.
+constants are round numbers chosen on SimLex-999 and MEN, which `python -m tests.support.word_similarity` repeats.
 """
 
 from __future__ import annotations

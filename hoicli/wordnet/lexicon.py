@@ -1,7 +1,8 @@
 """A WordNet: nltk's reader where words are looked up, the compiled graph where senses are compared.
 
 The embedded one is Princeton's 3.0: its files as they are distributed (data/princeton), compiled into data/graph.npz by
-tests/wordnet_build.py. nltk is imported when the first word is looked up, and not for senses that have their own name.
+tests/support/wordnet_build.py. nltk is imported when the first word is looked up, and not for senses that have their
+own name.
 """
 
 from __future__ import annotations

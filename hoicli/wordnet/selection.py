@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from hoicli.errors import DataError, HoicliError, UsageError
-from hoicli.outputs import atomic_path
-from hoicli.streams import note
+from hoicli.io.messages import note
+from hoicli.io.outputs import atomic_path
+from hoicli.io.workers import no_garbage_collection
 from hoicli.wordnet.files import COUNTS, DATABASE, SHARED, Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
 from hoicli.wordnet.lexicon import Lexicon, embedded, loaded
-from hoicli.workers import no_garbage_collection
 
 VERSION = 1
 """Of the compiled arrays: another number makes every cached one anew."""

@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from hoicli.vocabulary import DATASETS, load, normalise
+from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.labels import normalise
 from hoicli.wordnet.lexicon import Lexicon, embedded
 from hoicli.wordnet.selection import open_wordnet
 

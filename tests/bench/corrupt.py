@@ -22,12 +22,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption import CORRUPTIONS, corrupt
 from hoicli.corruption.constants import REFERENCE_SIDE, SEVERITIES
 from hoicli.corruption.quality import Original
+from hoicli.corruption.registry import CORRUPTIONS, corrupt
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
-from tests.test_corruption_quality import PHOTOS, photograph
+from tests.corruption.test_quality import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
 

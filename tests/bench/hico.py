@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 from tests.bench import released
 from tests.bench.measuring import HOICLI, PYTHON, Process
 from tests.bench.options import Options

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 Record = dict[str, Any]
 
@@ -29,14 +29,14 @@ def records(path: str) -> list[Record]:
 
 def hico(truth: str, predictions: str) -> None:
     """AP of the 600 classes by protocol hico."""
-    from tests import reference
+    from tests.support import reference
 
     reference.evaluate("hico", records(truth), records(predictions), list(load("hico").interactions))
 
 
 def types(truth: str, predictions: str) -> None:
     """The error type of every prediction: what each of the oracles begins with."""
-    from tests import reference
+    from tests.support import reference
 
     by_id, interactions = {record["image_id"]: record for record in records(truth)}, set(load("hico").interactions)
     for record in records(predictions):
@@ -45,7 +45,7 @@ def types(truth: str, predictions: str) -> None:
 
 def vcoco(truth: str, predictions: str) -> None:
     """Agents and both scenarios."""
-    from tests import vcoco_reference
+    from tests.support import vcoco_reference
 
     annotated, found = records(truth), records(predictions)
     for name in ("vcoco-agent", "vcoco-s1", "vcoco-s2"):
@@ -55,7 +55,7 @@ def vcoco(truth: str, predictions: str) -> None:
 def shoe(truth: str, predictions: str, similarities: str) -> None:
     """Soft mAP and mF1, looking a pair of labels up once."""
     from hoicli.wordnet.senses import candidates, ground_truth_sense
-    from tests import shoe_reference
+    from tests.support import shoe_reference
 
     table = {frozenset((row["a"], row["b"])): row["similarity"] for row in records(similarities)}
     verbs, objects = (cache(partial(candidates, pos=pos)) for pos in "vn")

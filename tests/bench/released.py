@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 CDN = "released: CDN's hico_eval.py"
 VCOCO = "released: vsrl_eval.py"

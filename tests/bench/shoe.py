@@ -11,7 +11,7 @@ from tests.bench.options import Options
 
 def prepare(options: Options) -> None:
     """HICO-DET's records, and WordNet's files for nltk."""
-    from tests import wordnet_files
+    from tests.support import wordnet_files
 
     hico.prepare(options)
     for source, made in zip(hico.sources(options), hico.records(options), strict=True):

@@ -1,7 +1,7 @@
 """The page's V-COCO part: official files of the size and shape of the test set, the same every time.
 
 The predictions are dictionaries that lack keys, as UPT's cache writes them. The slow evaluator does what the released
-one does in plain Python (tests/vcoco_reference.py), without its search through all detections for every image.
+one does in plain Python (tests/support/vcoco_reference.py), without its search through all detections for every image.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.vocabulary import coco_objects, load
+from hoicli.vocabulary.datasets import coco_objects, load
 from tests.bench import released
 from tests.bench.measuring import HOICLI, PYTHON, Process
 from tests.bench.options import Options

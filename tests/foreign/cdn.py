@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FILE = "results.json"
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import savemat
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FILE = "detections_mat"
 

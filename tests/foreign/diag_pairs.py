@@ -6,7 +6,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FILE = "pairs.pkl"
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 from tests.foreign.cdn import Scalar
 
 FILE = "results_gen_vlkt.json"

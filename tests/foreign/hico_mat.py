@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.io import savemat
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FILE = "anno_bbox.mat"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FILE = "logits.npz"
 HIDDEN = -20.0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hoicli.vocabulary import load
+from hoicli.vocabulary.datasets import load
 
 FOLDER = "vcoco"
 GROUND_TRUTH = "ground_truth.jsonl"

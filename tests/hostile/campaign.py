@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.support.project import ROOT
 
 ADDRESS_SPACE = 2 << 30
 """Bytes of address space a child may have: NumPy, OpenCV and WordNet take some 600 MB of it before any case."""

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hoicli import signals
 from hoicli.cli import run
-from tests.conftest import FIXTURES
+from hoicli.io import signals
 from tests.hostile.readers import CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
+from tests.support.project import FIXTURES
 
 STEPS = {"open", "os.rename", "os.remove", "os.chmod", "os.mkdir", "tempfile.mkstemp", "os.truncate"}
 OLD = b"what was there before\n"

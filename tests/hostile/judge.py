@@ -22,15 +22,15 @@ import orjson
 
 from hoicli.cli import run
 from hoicli.errors import DataError
-from hoicli.records import problems
-from hoicli.streams import open_input
+from hoicli.io.streams import open_input
+from hoicli.records.image import problems
 from tests.hostile.mutations import broken
 from tests.hostile.readers import CORPUS, ITEMS, LINES, TRUTH, Reader
 
 SECONDS = 5.0
 """Of the processor, for one case; the slowest sound one takes a fifth of a second."""
 RESIDENT = 1536 << 20
-"""Bytes a process may have in memory: pickles alone may grow by a GiB (hoicli.converters.unpickle)."""
+"""Bytes a process may have in memory: pickles alone may grow by a GiB (hoicli.converters.containers.unpickle)."""
 LONGEST_MESSAGE = 2000
 FOLDERS = ("made", "gallery", "mats", "images")
 """What may stand in the folder beside the output: pictures that were done before the fault, and what was there."""

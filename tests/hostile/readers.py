@@ -1,6 +1,6 @@
 """Everything that hoicli reads: a row a reader, with a sound file to begin from and command lines that read it.
 
-A new command or format needs a row here (or a word in READS_NOTHING): tests/test_hostile_readers.py compares.
+A new command or format needs a row here (or a word in READS_NOTHING): tests/hostile/test_readers.py compares.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import FIXTURES
+from tests.support.project import FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"

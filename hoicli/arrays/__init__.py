@@ -1,0 +1,1 @@
+"""Records as columns, and the arithmetic on them that every metric shares."""

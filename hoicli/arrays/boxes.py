@@ -1,0 +1,99 @@
+"""Boxes: the intersection over union under each published convention, and pair NMS.
+
+Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinates before comparing is in its row of
+`hoicli.evaluation.protocols`, not here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.scenes import Scenes
+
+
+def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True) -> Floats:
+    """[M] intersection over union of the aligned columns of two [4, M] arrays (rows x1, y1, x2, y2), in [0, 1].
+
+    inclusive: x2 is the last pixel, a box is x2 - x1 + 1 wide (PASCAL VOC; ho-rcnn VOCevaldet_bboxpair.m, QPIC
+    hico_eval.py); otherwise x2 is the far edge (torchvision box_iou; INP-CC hico_evaluator.py).
+    touching_overlap=False: boxes whose edges merely meet have no overlap even where the shared pixel column would
+    count (QPIC returns 0 when left >= right, before its + 1). A box with no area overlaps nothing.
+
+    Coordinates come first because a million pairs are then a dozen passes over contiguous memory.
+    """
+    edge = 1.0 if inclusive else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
+        height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
+        meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
+        intersection = (width + edge) * (height + edge)
+        union = _area(first, edge) + _area(second, edge) - intersection
+    meet &= np.isfinite(union)  # a box whose area no double holds overlaps nothing
+    overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
+    return overlap
+
+
+def _area(boxes: Floats, edge: float) -> Floats:
+    area: Floats = (boxes[2] - boxes[0] + edge) * (boxes[3] - boxes[1] + edge)
+    return area
+
+
+def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
+    """[T] `keep` less the triplets that a higher-scored one of the same image, labels and verb suppresses.
+
+    A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
+    descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`. A box without area overlaps nothing
+    here, and its pairs are kept; CDN divides 0 by 0 for two of them, and keeps what is <= T, which that is not.
+
+    Each round keeps the best triplet left in every group at once and suppresses against it, so the number of rounds
+    is the size of the largest surviving group, not the number of groups.
+    """
+    kept = np.zeros_like(keep)
+    rows = np.flatnonzero(keep)
+    group = _nms_groups(scenes, rows)
+    order = np.lexsort((rows, -scenes.score[rows], group))
+    rows, group = rows[order], group[order]
+    subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
+    while len(rows):
+        first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
+        kept[rows[first]] = True
+        of_objects = iou(objects[:, leader], objects[:, rows], inclusive=True)
+        of_objects[scenes.object[rows] < 0] = 1.0  # both have none
+        overlap = iou(subjects[:, leader], subjects[:, rows], inclusive=True) ** alpha * of_objects**beta
+        left = overlap <= threshold
+        left[first] = False
+        rows, group = rows[left], group[left]
+    return kept
+
+
+def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
+    """[rows] one number per (image, subject label, object label, verb)."""
+    columns = (
+        scenes.image_of_hoi,
+        scenes.labels[scenes.subject],
+        scenes.object_label,
+        scenes.verb,
+        scenes.interaction,  # where it depends on a role, the verb alone is not enough
+        scenes.object < 0,
+    )
+    group = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        lowest = int(column.min(initial=0))
+        group = group * (int(column.max(initial=0)) - lowest + 1) + column[rows] - lowest
+    return group
+
+
+def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
+    """[T] the `count` triplets of each image with the highest scores, ties by input order; only of those `among`."""
+    if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
+        return np.ones(len(scenes.score), dtype=bool)
+    rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
+    image = scenes.image_of_hoi[rows]
+    order = np.lexsort((-scenes.score[rows], image))
+    first = np.searchsorted(image, np.arange(len(scenes.image_ids)))
+    rank = np.arange(len(order)) - first[image]
+    keep = np.zeros(len(scenes.score), dtype=bool)
+    keep[rows[order]] = rank < count
+    return keep

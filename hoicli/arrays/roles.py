@@ -1,0 +1,230 @@
+"""V-COCO's side of reading: roles, absent objects, unannotated people, and statements a record leaves unsaid.
+
+A V-COCO detector says two kinds of thing of a person: that they do an action (a hoi without `role` and object), and
+what fills a role of it (a hoi with `role`, its object null where nothing does). `hoicli.arrays.reading` hands every
+record here as well; what comes back has one triplet for each statement the protocols rank:
+
+- Ground truth: a person does every action of which some role is annotated.
+- Predictions with `unstated` (official dumps with missing keys): every box labelled person states every class, those
+  left out with the score and the object box that `unstated` gives, as UPT's cache does for the released evaluator.
+- Other predictions: a person does an action with the largest score of its roles, unless the record says itself; that
+  is how QPIC's generate_vcoco_official.py makes agent scores.
+
+What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
+skips) is neither filled in nor derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+
+if TYPE_CHECKING:
+    from hoicli.arrays.kit import Bools, Floats, Ints
+    from hoicli.arrays.scenes import Scenes
+
+
+class RoleColumns:
+    """Collects, record by record, what `scenes._build` does not read itself; raises what that raises."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._role_ids: Mapping[str | None, int] = {None: 0} | {
+            role: number for number, role in enumerate(vocabulary.roles, start=1)
+        }
+        self._roles: list[int] = []
+        self._annotated: list[list[bool] | None] = []
+        self._unstated: list[tuple[float, list[float]] | None] = []
+        self._left_out: list[tuple[int, int, int]] = []  # image, subject, class
+        self._scored = False
+        self.absent: Bools = np.zeros(0, dtype=bool)
+
+    def add(self, record: Mapping[str, Any], *, scored: bool) -> None:
+        """Take what a record has besides boxes, labels and triplets."""
+        self._scored = scored
+        role_ids = self._role_ids
+        self._roles += [role_ids[hoi.get("role")] for hoi in record["hois"]]
+        annotated = record.get("annotated")
+        if annotated is not None and (
+            len(annotated) != len(record["boxes"]) or not set(map(type, annotated)) <= {bool}
+        ):
+            raise TypeError
+        self._annotated.append(annotated)
+        unstated = record.get("unstated") if scored else None
+        if unstated is not None:
+            score, box = unstated["score"], unstated["object"]
+            if type(box) is not list or len(box) != 4 or not set(map(type, (score, *box))) <= {int, float}:
+                raise TypeError
+            if not np.isfinite([score, *box]).all():
+                raise ValueError
+            unstated = (float(score), box)
+        self._unstated.append(unstated)
+        left_out = record.get("left_out") if scored else None
+        if left_out is not None:
+            if type(left_out) is not list:
+                raise TypeError
+            image, boxes = len(self._unstated) - 1, len(record["boxes"])
+            self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
+
+    def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
+        """(subject, class) of what a record leaves out. Raises `ValueError` for another subject or role."""
+        if type(item) is not dict or type(item["subject"]) is not int:
+            raise TypeError
+        row = role_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
+        class_ = int(row[self._role_ids[item.get("role")]])
+        if class_ < 0 or not 0 <= item["subject"] < boxes:
+            raise ValueError
+        return item["subject"], class_
+
+    def without_object(self, objects: list[Any]) -> list[Any]:
+        """The object column with an index for every null; remembers where they were."""
+        self.absent = np.array([index is None for index in objects], dtype=bool)
+        return [0 if index is None else index for index in objects]
+
+    def interactions(self, verbs: Ints) -> Ints:
+        """[T] the class of each (verb, role). Raises `ValueError` for a role the verb does not have, or, where the
+        role is not given, for an object.
+        """
+        roles = np.array(self._roles, dtype=np.int64)
+        interaction = role_table(self._vocabulary)[verbs, roles]
+        if (interaction < 0).any() or ((roles == 0) & ~self.absent).any():
+            raise ValueError
+        return interaction
+
+    def annotated(self, box_counts: list[int]) -> Bools:
+        """[B] of each box; true where a record does not say."""
+        flags = [
+            [True] * count if known is None else known for count, known in zip(box_counts, self._annotated, strict=True)
+        ]
+        return np.array(list(chain.from_iterable(flags)), dtype=bool)
+
+    def completed(self, scenes: Scenes) -> Scenes:
+        """`scenes` with the statements that its records left unsaid, after those they made."""
+        if any(unstated is not None for unstated in self._unstated):
+            scenes = self._with_unstated(scenes)
+        stated = np.array([unstated is None for unstated in self._unstated], dtype=bool)
+        left_out = self._left_out_keys(scenes)
+        return _with_agents(scenes, self._vocabulary, stated, left_out, scored=self._scored)
+
+    def _left_out_keys(self, scenes: Scenes) -> Ints:
+        """Of each statement left out, subject * classes + class; subjects are boxes of `scenes`."""
+        left_out: Ints = np.array(self._left_out, dtype=np.int64).reshape(-1, 3)
+        image, subject, class_ = left_out.T
+        keys: Ints = (scenes.box_start[image] + subject) * len(self._vocabulary.interactions) + class_
+        return keys
+
+    def _with_unstated(self, scenes: Scenes) -> Scenes:
+        flagged = np.array([unstated is not None for unstated in self._unstated], dtype=bool)
+        scores = np.array([0.0 if unstated is None else unstated[0] for unstated in self._unstated])
+        boxes = np.array([unstated[1] for unstated in self._unstated if unstated is not None], dtype=np.float64)
+        scenes, added = _with_boxes(scenes, flagged, boxes)
+        classes = len(self._vocabulary.interactions)
+        image_of_box = scenes.image_of_box
+        person = self._vocabulary.object_ids[SUBJECT]
+        people = np.flatnonzero((scenes.labels == person) & flagged[image_of_box])
+        every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
+        said = [scenes.subject * classes + scenes.interaction, self._left_out_keys(scenes)]
+        key = every[~np.isin(every, np.concatenate(said))]
+        subject, interaction = np.divmod(key, classes)
+        image = image_of_box[subject]
+        box_of_image = np.full(len(flagged), -1, dtype=np.int64)
+        box_of_image[flagged] = added
+        verbs, is_agent = class_columns(self._vocabulary)
+        return _with_triplets(
+            scenes,
+            image,
+            subject=subject,
+            object_=np.where(is_agent[interaction], -1, box_of_image[image]),
+            verb=verbs[interaction],
+            interaction=interaction,
+            score=scores[image],
+        )
+
+
+@cache
+def role_table(vocabulary: Vocabulary) -> Ints:
+    """[verbs, 1 + roles] the class of a (verb, role), column 0 being the action itself; -1 where there is none."""
+    table = np.full((len(vocabulary.verbs), 1 + len(vocabulary.roles)), -1, dtype=np.int64)
+    for number, (verb, role) in enumerate(vocabulary.interactions):
+        table[vocabulary.verb_ids[verb], vocabulary.roles.index(role) + 1 if role else 0] = number
+    return table
+
+
+@cache
+def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
+    """([C] the verb of each class, [C] whether it is the action itself rather than a role of it)."""
+    verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
+    return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
+
+
+def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
+    """`scenes` with an action for every (subject, verb) of which the record has roles only, in the `images` marked; but
+    for the `left_out` keys of (subject, class)."""
+    verb_of, is_agent = class_columns(vocabulary)
+    verbs = len(vocabulary.verbs)
+    key = scenes.subject * verbs + scenes.verb
+    agent = is_agent[scenes.interaction]
+    subject, class_ = np.divmod(left_out[is_agent[left_out % len(is_agent)]], len(is_agent))
+    taken = np.concatenate([key[agent], subject * verbs + verb_of[class_]])
+    candidates = np.flatnonzero(~agent & images[scenes.image_of_hoi] & ~np.isin(key, taken))
+    candidates = candidates[np.argsort(key[candidates], kind="stable")]
+    said, first = np.unique(key[candidates], return_index=True)
+    if not len(said):
+        return scenes
+    score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(said), np.nan)
+    subject, verb = np.divmod(said, verbs)
+    return _with_triplets(
+        scenes,
+        scenes.image_of_hoi[candidates[first]],
+        subject=subject,
+        object_=np.full(len(said), -1, dtype=np.int64),
+        verb=verb,
+        interaction=role_table(vocabulary)[verb, 0],
+        score=score,
+    )
+
+
+def _with_triplets(
+    scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
+) -> Scenes:
+    """`scenes` with more triplets, each after those its image has."""
+    images = np.concatenate([scenes.image_of_hoi, image])
+    order = np.argsort(images, kind="stable")
+    start = np.zeros_like(scenes.hoi_start)
+    np.cumsum(np.bincount(images, minlength=len(scenes.image_ids)), out=start[1:])
+    return replace(
+        scenes,
+        subject=np.concatenate([scenes.subject, subject])[order],
+        object=np.concatenate([scenes.object, object_])[order],
+        verb=np.concatenate([scenes.verb, verb])[order],
+        interaction=np.concatenate([scenes.interaction, interaction])[order],
+        score=np.concatenate([scenes.score, score])[order],
+        hoi_start=start,
+    )
+
+
+def _with_boxes(scenes: Scenes, images: Bools, boxes: Floats) -> tuple[Scenes, Ints]:
+    """(`scenes` with one more box, of no label, at the end of each image marked; the rows of the new ones)."""
+    more_before = np.concatenate([[0], np.cumsum(images)])
+    box_start = scenes.box_start + more_before
+    places = scenes.box_start[1:][images]
+    image_of_box = scenes.image_of_box
+    moved = np.arange(len(scenes.boxes)) + more_before[image_of_box]
+    moved = np.append(moved, -1)  # where there is no object, there still is none
+    extended = replace(
+        scenes,
+        boxes=np.insert(scenes.boxes, places, boxes, axis=0),
+        labels=np.insert(scenes.labels, places, -1),
+        annotated=np.insert(scenes.annotated, places, True),
+        box_start=box_start,
+        subject=moved[scenes.subject],
+        object=moved[scenes.object],
+    )
+    return extended, box_start[1:][images] - 1

@@ -1,0 +1,1 @@
+"""Two models on one ground truth: what differs, and how sure that is."""

@@ -1,0 +1,273 @@
+"""MATLAB 5 files (-v6, -v7): the container of HICO-DET's annotations and of the official evaluation's detections.
+
+    variables(source) -> {name: (start, end)};   load(source, name) -> Numbers, Cells, Structs or text, nested
+
+Read here and not by SciPy, whose reader makes room for whatever sizes a header declares and crashes the interpreter on
+a changed type tag; here every step stays within the bytes that are there. Sparse matrices, functions and objects are
+refused: nobody's annotations or detections hold them.
+
+The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hoicli.converters.containers.source import Source
+from hoicli.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HEADER = 128
+"""Bytes before the first variable: text, version, and IM or MI for the byte order."""
+
+MATRIX, COMPRESSED = 14, 15
+FLAGS, DIMENSIONS = (6, 8), 5
+CELL, STRUCT, TEXT, NUMBERS = 1, 2, 4, range(6, 16)
+"""Classes of matrices: all that HICO-DET's files hold. Objects, functions and sparse matrices are not among them."""
+
+CODES = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 9: "d", 12: "q", 13: "Q"}
+"""Type of a data element -> how `struct` and NumPy call it."""
+
+ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
+"""Type of a data element -> how text is stored in it."""
+
+LARGEST = 1 << 30
+"""Bytes a variable may decompress to: several times bbox_train, the largest of HICO-DET."""
+
+DENSE, DENSEST = 1 << 26, 200
+"""Bytes to which it may in any case, and beyond which it is a bomb if they are so many times what they come from."""
+
+DEEPEST = 32
+"""Structs within structs; bbox_test goes four deep."""
+
+
+class Numbers(NamedTuple):
+    """A numeric matrix as it is stored, column by column; `code` is the format of one number."""
+
+    shape: tuple[int, ...]
+    code: str
+    data: bytes
+
+    def flat(self) -> tuple[float, ...]:
+        """The numbers, column by column."""
+        return struct.unpack(f"{self.code[0]}{len(self.data) // struct.calcsize(self.code)}{self.code[1]}", self.data)
+
+    def array(self) -> NDArray[Any]:
+        """The matrix as NumPy has it."""
+        import numpy as np
+
+        return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")
+
+
+class Cells(NamedTuple):
+    """A cell array, column by column."""
+
+    shape: tuple[int, ...]
+    items: list[Any]
+
+
+class Structs(NamedTuple):
+    """A struct array, column by column; each row has the values of `names`."""
+
+    names: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def variables(source: Source) -> dict[str, tuple[int, int]]:
+    """Name -> where in the file it is (start, end) of every variable.
+
+    Raises `DataError` for a file that is cut off, and for MATLAB's 7.3 files, which are HDF5.
+    """
+    data, order = source.data, _byte_order(source)
+    found = {}
+    position = HEADER
+    while position < len(data):
+        try:
+            kind, size = struct.unpack_from(order + "II", data, position)
+            end = position + 8 + size
+            if kind not in (MATRIX, COMPRESSED) or end > len(data):
+                raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
+            found[_Reader(_element(data, position, end, order, limit=512), order).name()] = (position, end)
+        except (struct.error, zlib.error, ValueError) as error:
+            raise _damaged(source, error) from None
+        position = end
+    return found
+
+
+def describe(source: Source, name: str) -> tuple[str, tuple[int, ...]]:
+    """What a variable is (cell, struct, text, numbers, or class 5 and the like) and its shape, without its content."""
+    start, end = variables(source)[name]
+    order = _byte_order(source)
+    try:
+        kind, shape = _Reader(_element(source.data, start, end, order, limit=512), order).kind_and_shape()
+    except (struct.error, zlib.error, ValueError) as error:
+        raise _damaged(source, error) from None
+    names = {CELL: "cell", STRUCT: "struct", TEXT: "text", **dict.fromkeys(NUMBERS, "numbers")}
+    return names.get(kind, f"class {kind}"), shape
+
+
+def load(source: Source, name: str) -> Any:
+    """A variable: `Numbers`, `Cells`, `Structs` or text, and the same inside. Raises `DataError` for a damaged file."""
+    start, end = variables(source)[name]
+    order = _byte_order(source)
+    try:
+        largest = min(LARGEST, max(DENSE, DENSEST * (end - start)))
+        element = _element(source.data, start, end, order, limit=largest + 1)
+        if len(element) > largest:
+            raise ValueError(f"{name} unpacks to more than {largest >> 20} MiB")
+        value, end = _Reader(element, order).matrix(0, len(element), DEEPEST)
+        if end != len(element):
+            raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
+        return value
+    except (struct.error, zlib.error, ValueError) as error:
+        raise _damaged(source, error) from None
+
+
+def _damaged(source: Source, error: Exception) -> DataError:
+    return DataError(f"is damaged or cut off ({error}); fetch or save it again", place=source.name)
+
+
+def _byte_order(source: Source) -> str:
+    """`<` or `>`, from the header of a MATLAB 5 file."""
+    head = source.data[:HEADER]
+    orders = {b"\x00\x01IM": "<", b"\x01\x00MI": ">"}
+    if head[124:] in orders:
+        return orders[head[124:]]
+    if head[124:] in (b"\x00\x02IM", b"\x02\x00MI") or head.startswith(b"\x89HDF"):
+        raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=source.name)
+    raise DataError("is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=source.name)
+
+
+def _element(data: bytes, start: int, end: int, order: str, *, limit: int) -> bytes:
+    """At most `limit` bytes of the matrix between `start` and `end`, decompressed."""
+    kind, _ = struct.unpack_from(order + "II", data, start)
+    if kind == MATRIX:
+        return data[start : min(end, start + limit)]
+    stream = zlib.decompressobj()
+    element = stream.decompress(memoryview(data)[start + 8 : end], limit)
+    if len(element) < limit and not stream.eof:
+        raise ValueError("compressed data without an end")
+    return element
+
+
+class _Reader:
+    """The matrices of one variable. Raises ValueError or struct.error where the bytes do not say what they should."""
+
+    def __init__(self, data: bytes, order: str) -> None:
+        self.data = data
+        self.order = order
+        self.tag: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "II").unpack_from
+        self.header: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "8I").unpack_from
+        self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
+        self.empty = b"", (Numbers((0, 0), order + "d", b""),)
+
+    def name(self) -> str:
+        """The name of the variable: the third element of its matrix, after the flags and the dimensions."""
+        dimensions = self.header(self.data, 8)[5]
+        return self.content(32 + dimensions + -dimensions % 8, len(self.data))[1].decode("latin-1")
+
+    def kind_and_shape(self) -> tuple[int, tuple[int, ...]]:
+        """The class and the shape of the variable."""
+        flags = self.header(self.data, 8)
+        return flags[2] & 0xFF, struct.unpack_from(f"{self.order}{flags[5] // 4}I", self.data, 32)
+
+    def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
+        """The matrix whose tag is at `start`, and where the next one begins; both lie before `limit`."""
+        data = self.data
+        kind, size = self.tag(data, start)
+        end = start + 8 + size
+        if kind != MATRIX:
+            raise ValueError(f"no matrix at byte {start}")
+        if end > limit or not levels:
+            raise ValueError(f"a matrix goes beyond its end at byte {start}")
+        if not size:
+            return Numbers((0, 0), self.order + "d", b""), end
+        flags, flag_size, word, _, kind, dimension_size, *shape = self.header(data, start + 8)
+        if (flags, flag_size) != FLAGS or kind != DIMENSIONS or dimension_size < 8:
+            raise ValueError(f"no matrix header at byte {start}")
+        if dimension_size > 8:
+            shape = [*struct.unpack_from(f"{self.order}{dimension_size // 4}I", data, start + 32)]
+        position = start + 32 + dimension_size + -dimension_size % 8
+        kind, size = self.tag(data, position)
+        position += 8 if kind >> 16 else 8 + size + -size % 8  # the name
+        kind = word & 0xFF
+        if kind in NUMBERS:
+            return self.numbers(position, end, tuple(shape)), end
+        if kind == STRUCT:
+            return self.structs(position, end, prod(shape), levels), end
+        if kind == CELL:
+            items = [item for (item,) in self.rows(position, end, prod(shape), 1, levels)]
+            return Cells(tuple(shape), items), end
+        if kind == TEXT:
+            return self.text(position, end), end
+        raise ValueError(f"a matrix of class {kind} at byte {start}")
+
+    def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
+        """Type and bytes of the data element at `start`, and where the next element begins."""
+        kind, size = self.tag(self.data, start)
+        small = kind >> 16  # a small element: its bytes stand where the size would be
+        begin = start + 4 if small else start + 8
+        size = small or size
+        if begin + size > limit or small > 4:
+            raise ValueError(f"data goes beyond its end at byte {start}")
+        return kind & 0xFFFF, self.data[begin : begin + size], start + 8 if small else begin + size + -size % 8
+
+    def numbers(self, start: int, end: int, shape: tuple[int, ...]) -> Numbers:
+        """A numeric matrix (of complex numbers the real part)."""
+        kind, content, _ = self.content(start, end)
+        if kind not in CODES:
+            raise ValueError(f"numbers of type {kind} at byte {start}")
+        code = self.order + CODES[kind]
+        if prod(shape) * struct.calcsize(code) != len(content):
+            raise ValueError(f"{prod(shape):,} numbers declared in {len(content):,} bytes at byte {start}")
+        return Numbers(shape, code, content)
+
+    def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
+        """A struct array: the length of a field's name, the names one after another, and the values row by row."""
+        _, width, position = self.content(start, end)
+        _, content, position = self.content(position, end)
+        length = struct.unpack(self.order + "I", width)[0]
+        if length < 1:
+            raise ValueError(f"field names without a length at byte {start}")
+        names = self.field_names.get((length, content))
+        if names is None:
+            parts = (content[at : at + length] for at in range(0, len(content), length))
+            names = tuple(part.split(b"\0")[0].decode("latin-1") for part in parts)
+            self.field_names[length, content] = names
+        return Structs(names, self.rows(position, end, count, len(names), levels))
+
+    def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
+        """`count` rows of `width` matrices. They are taken as they come: what is declared takes no room."""
+        rows: list[tuple[Any, ...]] = []
+        for _ in range(count if width else 0):
+            spelled, empty = self.empty
+            if spelled and width == 1 and self.data.startswith(spelled, position):
+                rows.append(empty)  # a set of detections has millions of empty cells, each spelled alike
+                position += len(spelled)
+                continue
+            start, row = position, []
+            for _ in range(width):
+                value, position = self.matrix(position, end, levels - 1)
+                row.append(value)
+            rows.append(tuple(row))
+            if width == 1 and isinstance(row[0], Numbers) and not row[0].data:
+                self.empty = self.data[start:position], rows[-1]
+        if width and position != end:
+            raise ValueError(f"only {count:,} items declared, but there are more at byte {position}")
+        return rows
+
+    def text(self, start: int, end: int) -> str:
+        """A char matrix; one of several rows comes out column by column."""
+        kind, content, _ = self.content(start, end)
+        if kind not in ENCODINGS:
+            raise ValueError(f"text of type {kind} at byte {start}")
+        encoding = ENCODINGS[kind]
+        if encoding == "utf-16":
+            encoding += "-le" if self.order == "<" else "-be"
+        return content.decode(encoding, "replace")

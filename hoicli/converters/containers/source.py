@@ -1,0 +1,174 @@
+"""A foreign file, opened once: what kind of container it is, and its items one at a time.
+
+JSON, JSON that holds a Python repr as text, pickles, MATLAB files and folders all look the same to a converter: a
+list's `items()`, or a `mapping()`. Files of hundreds of megabytes are cut into items first and parsed one item at a
+time, so memory stays at the size of the bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hoicli.converters.containers.text import json_item, literal, split_items
+from hoicli.errors import DataError
+from hoicli.io.messages import display_name
+from hoicli.io.streams import open_input
+
+ZIP_MAGIC = b"PK\x03\x04"
+HEAD = 1 << 16
+"""Bytes looked at to tell the containers apart."""
+
+
+class Source:
+    """One input of `convert`: a path, `-`, or a folder; `companions` are the other paths of a joint format."""
+
+    def __init__(self, path: str, companions: list[Source] | None = None) -> None:
+        self.path = path
+        self.name = display_name(path)
+        self.companions = companions or []
+
+    @cached_property
+    def data(self) -> bytes:
+        """The whole decompressed file. Raises `DataError` for an empty one."""
+        with open_input(self.path) as stream:
+            data = stream.read()
+        if not data:
+            raise DataError("is empty (0 bytes); write it again", place=self.name)
+        return data
+
+    @cached_property
+    def kind(self) -> str:
+        """folder, npz, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, or unknown."""
+        if self.path != "-" and Path(self.path).is_dir():
+            return "folder"
+        if self.path.endswith(".npz") or self.data.startswith(ZIP_MAGIC):
+            return "npz"
+        if self.path.endswith((".mat", ".mat.gz")) or self.data.startswith(b"MATLAB "):
+            return "mat"
+        head = self.data[:HEAD].lstrip()
+        if head[:1] == b"[":
+            return "json-list"
+        if head[:1] == b'"':
+            return "json-text"
+        if head[:1] == b"{":
+            first_line = head.split(b"\n", 1)[0].rstrip()
+            return "json-lines" if first_line[-1:] == b"}" and self._is_object(first_line) else "json-object"
+        if self.data[:1] == b"\x80" or self.data.endswith(b"."):
+            return "pickle"
+        return "unknown"
+
+    @staticmethod
+    def _is_object(line: bytes) -> bool:
+        """A whole JSON object with an image_id on one line: a record, whatever comes after it."""
+        try:
+            return "image_id" in orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return False
+
+    def describe(self) -> str:
+        """What the file looks like, for the message that it is unknown."""
+        if self.kind in ("json-list", "json-text"):
+            item = self.first_item
+            if item is None:
+                return "an empty list"
+            return f"a list of {_some_keys(item) if isinstance(item, dict) else type(item).__name__}"
+        if self.kind in ("json-object", "pickle"):
+            what = "a dictionary" if self.kind == "json-object" or isinstance(self.unpickled, dict) else "a pickle"
+            return f"{what} of {_some_keys(self.mapping)}" if self.mapping else f"{what} with nothing in it to go by"
+        names = {
+            "folder": "a folder without detections_XX.mat or .npz files",
+            "mat": "a MATLAB file",
+            "json-lines": "JSON lines",
+        }
+        return names.get(self.kind, "neither JSON, nor a pickle, nor a MATLAB file")
+
+    # Lists
+
+    @cached_property
+    def is_list(self) -> bool:
+        """Whether there is a list to take items from; `items` of anything else is an error."""
+        if self.kind == "pickle":
+            return isinstance(self.unpickled, list | tuple)
+        return self.kind in ("json-list", "json-text")
+
+    @cached_property
+    def first_item(self) -> Any:
+        """The first item of a list, None where there is none."""
+        return next((item for _, item in self.items()), None) if self.is_list else None
+
+    def items(self, key: str = "preds") -> Iterator[tuple[str, Any]]:
+        """(position as `[3]`, item) of a list: JSON, pickled, or under `key` of a dictionary written as text.
+
+        Raises `DataError` where the list breaks off or an item is not readable, and when there is no list at all.
+        """
+        if not self.is_list:
+            raise DataError(f"holds no list ({self.kind}); --from NAME chooses another format", place=self.name)
+        if self.kind == "pickle":
+            for index, item in enumerate(self.unpickled):
+                yield f"[{index}]", item
+        elif self.kind == "json-list":
+            yield from self._parsed(split_items(self.data, self.data.index(b"[") + 1, to_end=True), json_item)
+        else:
+            opening = f"'{key}': [".encode()
+            start = self.text.find(opening)
+            if start < 0:
+                problem = f"is a JSON string without {opening.decode()}...]; the file may be cut off: write it again"
+                raise DataError(problem, place=self.name)
+            yield from self._parsed(split_items(self.text, start + len(opening)), literal)
+
+    @cached_property
+    def text(self) -> bytes:
+        """The content of a JSON document that is one string (with its quotes, where nothing else needs decoding)."""
+        if b"\\" not in self.data:
+            return self.data
+        try:
+            return str(orjson.loads(self.data)).encode()
+        except ValueError as error:
+            raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
+
+    def _parsed(self, spans: Iterator[bytes], parse: Callable[[bytes], Any]) -> Iterator[tuple[str, Any]]:
+        position = 0
+        try:
+            for span in spans:
+                yield f"[{position}]", parse(span)
+                position += 1
+        except (ValueError, RecursionError) as error:
+            problem = f"not readable ({error}), and nothing after it was read; write the file again"
+            raise DataError(problem, place=self.name, field=f"[{position}]") from None
+
+    # Dictionaries
+
+    @cached_property
+    def mapping(self) -> dict[Any, Any]:
+        """The dictionary of a JSON object or a pickle; empty for anything else."""
+        if self.kind == "pickle":
+            return self.unpickled if isinstance(self.unpickled, dict) else {}
+        if self.kind != "json-object":
+            return {}
+        try:
+            mapping = orjson.loads(self.data)
+        except orjson.JSONDecodeError as error:
+            try:
+                mapping = json.loads(self.data)  # knows NaN, which the records then refuse by its place
+            except (ValueError, RecursionError):
+                raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
+        return mapping if isinstance(mapping, dict) else {}
+
+    @cached_property
+    def unpickled(self) -> Any:
+        """The content of a pickle, through the restricted unpickler."""
+        from hoicli.converters.containers.unpickle import load_pickle
+
+        return load_pickle(self.data, self.name)
+
+
+def _some_keys(mapping: dict[Any, Any]) -> str:
+    """The first keys of a dictionary, as far as they are fit to be shown."""
+    return ", ".join(key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(mapping, 6))

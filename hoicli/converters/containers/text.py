@@ -1,0 +1,165 @@
+"""Lists of JSON or of Python literals as text, cut into items and read one at a time; nothing is evaluated."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import orjson
+
+
+def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
+    """The items of the list whose content starts at `start`, as slices, without a tree of the whole.
+
+    Items that are dictionaries nearly always begin with the same key, so the text is cut where that beginning recurs;
+    where the cut is not plainly the end of one item, the brackets are followed one by one. The list ends at its own
+    closing bracket (`to_end`: with nothing behind it). Raises ValueError where it breaks off.
+    """
+    begin = after = _skip_space(data, start)
+    first_key = _FIRST_KEY.match(data, begin)
+    while data[after : after + 1] != b"]":
+        end = _plain_end(data, begin, first_key.group()) if first_key else -1
+        if end < 0:
+            end = _followed_end(data, begin)
+        yield data[begin:end]
+        after = _skip_space(data, end)
+        separator = data[after : after + 1]
+        if separator not in (b",", b"]"):
+            raise ValueError("neither a comma nor a closing bracket follows" if separator else BROKEN_OFF)
+        begin = _skip_space(data, after + 1)
+    if to_end and _skip_space(data, after + 1) != len(data):
+        raise ValueError("something follows the list's closing bracket")
+
+
+BROKEN_OFF = "the list breaks off"
+LONGEST = 1 << 20
+"""Bytes within which another item is looked for; far more than an image's detections take."""
+
+_SPACE = re.compile(rb"\s*")
+_STRING = rb"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
+_FIRST_KEY = re.compile(rb"""\{\s*(?:"[^"\\]*"|'[^'\\]*')\s*:""")
+_TO_BRACKET = re.compile(rb"""[^][{}()"']*(?:%b[^][{}()"']*)*([][{}()])""" % _STRING, re.DOTALL)
+_SCALAR = re.compile(rb"""%b|[^][{}()"',\s]+""" % _STRING, re.DOTALL)
+_BESIDE_STRUCTURE = bytes(set(range(256)) - set(b"[]{}()\"'\\"))
+
+
+def _skip_space(data: bytes, position: int) -> int:
+    match = _SPACE.match(data, position)
+    return match.end() if match else position
+
+
+def _plain_end(data: bytes, begin: int, first_key: bytes) -> int:
+    """Where the item ends if it is all there is before `first_key` recurs, or -1 where that is not plain to see.
+
+    What is left of the text without everything but brackets, quotes and backslashes tells: when each quote meets
+    its partner, no string holds a bracket, and the brackets must come in pairs inside one outer pair.
+    """
+    cut = data.find(first_key, begin + 1, begin + LONGEST)
+    body = data[begin:cut].rstrip(b" \t\r\n,") if cut >= 0 else b""
+    if not (body.startswith(b"{") and body.endswith(b"}")):
+        return -1
+    inside = body.translate(None, _BESIDE_STRUCTURE).replace(b'""', b"").replace(b"''", b"")[1:-1]
+    for _ in range(8):  # levels of nesting; a detection has three
+        inside = inside.replace(b"{}", b"").replace(b"[]", b"").replace(b"()", b"")
+        if not inside:
+            return begin + len(body)
+    return -1
+
+
+def _followed_end(data: bytes, begin: int) -> int:
+    """Where the value at `begin` ends, strings told apart from structure. Raises ValueError if it does not end."""
+    if data[begin : begin + 1] not in (b"{", b"[", b"("):
+        scalar = _SCALAR.match(data, begin)
+        if scalar is None:
+            raise ValueError(BROKEN_OFF)
+        return scalar.end()
+    depth, position = 0, begin
+    while bracket := _TO_BRACKET.match(data, position):
+        position = bracket.end()
+        depth += 1 if bracket[1] in b"[{(" else -1
+        if depth == 0:
+            return position
+    raise ValueError(BROKEN_OFF)
+
+
+def json_item(span: bytes) -> Any:
+    """One item of a JSON list; NaN is read, as json.dump writes it, for the records' check to name its place."""
+    try:
+        return orjson.loads(span)
+    except orjson.JSONDecodeError:
+        return json.loads(span)
+
+
+# What NumPy 2 writes around each number of a repr.
+_SCALARS = tuple(f"np.{kind}{bits}(" for kind in ("float", "int", "uint") for bits in (16, 32, 64))
+
+
+def literal(span: bytes) -> Any:
+    """A Python literal without evaluating anything: containers, strings, numbers, NumPy scalars, nan and inf.
+
+    Tuples become lists. Most reprs become JSON by exchanging quotes and are then parsed at C speed; the rest goes
+    through `ast`. Raises ValueError for whatever is more than a literal.
+    """
+    text = span.decode()
+    if '"' not in text and "\\" not in text:
+        try:
+            return orjson.loads(_without_scalars(text).replace("'", '"'))
+        except orjson.JSONDecodeError:
+            pass
+    try:
+        if not _flat(text):
+            raise SyntaxError("more than containers, strings, numbers and NumPy's scalars")
+        with catch_warnings():
+            simplefilter("ignore")  # what the compiler thinks of "1if" is no matter here
+            return _value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"no Python literal: {str(error) or 'nested too deeply'}") from None
+
+
+_STRINGS = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
+_WORD = re.compile(r"(?<![\w.])[^\W\d]\w*|(?<=np\.)\w+|(?<=numpy\.)\w+")
+_KNOWN_WORD = re.compile(r"np|numpy|nan|inf|None|True|False|(?:float|u?int)(?:16|32|64|8)|bool_?|str_|[bBuUrR]")
+# An operator between two values, one minus after another, a call of a call, an index, an attribute of an attribute.
+_CHAIN = re.compile(r"[^\w\s.,:()\[\]{}-]|[\w)\]}]\s*-|-\s*-|[)\]}]\s*[(\[{]|\w\s*\[|(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.")
+
+
+def _flat(text: str) -> bool:
+    """Whether only brackets can nest in a text, of which the parser takes 200: Python 3.10 dies of a long 1+1+1+..."""
+    rest = re.sub(r"(?<=[\d.])[eE][-+]?(?=\d)", "e", _STRINGS.sub(" ", text))
+    return not _CHAIN.search(rest) and all(map(_KNOWN_WORD.fullmatch, _WORD.findall(rest)))
+
+
+def _without_scalars(text: str) -> str:
+    """`np.float32(0.5)` as 0.5, where only such scalars have parentheses (a file name may)."""
+    if "np." not in text:
+        return text
+    strings = "".join(text.split("'")[1::2])
+    if "(" in strings or ")" in strings:
+        return text
+    opened = text.count("(")
+    for scalar in _SCALARS:
+        opened -= text.count(scalar)
+        text = text.replace(scalar, "")
+    return text if opened else text.replace(")", "")
+
+
+def _value(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=int() | float() | str() | bytes() | None as value):
+            return value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(item) for item in items]
+        case ast.Dict(keys=keys, values=values) if None not in keys:
+            return {_value(key): _value(value) for key, value in zip(keys, values, strict=True) if key is not None}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand)
+        case ast.Name(id="nan" | "inf" as name):
+            return float(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr=kind), args=[argument], keywords=[]):
+            if re.fullmatch(r"(float|u?int)(16|32|64|8)|bool_?|str_", kind):
+                return _value(argument)
+    raise ValueError(f"{ast.unparse(node)[:60]} is no literal")

@@ -1,0 +1,302 @@
+"""Pickles as data: plain containers, numbers, text and NumPy arrays are built, everything else is refused by name.
+
+A pickle is a program that names functions and calls them. `load_pickle` runs CPython's own (fast) machine, but every
+name the program may use is a row of `_NAMES`, and what it gets for it is a `_Name`: an object that only builds plain
+values and cannot be changed. No module is imported, no attribute is followed, no class is handed out.
+
+Read: dict, list, tuple, set, frozenset, bytes; OrderedDict, defaultdict and every class called CacheTemplate (the
+V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64 bits
+and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as latin-1).
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from hoicli.errors import DataError
+from hoicli.io.workers import no_garbage_collection
+
+MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
+"""What building may take: 1 GiB, or 64 bytes a byte of the file. The densest honest content, a list of empty lists,
+takes about 50; the rest is room."""
+
+DEEP, STACK_RATIO, STACK_CAP = 10_000, 256, 1 << 30
+"""From so many possible nestings on, reading gets a stack of its own, in bytes a nesting and at most. (A level of a
+tuple takes about 60 bytes to hash.)"""
+
+
+def load_pickle(data: bytes, name: str) -> Any:
+    """The content of a pickle, as plain values.
+
+    Raises `DataError` (with `name` as its place) for an empty, damaged or cut-off file, for sizes that the file cannot
+    hold, and for anything that is not data: nothing of it is imported or run.
+    """
+    if not data:
+        raise DataError("is empty (0 bytes); write it again", place=name)
+    try:
+        return _with_stack(_possible_depth(data), lambda: _load(data))
+    except DataError as error:
+        problem = error.problem
+    except EOFError as error:
+        problem = _damage("is cut off", error)
+    except (MemoryError, OverflowError) as error:
+        problem = _damage("asks for more memory than its size can justify", error)
+    except Exception as error:  # noqa: BLE001 (a damaged pickle raises nearly anything: pickle's documentation says so)
+        cut = isinstance(error, pickle.UnpicklingError) and re.search("truncated|exhausted", str(error))
+        problem = _damage("is cut off" if cut else "is no readable pickle", error)
+    raise DataError(problem, place=name)
+
+
+def _damage(what: str, error: Exception) -> str:
+    return f"{what} ({_shown(str(error) or type(error).__name__)}); copy or write it again"
+
+
+def _shown(text: str) -> str:
+    """Text out of a pickle as it may appear in a message: printable, on one line, of a readable length."""
+    plain = text[:200].encode("unicode_escape").decode()
+    return plain if len(plain) <= 80 else plain[:77] + "..."
+
+
+def _refuse(wanted: str) -> NoReturn:
+    raise DataError(
+        f"wants {wanted}, which hoicli does not build (nothing was run); "
+        "save it again as lists, dictionaries, numbers, text and numpy arrays"
+    )
+
+
+# The machine, and what limits it
+
+
+class _Unpickler(pickle.Unpickler):
+    """CPython's unpickler with the table of names in the place of imports."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        if global_name == "CacheTemplate":
+            return _DICTIONARY
+        found = _NAMES.get((module_name, global_name))
+        if found is not None:
+            return found
+        wanted = _shown(f"{module_name}.{global_name}")
+        if module_name.split(".")[0] == "torch":
+            raise DataError(f"wants {wanted}; hoicli builds no torch tensors: save with .numpy() or .tolist()")
+        return _refuse(wanted)
+
+    def persistent_load(self, pid: Any, /) -> Any:
+        raise DataError("refers to data outside of itself, as files of torch.save do; save with .numpy() or .tolist()")
+
+
+def _load(data: bytes) -> Any:
+    # A buffered reader has peek(), without which the machine asks for every opcode by a call of its own.
+    stream = io.BufferedReader(io.BytesIO(data), 1 << 20)  # type: ignore[arg-type,unused-ignore]
+    # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
+    quiet = redirect_stderr(io.StringIO())
+    with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
+        value = _Unpickler(stream, encoding="latin1").load()
+    rest = len(data) - stream.tell()
+    if rest:
+        raise DataError(f"goes on for {rest:,} bytes after its first object; write one object with pickle.dump")
+    return value
+
+
+@contextmanager
+def _bounded_memory(extra: int) -> Iterator[None]:
+    """Let the process grow by `extra` bytes of address space at most.
+
+    A ten-byte pickle can ask for place number four billion of the memo, which the machine then fills with zeros before
+    anything here is called; a container or a byte string can declare any size. Only the operating system can turn that
+    into a MemoryError. The soft limit alone is lowered, from the usage of this moment, and put back whatever happens; a
+    lower one is left alone. It holds for all threads, of which hoicli has one. Elsewhere than on Linux nothing is done:
+    the usage is not known there.
+    """
+    try:
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    except (ImportError, OSError):
+        yield
+        return
+    infinite = resource.RLIM_INFINITY
+    known = [limit for limit in (soft, hard, used + extra) if limit != infinite]
+    resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _possible_depth(data: bytes) -> int:
+    """How deeply tuples could be nested at most: each level takes one of these opcodes."""
+    return sum(data.count(code) for code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3))
+
+
+def _with_stack(depth: int, action: Callable[[], Any]) -> Any:
+    """`action()`, in a thread with a large stack where nested tuples could overflow the ordinary one.
+
+    Hashing a tuple (as a key) recurses in C without a check: 150,000 levels, a file of 150 kB, kill the process
+    otherwise. The stack is address space, used only as far as it is needed; beyond STACK_CAP the risk stays.
+    """
+    if depth < DEEP:
+        return action()
+    done: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(action())
+        except BaseException as error:  # noqa: BLE001 (raised again below, in the caller's thread)
+            failed.append(error)
+
+    before = threading.stack_size(min(STACK_CAP, STACK_RATIO * depth) & -65536)
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # the system grants no such stack
+        return action()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    if failed:
+        raise failed[0]
+    return done[0]
+
+
+# What a pickle may name
+
+
+class _Name:
+    """What a pickle gets for a name: calling it builds a plain value. It cannot be changed (BUILD sets attributes)."""
+
+    __slots__ = ("_build",)
+
+    def __init__(self, build: Callable[..., Any]) -> None:
+        object.__setattr__(self, "_build", build)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._build(*args)  # type: ignore[attr-defined]
+
+    def __setattr__(self, attribute: str, value: Any) -> NoReturn:
+        _refuse("to change what a name means")
+
+
+def _factory(kind: type) -> _Name:
+    """A type that stands in a defaultdict and is at most called without arguments."""
+    return _Name(lambda: kind())
+
+
+def _dictionary(items: Any = None, /) -> dict[Any, Any]:
+    """A dict, for defaultdict(factory) (its items follow) and for Python 2's OrderedDict([[key, value], ...])."""
+    return dict(items) if type(items) is list else {}
+
+
+def _collection(kind: type) -> _Name:
+    """set or frozenset of a list, as protocols 0 to 3 write them."""
+    return _Name(lambda items=(): kind(items) if type(items) in (list, tuple) else _refuse(f"an odd {kind.__name__}"))
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    """Bytes in protocols 0 to 2: text, to be encoded as latin-1."""
+    return text.encode("latin-1") if encoding in ("latin1", "latin-1") else _refuse(f"the codec {_shown(encoding)}")
+
+
+# NumPy
+
+
+class _Dtype:
+    """A dtype on its way: code ("f4") from the call, byte order from the state that follows."""
+
+    __slots__ = ("code", "real")
+
+    def __init__(self, code: str) -> None:
+        kind = re.fullmatch(r"([biufSUO])(\d{1,9})", code)
+        if kind is None or (kind[1] == "f" and int(kind[2]) > 8):
+            _refuse(f"a numpy array of dtype {_shown(code)}")
+        if kind[1] == "O":
+            raise DataError("holds a numpy object array, which hoicli does not build; save with .tolist()")
+        self.code = code
+        self.real: np.dtype[Any] = np.dtype(code)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        order = state[1]
+        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]):
+            _refuse("a structured numpy array")
+        self.real = np.dtype(self.code).newbyteorder(order)
+
+
+def _dtype(code: Any, *_: Any) -> _Dtype:
+    return _Dtype(code) if type(code) is str else _refuse("an odd numpy dtype")
+
+
+class _Array(np.ndarray[Any, Any]):
+    """An array that checks its state before it takes it. It behaves like any ndarray; `tolist()` gives plain values."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Any, /) -> None:
+        _, shape, dtype, fortran, raw = state
+        if type(raw) is str:  # Python 2's bytes
+            raw = raw.encode("latin-1")
+        if type(dtype) is not _Dtype or type(raw) is not bytes or type(shape) is not tuple:
+            _refuse("an odd numpy array")
+        if not all(type(side) is int and side >= 0 for side in shape):
+            raise DataError("holds a numpy array of no possible shape; write it again")
+        if math.prod(shape) * dtype.real.itemsize != len(raw):
+            raise DataError(f"holds a numpy array whose {len(raw):,} bytes do not fill its shape; write it again")
+        _check_text(raw, dtype.real)
+        super().__setstate__((1, shape, dtype.real, bool(fortran), raw))  # type: ignore[arg-type]
+
+
+def _check_text(raw: bytes, dtype: np.dtype[Any]) -> None:
+    """Unicode arrays are four bytes a character; beyond the last character reading an item would fail later."""
+    if dtype.kind == "U" and raw and np.frombuffer(raw, np.dtype("u4").newbyteorder(dtype.byteorder)).max() > 0x10FFFF:
+        raise DataError("holds a numpy array of impossible characters; write it again")
+
+
+def _empty_array(kind: Any, *_: Any) -> _Array:
+    """The array that a state will fill (numpy.core.multiarray._reconstruct)."""
+    return _Array((0,), np.uint8) if kind is _NDARRAY else _refuse("an odd numpy array")
+
+
+def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
+    """The form of protocol 5 (numpy.core.numeric._frombuffer); order K lists the axes of a transposed array."""
+    array = _Array((0,), np.uint8)
+    array.__setstate__((1, shape, dtype, order == "F", bytes(memoryview(buffer))))
+    return array if axes is None else array.transpose(axes)
+
+
+def _scalar(dtype: Any, raw: Any) -> Any:
+    """A NumPy scalar as a Python value (numpy.core.multiarray.scalar)."""
+    if type(dtype) is not _Dtype:
+        _refuse("an odd numpy scalar")
+    if dtype.real.itemsize == 0:  # numpy.str_("")
+        return dtype.real.type().item()
+    return np.frombuffer(raw if type(raw) is bytes else raw.encode("latin-1"), dtype.real).item()
+
+
+_DICTIONARY = _Name(_dictionary)
+_NDARRAY = _Name(lambda *_: _refuse("numpy.ndarray called by itself"))
+
+_NAMES: dict[tuple[str, str], _Name] = {
+    ("collections", "OrderedDict"): _DICTIONARY,
+    ("collections", "defaultdict"): _DICTIONARY,
+    ("_codecs", "encode"): _Name(_encoded),
+    ("numpy", "ndarray"): _NDARRAY,
+    ("numpy", "dtype"): _Name(_dtype),
+}
+for _module in ("builtins", "__builtin__"):
+    _NAMES |= {(_module, kind.__name__): _factory(kind) for kind in (list, dict, tuple, int, float, bool, str, bytes)}
+    _NAMES |= {(_module, kind.__name__): _collection(kind) for kind in (set, frozenset)}
+for _core in ("numpy.core", "numpy._core"):
+    _NAMES[f"{_core}.multiarray", "_reconstruct"] = _Name(_empty_array)
+    _NAMES[f"{_core}.multiarray", "scalar"] = _Name(_scalar)
+    _NAMES[f"{_core}.numeric", "_frombuffer"] = _Name(_array_of_buffer)

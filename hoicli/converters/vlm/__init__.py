@@ -1,0 +1,1 @@
+"""What vision-language models answer, and how they are asked."""

@@ -1,0 +1,116 @@
+"""Files of answers: which they are, and their rows one at a time, whatever contains them.
+
+A row is an object that names its image and has the model's answer; where each may be found is said by the tables of
+keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021), mllms-zs-hoi (oriol-rabasseda) and OpenAI's batches
+are such files, or become so here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.errors import DataError
+from hoicli.io.encoding import MARK
+
+ANSWER_KEYS = (
+    "response", "generated_text", "answer", "predicted_pairs", "text", "output", "output_text", "completion", "content",
+    "prediction", "predicted_action", "raw_output", "caption", "generation", "choices",
+)  # fmt: skip
+"""Where a row's answer is, the first that is there: `prediction` before `raw_output`, cut at 200 characters."""
+FILE_KEYS = ("file_name", "filename", "image_path", "img_path", "image_file", "image", "img", "path")
+ID_KEYS = ("image_id", "img_id", "custom_id", "id")
+
+
+def is_answers(source: Source) -> bool:
+    """HOI-R1's three lists, or rows with an answer. JSON lines with image_id are records, unless --from says else."""
+    if source.kind == "json-object":
+        return {"outputs", "gt_paths"} <= source.mapping.keys() or is_row(_first_line(source))
+    if source.kind != "json-list":
+        return False
+    return is_row(source.first_item)
+
+
+def _first_line(source: Source) -> Any:
+    """The first line of a file as JSON, None where it is none."""
+    try:
+        return orjson.loads(source.data.lstrip().split(b"\n", 1)[0])
+    except orjson.JSONDecodeError:
+        return None
+
+
+def is_row(item: Any) -> bool:
+    """Whether something is a row with an answer, and no record or image of another format."""
+    if not isinstance(item, dict) or {"hois", "hoi_prediction", "annotations", "box_annotations"} & item.keys():
+        return False
+    return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
+
+
+def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
+    """(place, row) of every row of the file, whatever it is contained in."""
+    if source.is_list:
+        try:
+            for position, item in source.items():
+                yield f"{source.name}: {position}", item
+        except DataError as error:  # the list breaks off; what came before is kept
+            context.policy.handle(error)
+    elif source.kind == "json-lines" or is_row(_first_line(source)):
+        for number, data in enumerate(source.data.splitlines(), start=1):
+            if data and not data.isspace():
+                try:
+                    yield f"{source.name}:{number}", orjson.loads(data.removeprefix(MARK))
+                except orjson.JSONDecodeError as error:
+                    problem = f"not JSON ({error}); write the file again, or pass --on-error skip"
+                    context.policy.handle(DataError(problem, place=f"{source.name}:{number}"))
+    elif {"outputs", "gt_paths"} <= source.mapping.keys():
+        yield from _hoi_r1(source, context)
+    elif source.mapping:
+        first = next(iter(source.mapping.values()))
+        if isinstance(first, dict) and _QUESTIONS & first.keys():
+            problem = "holds multiple-choice questions or their letters (CrossHOI-Bench): no detections"
+            raise DataError(problem, place=source.name)
+        for name, value in source.mapping.items():
+            yield f"{source.name}: {name[:80]}", {"file_name": name, "response": value, "of_map": True}
+    else:
+        raise DataError(f"holds no answers ({source.describe()}); give JSONL or a list of rows", place=source.name)
+
+
+_QUESTIONS = {"QA_0", "gt_choices", "wrong_choices"}
+
+
+def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
+    """Rows of {outputs, preds, gt_paths}: three lists of one length. An image that comes again is left out."""
+    outputs, truth = source.mapping["outputs"], source.mapping["gt_paths"]
+    if not isinstance(outputs, list) or not isinstance(truth, list) or len(outputs) != len(truth):
+        raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)
+    seen = set()
+    for index, (output, path) in enumerate(zip(outputs, truth, strict=True)):
+        place = f"{source.name}: outputs[{index}]"
+        name = path.get("file_name") if isinstance(path, dict) else path
+        if isinstance(name, str) and name in seen:
+            context.drop("an answer about an image that was answered before", place)
+            continue
+        seen.add(str(name))
+        row = dict(path) if isinstance(path, dict) else {"file_name": path}
+        yield place, {**row, "response": output}
+
+
+def content(answer: Any) -> Any:
+    """The text of an answer that comes in a chat completion, or in a batch's response; anything else as it is."""
+    for _ in range(6):
+        if isinstance(answer, dict):
+            key = next((key for key in ("body", "choices", "message", "content") if key in answer), None)
+            if key is None:
+                return answer
+            answer = answer[key]
+        elif isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], dict):
+            if not {"message", "text", "generated_text"} & answer[0].keys():
+                return answer
+            answer = answer[0].get("message", answer[0].get("text", answer[0].get("generated_text")))
+        else:
+            return answer
+    return answer

@@ -1,0 +1,1 @@
+"""From predictions and ground truth to mAP, by the published protocols."""

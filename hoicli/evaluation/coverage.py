@@ -1,0 +1,160 @@
+"""How well predictions and ground truth meet, and what is said or refused where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hoicli.errors import DataError
+from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.tally import Tally
+from hoicli.io.messages import display_name, note
+from hoicli.records import caveats
+from hoicli.vocabulary.labels import Vocabulary
+
+OF_NO_CLASS = (
+    "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
+    "hoicli validate tells; --allow-uncounted computes with the others alone"
+)
+
+
+def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *, allowed: bool) -> None:
+    """Raises `DataError` where most predictions are of no class of the vocabulary, unless that is `allowed`.
+
+    Most is more than half of all, and more than half of those that are the best of an image: a dump that scores every
+    verb for every pair has many of no class, but not at the top. Of a few images nothing is concluded.
+    """
+    if allowed:
+        return
+    strange, total = tally.classless()
+    if 2 * strange <= total:
+        return
+    best, images = tally.classless_best()
+    if 2 * best > images >= ENOUGH_IMAGES:
+        top = f"the best of {best:,} of {images:,} images among them"
+        problem = f"{strange:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
+        raise DataError(problem, place=", ".join(map(display_name, paths)))
+
+
+def served(
+    truth: GroundTruth, protocols: Sequence[Protocol], path: str, named: Container[str] | None = None
+) -> list[Protocol]:
+    """The protocols that the ground truth of `path` has numbers for; the others are told of in one line.
+
+    Raises `DataError` where one of them was `named` itself (None: they all were), or nothing is left.
+    """
+    refused = [row for row in protocols if row.refuses & truth.caveats]
+    if not refused:
+        return list(protocols)
+    names = ", ".join(row.name for row in refused)
+    lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
+    left = [row for row in protocols if row not in refused]
+    if not left or named is None or any(row.name in named for row in refused):
+        raise DataError(f"cannot serve {names}: {lacks}", place=display_name(path))
+    note(f"left out: {names}: {lacks}")
+    return left
+
+
+@dataclass
+class Coverage:
+    """How well two streams met, gathered while matching; `report` says what a user should know."""
+
+    images: int = 0
+    triplets: int = 0
+    not_interactions: int = 0
+    unlabelled: int = 0
+    boxes: BoxSample = field(default_factory=BoxSample)
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch."""
+        self.images += len(batch.predictions.image_ids)
+        self.triplets += len(batch.predictions.score)
+        self.not_interactions += int((batch.predictions.interaction < 0).sum())
+        self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
+        self._sample_boxes(batch)
+
+    def _sample_boxes(self, batch: Batch) -> None:
+        """Of some images the best prediction, the first of equals, beside the annotated boxes."""
+        found, truth = batch.predictions, batch.truth.scenes
+        sample = {}
+        for row in self.boxes.wanted(found.image_ids):
+            start, end = found.hoi_start[row], found.hoi_start[row + 1]
+            image = batch.image[row]
+            annotated = truth.boxes[truth.box_start[image] : truth.box_start[image + 1]]
+            if start < end and len(annotated):
+                best = start + int(found.score[start:end].argmax())
+                ends = [end for end in (found.subject[best], found.object[best]) if end >= 0]
+                sample[found.image_ids[row]] = found.boxes[ends].tolist(), annotated.tolist()
+        if sample:
+            self.boxes.add(sample)
+
+    def merge(self, other: Coverage) -> None:
+        """Add another part's counts."""
+        self.images += other.images
+        self.triplets += other.triplets
+        self.not_interactions += other.not_interactions
+        self.unlabelled += other.unlabelled
+        self.boxes.add(other.boxes.images)
+
+    def report(
+        self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool = False, model: str | None = None
+    ) -> None:
+        """On stderr: images without predictions (not of a `shard`, as others have them), triplets of no class, objects
+        without a label, boxes that lie elsewhere, classes that nothing can be said about, derived image-level labels.
+
+        `model`: whose predictions, where there are several.
+        """
+
+        def tell(message: str) -> None:
+            note(message if model is None else f"{model}: {message}")
+
+        total = len(truth.scenes.image_ids)
+        if self.images < total and not shard:
+            tell(
+                f"{total - self.images:,} of {total:,} ground-truth images have no predictions: "
+                "their triplets are missed"
+            )
+        if self.not_interactions:
+            tell(
+                f"{self.not_interactions:,} of {self.triplets:,} predictions are no {truth.vocabulary.name} "
+                "interaction (verb and object): ignored"
+            )
+        by_label = [row.name for row in protocols if not row.person_first]
+        if self.unlabelled and by_label:
+            tell(
+                f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
+                "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
+            )
+        if (off := self.boxes.finding()) is not None:
+            dataset = truth.vocabulary.name
+            option = "" if dataset == "hico" else f" --dataset {dataset}"
+            tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
+        if absent := _classes_without_truth(truth, protocols):
+            shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
+            tell(f"no ground truth of {shown}: left out of the means")
+        if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
+            tell(
+                f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
+                "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
+            )
+        people = [row.name for row in protocols if row.person_subject]
+        if people and (others := truth.other_subjects):
+            tell(
+                f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
+                "never found there (the released code finds them)"
+            )
+
+
+def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:
+    """The V-COCO classes that a protocol scores and the ground truth does not have: walk, hold_obj."""
+    missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
+    for protocol in protocols:
+        if protocol.dataset == "vcoco":
+            missing |= truth.scored(protocol) & (truth.class_counts(protocol) == 0)
+    classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
+    return ["_".join(filter(None, pair)) for pair in classes]

@@ -1,0 +1,187 @@
+"""Match records: what `match` writes and `eval` and `diagnose` read, one line an image and protocol.
+
+A line holds all that the metrics need and no boxes (formats/match.schema.json has every field). Reading one gives
+exactly what matching gave, so `match | eval` prints the rows of `eval`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.protocols import Protocol
+from hoicli.records import caveats
+from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import Vocabulary
+
+
+def match_records(
+    batch: Batch, outcomes: Mapping[str, Outcomes], protocols: Iterable[Protocol], filters: Filters
+) -> Iterator[Record]:
+    """The match records of a batch: image by image, and for each image protocol by protocol."""
+    columns = [_BatchColumns(batch, outcomes[protocol.name], protocol) for protocol in protocols]
+    of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
+    masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
+    for row, image_id in enumerate(batch.predictions.image_ids):
+        for column in columns:
+            yield {**_head(image_id, column.protocol, filters, masks[row]), **column.image(row)}
+
+
+def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int) -> Record:
+    """What a match record begins with; `caveats` are those of the image's records that the protocol heeds."""
+    found = caveats.names(mask & protocol.heeds) if mask & protocol.heeds else []
+    return {
+        "image_id": image_id,
+        "protocol": protocol.name,
+        "settings": {**filters.signature(), **protocol.settings()},
+        **({"caveats": found} if found else {}),
+    }
+
+
+def missed_records(
+    truth: GroundTruth, seen: set[str], protocols: Iterable[Protocol], filters: Filters
+) -> Iterator[Record]:
+    """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
+    protocols = list(protocols)
+    counted = {protocol.name: truth.counted(protocol) for protocol in protocols}
+    masks = (truth.scenes.caveats & caveats.TRUTH).tolist()
+    for row, image_id in enumerate(truth.scenes.image_ids):
+        if image_id in seen:
+            continue
+        for protocol in protocols:
+            gt, _ = _ground_truth(truth, row, counted[protocol.name])
+            head = _head(image_id, protocol, filters, masks[row])
+            yield {**head, "predictions": [], "gt": gt, "box_matches": []}
+
+
+def _ground_truth(truth: GroundTruth, image: int, counted: Any) -> tuple[list[Record], list[int]]:
+    """(the counted triplets of an image, their rows in the ground truth), nobody's yet."""
+    scenes, vocabulary = truth.scenes, truth.vocabulary
+    start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
+    rows = (np.flatnonzero(counted[start:end]) + start).tolist()
+    first_box = int(scenes.box_start[image])
+    triplets = []
+    for row in rows:
+        object_ = int(scenes.object[row])
+        triplets.append(
+            {
+                "subject": int(scenes.subject[row]) - first_box,
+                "object": None if object_ < 0 else object_ - first_box,
+                "verb": vocabulary.verbs[scenes.verb[row]],
+                **_role(vocabulary, int(scenes.interaction[row])),
+                "label": None if object_ < 0 else _label(vocabulary, int(scenes.labels[object_])),
+                "prediction": None,
+            }
+        )
+    return triplets, rows
+
+
+def _label(vocabulary: Vocabulary, number: int) -> str | None:
+    """The name of an object, None for a box that does not say."""
+    return None if number < 0 else vocabulary.objects[number]
+
+
+def _role(vocabulary: Vocabulary, interaction: int) -> dict[str, str | None]:
+    """The `role` of a triplet, in a dataset that has roles; null where the action itself is meant."""
+    return {"role": vocabulary.interactions[interaction][1] or None} if vocabulary.roles else {}
+
+
+_PLAIN_KEYS = ("subject", "object", "verb", "label", "score", "outcome", "gt", "iou_subject", "iou_object")
+
+
+class _BatchColumns:
+    """A batch under one protocol as plain lists, from which images are cut."""
+
+    def __init__(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self._batch = batch
+        self._counted = batch.truth.counted(protocol)
+        scenes, vocabulary = batch.predictions, batch.truth.vocabulary
+        first_box = scenes.box_start[scenes.image_of_hoi]
+        gt: list[int | None] = [None] * len(scenes.score)
+        iou_subject, iou_object = gt.copy(), gt.copy()
+        no_object, people = _person_first(batch, protocol)
+        objects: list[int | None] = (scenes.object - first_box).tolist()
+        for row in np.flatnonzero(no_object).tolist():
+            objects[row] = None
+        # A ground-truth triplet's place among those of its image that count.
+        counted_before = batch.truth.counted_before(protocol)
+        image_start = batch.truth.scenes.hoi_start[batch.image_of_hoi[outcomes.row]]
+        place = counted_before[outcomes.truth] - counted_before[image_start]
+        of_class = (outcomes.row, place, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
+        for row, index, subject, object_, enough in zip(*(column.tolist() for column in of_class), strict=True):
+            iou_subject[row], iou_object[row] = subject, object_
+            gt[row] = index if enough else None
+        roles = (
+            [vocabulary.interactions[number][1] or None for number in scenes.interaction] if vocabulary.roles else []
+        )
+        columns: dict[str, list[Any]] = {
+            "subject": (scenes.subject - first_box).tolist(),
+            "object": objects,
+            "verb": [vocabulary.verbs[verb] for verb in scenes.verb.tolist()],
+            **({"role": roles} if vocabulary.roles else {}),
+            "label": [_label(vocabulary, label) for label in scenes.object_label.tolist()],
+            "score": scenes.score.tolist(),
+            "outcome": [OUTCOMES[code] for code in outcomes.code.tolist()],
+            "gt": gt,
+            "iou_subject": iou_subject,
+            "iou_object": iou_object,
+            **({} if people is None else {"person": people}),
+        }
+        self._keys = tuple(columns)
+        self._rows = list(zip(*columns.values(), strict=True))
+        self._hits: dict[int, list[tuple[int, int | None]]] = {}
+        image, start = scenes.image_of_hoi, scenes.hoi_start
+        for row in np.flatnonzero(outcomes.code == TRUE_POSITIVE).tolist():
+            self._hits.setdefault(int(image[row]), []).append((row - int(start[image[row]]), gt[row]))
+        self._hoi_start = start.tolist()
+        self._box_start = scenes.box_start.tolist()
+        self._matches = batch.box_matches(protocol)
+
+    def image(self, row: int) -> Record:
+        """predictions, gt and box_matches of one image."""
+        gt, _ = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
+        cut = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
+        if self._keys == _PLAIN_KEYS:  # a literal takes half the time, and this is done for every prediction
+            predictions = [
+                {
+                    "subject": subject,
+                    "object": object_,
+                    "verb": verb,
+                    "label": label,
+                    "score": score,
+                    "outcome": outcome,
+                    "gt": place,
+                    "iou_subject": iou_subject,
+                    "iou_object": iou_object,
+                }
+                for subject, object_, verb, label, score, outcome, place, iou_subject, iou_object in cut
+            ]
+        else:
+            predictions = [dict(zip(self._keys, values, strict=True)) for values in cut]
+        for index, place in self._hits.get(row, ()):
+            if place is not None:
+                gt[place]["prediction"] = index
+        boxes = self._matches[self._box_start[row] : self._box_start[row + 1]]
+        return {"predictions": predictions, "gt": gt, "box_matches": boxes}
+
+
+def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[int | None] | None]:
+    """([T] statements without an object, [T] the annotated person's box each belongs to, None for none).
+
+    Only a protocol that looks at the person first says so (None otherwise), and takes a box of zeros for no object.
+    """
+    scenes = batch.predictions
+    if not protocol.person_first:
+        return scenes.object < 0, None
+    people = batch.found_people(protocol)
+    first_box = batch.truth.scenes.box_start[batch.image_of_hoi]
+    local = np.where(people < 0, -1, people - first_box).tolist()
+    return batch.empty_object, [None if person < 0 else person for person in local]

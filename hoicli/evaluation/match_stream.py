@@ -1,0 +1,231 @@
+"""Match records read: checked, and gathered for evaluation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from hoicli.arrays.kit import Ints
+from hoicli.arrays.reading import BATCH
+from hoicli.errors import DataError
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol
+from hoicli.evaluation.tally import Tally
+from hoicli.io.streams import Line
+from hoicli.records import caveats
+from hoicli.records.image import image_id_problems, unknown_label
+from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
+from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.vocabulary.labels import Vocabulary
+
+UNKNOWN_PROTOCOL = "unknown-protocol"
+COUNTED = ("true_positive", "false_positive")
+"""The outcomes of predictions that count, which are of a class therefore."""
+
+
+@dataclass
+class MatchStream:
+    """A match stream read to its end: of each protocol a tally, its images, the settings of its lines, and the mask of
+    their caveats."""
+
+    protocols: Mapping[str, Protocol] = field(default_factory=lambda: PROTOCOLS)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    images: dict[str, set[str]] = field(default_factory=dict)
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    caveats: dict[str, int] = field(default_factory=dict)
+
+    def heed(self, name: str, records: Iterable[Record]) -> None:
+        """Take note of the caveats of sound records of a protocol."""
+        for record in records:
+            self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
+
+    def add_missed(self, truth: GroundTruth) -> None:
+        """Count the ground truth of the images that the stream does not have: shards come without them."""
+        scenes = truth.scenes
+        for name, tally in self.tallies.items():
+            seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
+            missed = truth.counted(PROTOCOLS[name]) & ~seen[scenes.image_of_hoi]
+            tally.caveats |= truth.caveats
+            tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
+
+
+def is_match_record(line: Line) -> bool:
+    """Whether a line is a match record rather than an image record (or anything else)."""
+    try:
+        return {"protocol", "predictions", "gt"} <= parse(line).keys()
+    except DataError:
+        return False
+
+
+def dataset_of(line: Line) -> str | None:
+    """The dataset of a match record, None for any other line."""
+    if not is_match_record(line):
+        return None
+    protocol = PROTOCOLS.get(str(parse(line)["protocol"]))
+    return None if protocol is None else protocol.dataset
+
+
+def read_matches(
+    lines: Iterable[Line],
+    vocabulary: Vocabulary,
+    policy: ErrorPolicy,
+    protocols: Mapping[str, Protocol] = PROTOCOLS,
+) -> MatchStream:
+    """Gather a match stream for evaluation by the `protocols` of these names.
+
+    Raises `DataError` (or counts it in `policy`) for a bad line, an image that is twice under one protocol, and lines
+    that were matched with different settings.
+    """
+    stream = MatchStream(protocols)
+    registers = {name: ImageRegister(unit="an image and protocol") for name in PROTOCOLS}
+    lines = iter(lines)
+    while chunk := list(islice(lines, BATCH)):
+        grouped: dict[str, list[tuple[str, Record]]] = {}
+        for line in chunk:
+            try:
+                record = parse(line)
+                name, image_id = checked_match(record, line, vocabulary, stream)
+                registers[name].add(image_id, line)
+            except DataError as error:
+                policy.handle(error)
+                continue
+            grouped.setdefault(name, []).append((image_id, record))
+        for name, images in grouped.items():
+            _gather(stream, name, images, vocabulary)
+    return stream
+
+
+def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
+    """Everything in a match record that evaluation cannot use; nothing for what `match` writes."""
+    if not {"protocol", "predictions", "gt"} <= record.keys():
+        hint = "give the ground truth with --gt" if "hois" in record else "hoicli match writes them"
+        yield Problem("", f"not a match record; {hint}")
+        return
+    known = PROTOCOLS.get(record["protocol"]) if type(record["protocol"]) is str else None
+    if known is not None and known.dataset != vocabulary.name:
+        yield Problem(
+            "protocol", f"{known.name} is of {known.dataset}, not {vocabulary.name}; match one dataset a stream"
+        )
+        return
+    if known is None:
+        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}"
+        yield Problem("protocol", text, UNKNOWN_PROTOCOL)
+    yield from image_id_problems(record)
+    yield from _caveat_problems(record.get("caveats"), known)
+    settings = record.get("settings", {})
+    if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
+        yield Problem("settings", "must be an object of strings; hoicli match writes one")
+    for key in ("predictions", "gt"):
+        if type(record[key]) is not list:
+            yield Problem(key, "must be an array; hoicli match writes one")
+            continue
+        for index, item in enumerate(record[key]):
+            yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
+    yield from _balance_problems(record, "role" if vocabulary.roles else "label")
+
+
+def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
+    """Of caveats that there are not, and of those that leave the protocol without a number."""
+    try:
+        refused = caveats.names(caveats.of_record(value) & (0 if protocol is None else protocol.refuses))
+    except (KeyError, TypeError):
+        yield Problem("caveats", f"must be an array of {', '.join(caveats.CAVEATS)}; hoicli match writes one")
+        return
+    for name in refused:
+        yield Problem("protocol", caveats.CAVEATS[name].lacks)
+
+
+def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
+    """More true positives of a class than the line has ground truth of it: a recall beyond 1, as where a part of the
+    ground truth is lost."""
+    if type(record["predictions"]) is not list or type(record["gt"]) is not list:
+        return
+    try:
+        left = Counter((item["verb"], item.get(qualifier) or "") for item in record["gt"])
+        for index, item in enumerate(record["predictions"]):
+            if item["outcome"] == "true_positive":
+                name = item["verb"], item.get(qualifier) or ""
+                left[name] -= 1
+                if left[name] < 0:
+                    text = "a true positive, but the line has no ground truth left for it; match the predictions again"
+                    yield Problem(f"predictions[{index}].outcome", text)
+                    return
+    except (KeyError, TypeError, AttributeError):  # what is wrong with an item is told of the item
+        return
+
+
+def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predicted: bool) -> Iterator[Problem]:
+    if type(item) is not dict:
+        yield Problem(field_name, "must be an object; hoicli match writes one")
+        return
+    verb, label = item.get("verb"), item.get("label")
+    if type(verb) is not str:
+        yield Problem(f"{field_name}.verb", "missing or no string; match the predictions again")
+    elif verb not in vocabulary.verb_ids:
+        yield unknown_label(f"{field_name}.verb", "verb", verb, vocabulary)
+    if vocabulary.roles:
+        role = item.get("role") or ""
+        if type(verb) is str and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
+            yield Problem(f"{field_name}.role", f"{role!r} is no role of {verb}; match the predictions again")
+    elif type(label) is not str:
+        yield Problem(f"{field_name}.label", "missing or no string; match the predictions again")
+    elif label not in vocabulary.object_ids:
+        yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
+    elif (not predicted or item.get("outcome") in COUNTED) and _is_no_class(verb, label, vocabulary):
+        text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
+        yield Problem(f"{field_name}.label", text)
+    if predicted and not is_number(item.get("score")):
+        yield Problem(f"{field_name}.score", "missing or no finite number; match the predictions again")
+    if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in OUTCOME_CODES):
+        yield Problem(f"{field_name}.outcome", f"is none of {', '.join(OUTCOMES)}; match the predictions again")
+
+
+def _is_no_class(verb: Any, label: str, vocabulary: Vocabulary) -> bool:
+    """Whether a verb (which is reported by itself where it is none) and an object are together no interaction."""
+    return type(verb) is str and verb in vocabulary.verb_ids and (verb, label) not in vocabulary.interaction_ids
+
+
+def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
+    """(protocol, image id) of a sound match record; raises `DataError` that names the field."""
+    problem = next(match_problems(record, vocabulary), None)
+    if problem is not None:
+        raise problem.error(line.place)
+    settings = record.get("settings", {})
+    before = stream.settings.setdefault(record["protocol"], settings)
+    if settings != before:
+        text = f"{settings} here and {before} before; match the whole stream with one setting"
+        raise DataError(text, place=line.place, field="settings")
+    return record["protocol"], str(record["image_id"])
+
+
+def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vocabulary: Vocabulary) -> None:
+    tally = stream.tallies.setdefault(name, Tally([stream.protocols[name]], len(vocabulary.interactions)))
+    image_ids = [image_id for image_id, _ in images]
+    stream.images.setdefault(name, set()).update(image_ids)
+    predictions = [item for _, record in images for item in record["predictions"]]
+    image = np.repeat(np.arange(len(images)), [len(record["predictions"]) for _, record in images])
+    stream.heed(name, (record for _, record in images))
+    tally.caveats |= stream.caveats[name]
+    tally.add(
+        image_ids,
+        image,
+        _interactions(predictions, vocabulary),
+        np.array([item["score"] for item in predictions], dtype=np.float64),
+        {name: np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)},
+    )
+    truth = _interactions([item for _, record in images for item in record["gt"]], vocabulary)
+    truth_image = np.repeat(np.arange(len(images)), [len(record["gt"]) for _, record in images])
+    tally.add_annotated(name, image_ids, truth_image[truth >= 0], truth[truth >= 0])
+
+
+def _interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
+    ids = vocabulary.interaction_ids
+    if vocabulary.roles:
+        return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)
+    return np.array([ids.get((item["verb"], item["label"]), -1) for item in items], dtype=np.int64)

@@ -1,0 +1,324 @@
+"""The matching kernel: which predictions of a batch of images are true positives, for any protocol at once.
+
+IoU is computed once per (predicted box, ground-truth box) of an image and shared by the protocols of one convention;
+predictions meet the ground truth of their class through one sorted join. No Python loop runs per triplet or image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hoicli.arrays.boxes import best_per_image, iou, pair_nms
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded
+from hoicli.arrays.roles import class_columns
+from hoicli.arrays.scenes import Scenes
+from hoicli.errors import DataError
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import NO_SHIFT, Protocol
+from hoicli.records import caveats
+from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.vocabulary.labels import SUBJECT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+_LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
+PAIRS_AT_ONCE = 1 << 19
+"""Pairs of boxes compared in one piece where every box meets every other: 16 MB a side."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the T predictions of a batch under one protocol.
+
+    code [T] indexes OUTCOMES. The rest is about the K predictions that have ground truth of their class in the image:
+    row [K], ascending, which they are; truth [K] the ground-truth triplet (a row of the ground truth's Scenes) of the
+    largest overlap; iou_subject, iou_object [K] with it; enough [K] whether that reaches the threshold, so that the
+    prediction belongs to it, taken or not.
+    """
+
+    code: NDArray[np.uint8]
+    row: Ints
+    truth: Ints
+    iou_subject: Floats
+    iou_object: Floats
+    enough: Bools
+
+
+class Batch:
+    """The predictions of some images beside their ground truth: what all protocols share, computed once."""
+
+    def __init__(self, predictions: Scenes, truth: GroundTruth, *, all_boxes: bool = False) -> None:
+        """`all_boxes`: IoU will be asked for all boxes of a label (`box_matches`), not only for those of a class."""
+        missing = [image_id for image_id in predictions.image_ids if image_id not in truth.position]
+        if missing:
+            raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
+        self.predictions = predictions
+        self.truth = truth
+        self.image = np.array([truth.position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+        self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
+        self._candidate, self._candidate_truth = truth.join(self.image_of_hoi, predictions.interaction)
+        self._pair_start = self._box_pair_starts()
+        candidate, annotated = self._candidate, truth.scenes
+        self._subject_pair = self._pair(predictions.subject[candidate], annotated.subject[self._candidate_truth])
+        self._object_pair = self._pair(predictions.object[candidate], annotated.object[self._candidate_truth])
+        if truth.vocabulary.roles:  # a class does not say what the boxes are, nor that there is an object
+            subjects = predictions.labels[predictions.subject[candidate]]
+            people = subjects == annotated.labels[annotated.subject[self._candidate_truth]]
+            self._subject_pair = np.where(people, self._subject_pair, -1)
+            fits = predictions.object_label[candidate] == annotated.object_label[self._candidate_truth]
+            fits &= (predictions.object[candidate] >= 0) & (annotated.object[self._candidate_truth] >= 0)
+            self._object_pair = np.where(fits, self._object_pair, -1)
+        self._wanted = self._wanted_pairs(all_boxes=all_boxes)
+        self._overlaps: dict[object, Floats] = {}
+        self._people: dict[object, tuple[Ints, Floats]] = {}
+
+    # A box pair is a predicted and a ground-truth box of one image. Pairs are numbered densely: the pairs of a
+    # predicted box follow one another in the order of its image's ground-truth boxes.
+
+    def _box_pair_starts(self) -> Ints:
+        """[B + 1] the number of the first pair of each predicted box."""
+        image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
+        count = start[image + 1] - start[image]
+        return np.concatenate([[0], np.cumsum(count)])
+
+    def _pair(self, box: Ints, truth_box: Ints) -> Ints:
+        """The number of each (predicted box, ground-truth box)."""
+        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
+        return self._pair_start[box] + truth_box - first
+
+    def _boxes_of(self, pair: Ints) -> tuple[Ints, Ints]:
+        """(predicted box, ground-truth box) of each pair number."""
+        box = np.searchsorted(self._pair_start, pair, side="right") - 1
+        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
+        return box, first + pair - self._pair_start[box]
+
+    def _wanted_pairs(self, *, all_boxes: bool) -> Ints:
+        """The pairs some protocol can ask for, ascending: the rest never gets an IoU."""
+        wanted = np.zeros(self._pair_start[-1], dtype=bool)
+        wanted[self._subject_pair[self._subject_pair >= 0]] = True
+        wanted[self._object_pair[self._object_pair >= 0]] = True
+        if all_boxes:
+            wanted |= self._same_label(*self._boxes_of(np.arange(len(wanted))))
+        return np.flatnonzero(wanted)
+
+    def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
+        """Whether a predicted and a ground-truth box have one label; a box without one fits any."""
+        label = self.predictions.labels[box]
+        same: Bools = (label == self.truth.scenes.labels[truth_box]) | (label < 0)
+        return same
+
+    @cached_property
+    def _wanted_coordinates(self) -> tuple[Ints, Floats, Floats]:
+        """The predicted box of each wanted pair; [4, wanted] x1, y1, x2, y2 of it and of the ground-truth box."""
+        box, truth_box = self._boxes_of(self._wanted)
+        sides = ((self.predictions.boxes, box), (self.truth.scenes.boxes, truth_box))
+        first, second = (np.ascontiguousarray(boxes[rows].T) for boxes, rows in sides)
+        return box, first, second
+
+    def overlaps(self, protocol: Protocol) -> Floats:
+        """[pairs] IoU by the protocol's convention, 0 where nobody asks; computed once a convention."""
+        key = protocol.iou_key
+        if key not in self._overlaps:
+            box, first, second = self._wanted_coordinates
+            overlap = np.zeros(self._pair_start[-1])
+            overlap[self._wanted] = _iou_of(protocol, self._as_fed(protocol, first, box), second)
+            self._overlaps[key] = overlap
+        return self._overlaps[key]
+
+    def matched_boxes(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        """(predicted box, ground-truth box) of every two of one image and label with enough overlap, ascending.
+
+        Needs a batch made with `all_boxes`. A protocol that looks at the person first looks at no label.
+        """
+        if protocol.person_first:
+            return self._matched_without_labels(protocol)
+        overlap = self.overlaps(protocol)[self._wanted]
+        enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+        box, truth_box = self._boxes_of(self._wanted[enough])
+        fits = self._same_label(box, truth_box)
+        if protocol.drop_no_interaction:
+            fits &= self.truth.present_boxes(protocol)[truth_box]
+        return box[fits], truth_box[fits]
+
+    def _matched_without_labels(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        boxes, truth_boxes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        pairs = int(self._pair_start[-1])
+        for start in range(0, pairs, PAIRS_AT_ONCE):
+            box, truth_box = self._boxes_of(np.arange(start, min(start + PAIRS_AT_ONCE, pairs)))
+            enough = self._iou(protocol, box, truth_box) >= protocol.threshold
+            boxes.append(box[enough])
+            truth_boxes.append(truth_box[enough])
+        return np.concatenate(boxes), np.concatenate(truth_boxes)
+
+    def box_matches(self, protocol: Protocol) -> list[list[int]]:
+        """For each predicted box, the ground-truth boxes that match it, by their own index in the image."""
+        box, truth_box = self.matched_boxes(protocol)
+        local = (truth_box - self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]).tolist()
+        bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
+        return [local[start:end] for start, end in pairwise(bounds)]
+
+    def dropped(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
+        """[T] 0 for a prediction that counts, else the code of the reason why it does not."""
+        scenes = self.predictions
+        code = np.zeros(len(scenes.score), dtype=np.uint8)
+
+        def drop(rows: Bools, reason: str) -> None:
+            code[rows & (code == 0)] = OUTCOME_CODES[reason]
+
+        if protocol.classes:
+            # First of all: V-COCO's statements about people take no place among its pairs.
+            drop(~self.truth.scored(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
+        if protocol.drop_no_interaction:
+            # First of all, as Diag-HOI's dumps are written without it.
+            drop(
+                scenes.verb == self.truth.vocabulary.verb_ids[self.truth.vocabulary.no_interaction or ""],
+                "no_interaction",
+            )
+        caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
+        if caps:
+            drop(~best_per_image(scenes, min(caps), code == 0 if protocol.classes else None), "over_the_cap")
+        if filters.nms is not None:
+            kept = pair_nms(scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta)
+            drop(~kept, "suppressed")
+        drop(scenes.interaction < 0, "not_an_interaction")
+        if protocol.person_subject:
+            person = self.truth.vocabulary.object_ids[SUBJECT]
+            drop(scenes.labels[scenes.subject] != person, "subject_not_person")
+        if protocol.images != "all":
+            drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
+        if protocol.known_object:
+            known = self.truth.scenes.known_object[self.image_of_hoi, scenes.labels[scenes.object]]
+            drop(~known, "object_not_known")
+        return code
+
+    def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
+        """The outcome of every prediction: PROTOCOLS' row applied to this batch.
+
+        A prediction belongs to the ground truth of its class (of its person's deeds, for a protocol that looks at the
+        person first) with the largest min(IoU_subject, IoU_object), the first of equals; among those that reach the
+        threshold with one ground truth, the highest score is its true positive and the rest are false (no released
+        evaluator falls back on the second best). Ties in score: input order.
+        """
+        code = self.dropped(protocol, filters)
+        candidate, candidate_truth, subject, object_ = (
+            self._of_best_person(protocol, code) if protocol.person_first else self._of_class(protocol, code)
+        )
+        overlap = np.minimum(subject, object_)
+        best = _first_largest(candidate, overlap)
+        row, truth, overlap = candidate[best], candidate_truth[best], overlap[best]
+        enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+        rivals, wanted = row[enough], truth[enough]
+        order = np.lexsort((rivals, -self.predictions.score[rivals], wanted))
+        code[rivals[order[_run_starts(wanted[order])]]] = TRUE_POSITIVE
+        return Outcomes(code, row, truth, subject[best], object_[best], enough)
+
+    def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
+        """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
+        live = np.flatnonzero(code[self._candidate] == 0)
+        overlaps = np.append(self.overlaps(protocol), 0.0)  # for the pairs that are none, -1
+        candidate, truth = self._candidate[live], self._candidate_truth[live]
+        subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
+        if self.truth.vocabulary.roles:
+            object_[self.truth.scenes.object[truth] < 0] = 1.0  # nothing to find: the subject decides (QPIC)
+        return candidate, truth, subject, object_
+
+    def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
+        """As `_of_class`, but only what the best person of each prediction does; drops those of ignored people.
+
+        s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even by nothing at all.
+        """
+        predictions, annotated = self.predictions, self.truth.scenes
+        person, with_person = self.best_people(protocol)
+        ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
+        code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
+        live = np.flatnonzero(code == 0)
+        row, truth = self.truth.join_person(person[live], predictions.interaction[live])
+        row = live[row]
+        box, truth_box = predictions.object[row], annotated.object[truth]
+        object_ = np.zeros(len(row))
+        both = (box >= 0) & (truth_box >= 0)
+        object_[both] = self._iou(protocol, box[both], truth_box[both])
+        _, is_agent = class_columns(self.truth.vocabulary)
+        nothing = truth_box < 0
+        will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
+        object_[nothing] = (will_do | self.empty_object[row])[nothing]
+        return row, truth, with_person[row], object_
+
+    @cached_property
+    def empty_object(self) -> Bools:
+        """[T] predictions of no object: none given, or a box of zeros, as official dumps write it."""
+        absent = self.predictions.object < 0
+        if not len(self.predictions.boxes):
+            return absent
+        zeros: Bools = (self.predictions.boxes == 0).all(axis=1)
+        return absent | zeros[self.predictions.object]
+
+    def best_people(self, protocol: Protocol) -> tuple[Ints, Floats]:
+        """([T] the ground-truth person each subject overlaps most, -1 in an image without people; [T] the IoU)."""
+        if protocol.iou_key not in self._people:
+            subjects, of_subject = np.unique(self.predictions.subject, return_inverse=True)
+            people, starts = self.truth.people
+            image = self.image[self.predictions.image_of_box[subjects]]
+            row, place = expanded(starts[image], starts[image + 1] - starts[image])
+            overlap = self._iou(protocol, subjects[row], people[place])
+            best = _first_largest(row, overlap)
+            person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
+            person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
+            self._people[protocol.iou_key] = person[of_subject], largest[of_subject]
+        return self._people[protocol.iou_key]
+
+    def found_people(self, protocol: Protocol) -> Ints:
+        """[T] the ground-truth person each subject belongs to, -1 where it overlaps none of them enough."""
+        person, overlap = self.best_people(protocol)
+        return np.where(overlap >= protocol.threshold, person, -1)
+
+    def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
+        """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
+        first = self._as_fed(protocol, self.predictions.boxes[box].T, box)
+        return _iou_of(protocol, first, self.truth.scenes.boxes[truth_box].T)
+
+    def _as_fed(self, protocol: Protocol, coordinates: Floats, box: Ints) -> Floats:
+        """[4, M] `coordinates` of the predicted boxes [M], shifted where their records say they are of last pixels."""
+        if protocol.last_pixel_shift == NO_SHIFT or not self.predictions.every_caveat & _LAST_PIXELS:
+            return coordinates
+        marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
+        fed: Floats = coordinates + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
+        return fed
+
+
+def _iou_of(protocol: Protocol, first: Floats, second: Floats) -> Floats:
+    """[M] IoU of predicted and ground-truth boxes, [4, M] each, as the protocol shifts and measures them."""
+    return iou(
+        first + np.array(protocol.prediction_shift)[:, np.newaxis],
+        second + np.array(protocol.truth_shift)[:, np.newaxis],
+        inclusive=protocol.inclusive,
+        touching_overlap=protocol.touching_overlap,
+    )
+
+
+def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
+    """Outcomes by protocol name."""
+    return {protocol.name: batch.match(protocol, filters) for protocol in protocols}
+
+
+def _run_starts(values: Ints) -> Ints:
+    """Where each run of equal neighbours begins."""
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)
+
+
+def _first_largest(group: Ints, value: Floats) -> Ints:
+    """For each run of equal `group`, the position of its largest value, the first of equals."""
+    starts = _run_starts(group)
+    if len(starts) == 0:
+        return starts
+    lengths = np.diff(np.r_[starts, len(group)])
+    is_largest = value == np.repeat(np.maximum.reduceat(value, starts), lengths)
+    position = np.where(is_largest, np.arange(len(group)), len(group))
+    return np.minimum.reduceat(position, starts)

@@ -1,0 +1,383 @@
+"""The published evaluation protocols, one frozen row each over the kernel of `hoicli.evaluation.matching`.
+
+A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a line in the README. Ground truth in
+records is 0-based inclusive; what each released pipeline fed its evaluator instead is the row's two shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hoicli.errors import UsageError
+from hoicli.records import caveats
+from hoicli.vocabulary.labels import Vocabulary
+
+# Three recall grids are in use, and a class whose recall is exactly 3/10, 6/10 or 7/10 moves by up to 1/11 between
+# them, so each is written out to the last bit (tests/evaluation/test_average_precision.py holds them to their sources).
+GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
+"""numpy.arange(0, 1.1, 0.1); and what a loop over MATLAB's 0:0.1:1 is taken to count, i * 0.1 (README, "What protocols
+leave open"): the official evaluation is a `for t = 0:0.1:1`, and nobody here has run it in MATLAB itself."""
+GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""torch.linspace(0, 1, 11) in float64; and MATLAB's 0:0.1:1 as a vector, which it makes from both of its ends."""
+GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""i / 10."""
+GRIDS = {"arange": GRID_ARANGE, "linspace": GRID_LINSPACE, "tenths": GRID_TENTHS}
+"""The grids by the names that `eval --grid` and signatures have for them."""
+EVERY_RECALL: tuple[float, ...] = ()
+"""No grid: the area under the precision envelope, every recall a step (PASCAL VOC since 2010)."""
+
+COUNTED_IMAGES = ("all", "boxes", "interactions")
+"""What a protocol's `images` may be."""
+
+Shift = tuple[float, float, float, float]
+NO_SHIFT: Shift = (0.0, 0.0, 0.0, 0.0)
+ALL_BY_ONE: Shift = (1.0, 1.0, 1.0, 1.0)
+FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What one released evaluator does, as data. Defaults are the commonest choice, so a row says what is special.
+
+    name, title, source: what it is called, in a few words, and the file it was read from.
+    dataset: the vocabulary it belongs to.
+    classes: the interactions it scores, a key of the vocabulary's `subsets`; "" is all of them.
+    subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
+    person_first: a prediction belongs to the annotated person its subject overlaps most, whatever that person does.
+    any_object_when_none: where a person's role has no object, any predicted one will do; otherwise only none will.
+    inclusive, touching_overlap: the IoU convention (`geometry.iou`).
+    prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
+    last_pixel_shift: added as well to predictions whose record says that x2, y2 is their last pixel (`caveats`).
+    strict: a true positive needs overlap > 0.5 rather than >= 0.5.
+    person_subject: a triplet whose subject box is not labelled person belongs to no class.
+    triplets_per_image: only the best so many of an image count, `no such interaction` ones included.
+    predictions_per_class: only the best so many of a class count, over the whole dataset.
+    known_object: a prediction counts only in images with an image-level label for its object.
+    drop_no_interaction: `no_interaction` is removed from both sides first, and its classes leave the mean.
+    images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
+    only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
+    grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
+    remark: what else there is to know, for `--explain`.
+    """
+
+    name: str
+    title: str
+    source: str
+    grid: tuple[float, ...]
+    dataset: str = "hico"
+    classes: str = ""
+    subsets: tuple[str, ...] = ()
+    person_first: bool = False
+    any_object_when_none: bool = False
+    threshold: float = 0.5
+    inclusive: bool = False
+    touching_overlap: bool = True
+    prediction_shift: Shift = NO_SHIFT
+    truth_shift: Shift = NO_SHIFT
+    last_pixel_shift: Shift = NO_SHIFT
+    strict: bool = False
+    person_subject: bool = False
+    triplets_per_image: int | None = None
+    predictions_per_class: int | None = None
+    known_object: bool = False
+    drop_no_interaction: bool = False
+    images: str = "all"
+    only_annotated_classes: bool = False
+    remark: str = ""
+
+    @property
+    def iou_key(self) -> tuple[bool, bool, Shift, Shift, Shift]:
+        """Protocols with equal keys share their IoU values."""
+        shifts = (self.prediction_shift, self.truth_shift, self.last_pixel_shift)
+        return (self.inclusive, self.touching_overlap, *shifts)
+
+    @property
+    def heeds(self) -> int:
+        """The mask of the `caveats` of records that its numbers depend on."""
+        concerned = {
+            caveats.DERIVED_LABELS: self.known_object,
+            caveats.PAIRS_ONLY: self.dataset == "vcoco",
+            caveats.UNMARKED_PEOPLE: self.person_first,
+            caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
+        }
+        return caveats.mask(name for name, concerns in concerned.items() if concerns)
+
+    @property
+    def refuses(self) -> int:
+        """The mask of the `caveats` of ground truth on which its numbers would be about something else.
+
+        The official V-COCO code counts everybody who does an action, whether or not an object is annotated: agents and
+        both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`).
+        """
+        return caveats.mask([caveats.PAIRS_ONLY] if self.person_first else [])
+
+    def settings(self) -> dict[str, str]:
+        """For signatures: which columns differ from the published row's."""
+        published, changed = PROTOCOLS[self.name], {}
+        if self.images != published.images:
+            changed["images"] = self.images
+        if self.grid != published.grid:
+            changed["recall"] = next(name for name, grid in GRIDS.items() if grid == self.grid)
+        return changed
+
+    def explain(self) -> str:
+        """What the protocol does, in five lines made from the row itself, so that they cannot drift from it, and in a
+        sixth what needs a word more."""
+        width = "x2 - x1 + 1 (inclusive pixels)" if self.inclusive else "x2 - x1 (edges)"
+        touch = "" if self.touching_overlap else ", 0 where boxes only touch"
+        pixels = f", {_shift(self.last_pixel_shift)} where the record says they are last pixels (.mat)"
+        predictions = _shift(self.prediction_shift) + (pixels if self.last_pixel_shift != NO_SHIFT else "")
+        shifts = f"predictions {predictions}, ground truth {_shift(self.truth_shift)}"
+        labels = "; the subject must be labelled person" if self.person_subject else ""
+        if self.dataset == "vcoco" and not self.person_first:
+            labels = "; boxes of different labels do not overlap"
+        sign = ">" if self.strict else ">="
+        caps = [
+            f"the interactions called {self.classes!r}" if self.classes else "",
+            f"the best {self.triplets_per_image} triplets an image" if self.triplets_per_image else "",
+            f"the best {self.predictions_per_class:,} predictions a class" if self.predictions_per_class else "",
+            "only images with an image-level label for the object (Known Object)" if self.known_object else "",
+            "no_interaction dropped from both sides" if self.drop_no_interaction else "",
+            f"only images that annotate {self.images}" if self.images != "all" else "",
+        ]
+        counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
+        mean = (
+            "the classes with ground truth"
+            if self.only_annotated_classes
+            else "all of them (0 for one without ground truth or predictions)"
+        )
+        lines = [
+            f"{self.name}: {self.title} ({self.source})",
+            f"boxes    width {width}{touch}; {shifts}{labels}",
+            f"match    {self._match_rule(f'{sign} {self.threshold}')}",
+            f"counted  {counted}",
+            f"mean     {_grid_name(self.grid)}, over {mean}",
+            *([f"note     {self.remark}"] if self.remark else []),
+        ]
+        return "\n  ".join(lines)
+
+    def _match_rule(self, enough: str) -> str:
+        if not self.person_first:
+            return (
+                "the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
+                f"true if {enough} and not taken by a higher score"
+            )
+        absent = "any" if self.any_object_when_none else "an empty one"
+        return (
+            "the person with the largest IoU, first of equals, whatever they do; ignored if nobody annotated them; "
+            f"true if both IoU {enough}, they do it and no higher score took them; without an object, {absent} will do"
+        )
+
+
+def _shift(shift: Shift) -> str:
+    return {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}[shift]
+
+
+def _grid_name(grid: tuple[float, ...]) -> str:
+    names: dict[tuple[float, ...], str] = {
+        GRID_ARANGE: "11-point AP at recall arange(0, 1.1, 0.1)",
+        GRID_LINSPACE: "11-point AP at recall linspace(0, 1, 11)",
+        GRID_TENTHS: "11-point AP at recall i/10",
+        EVERY_RECALL: "area under the precision envelope at every recall",
+    }
+    return names[grid]
+
+
+_VSRL = "s-gupta/v-coco vsrl_eval.py"
+_official_vcoco = partial(
+    Protocol,
+    dataset="vcoco",
+    grid=EVERY_RECALL,
+    person_first=True,
+    inclusive=True,
+    only_annotated_classes=True,
+)
+"""What the three official V-COCO rows share."""
+
+_HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
+_MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be --grid linspace"
+_SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
+
+PROTOCOLS: dict[str, Protocol] = {
+    row.name: row
+    for row in (
+        Protocol(
+            name="hico",
+            title="HICO-DET official, Default setting",
+            source=f"{_HO_RCNN}, mode def",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            # The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
+            prediction_shift=ALL_BY_ONE,
+            truth_shift=ALL_BY_ONE,
+            remark=_MATLAB_GRID,
+        ),
+        Protocol(
+            name="hico-ko",
+            title="HICO-DET official, Known Object setting",
+            source=f"{_HO_RCNN}, mode ko",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            prediction_shift=ALL_BY_ONE,
+            truth_shift=ALL_BY_ONE,
+            known_object=True,
+            remark=f"without image-level labels they are derived from the pairs (labels:derived); {_MATLAB_GRID}",
+        ),
+        Protocol(
+            name="qpic",
+            title="QPIC, CDN, GEN-VLKT in training and --eval",
+            source="hitachi-rd-cv/qpic datasets/hico_eval.py",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+            person_subject=True,
+            triplets_per_image=100,
+            images="boxes",  # elsewhere it looks a list up among tuples and never finds it
+            only_annotated_classes=True,
+            remark=_SUBJECTS,
+        ),
+        Protocol(
+            name="upt",
+            title="SCG, UPT, PViC (pocket)",
+            source="fredzzhang/pocket BoxPairAssociation, DetectionAPMeter 11P",
+            grid=GRID_LINSPACE,
+            truth_shift=FAR_EDGES,  # it subtracts 1 from x1 and y1 of the 1-based source
+            last_pixel_shift=FAR_EDGES,  # its cache_hico takes 1 off x2 and y2, its test_hico scores them with it
+            strict=True,
+            remark="its loader skips images without pairs, so false positives there never count: "
+            "--count-images interactions",
+        ),
+        Protocol(
+            name="diag",
+            title="Diag-HOI",
+            source="neu-vi/Diag-HOI standard_eval.py",
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=ALL_BY_ONE,
+            person_subject=True,
+            drop_no_interaction=True,
+            images="interactions",  # its dumps hold the 8,528 test images that have some
+            only_annotated_classes=True,
+            remark="the paper's AP is the area under the curve; its code, and this, reads the curve at 11 points; "
+            + _SUBJECTS,
+        ),
+        Protocol(
+            name="inp-cc",
+            title="THID, CMD-SE, INP-CC",
+            source="ltttpku/INP-CC datasets/hico_evaluator.py",
+            grid=GRID_TENTHS,
+            truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
+            predictions_per_class=19_999,
+        ),
+        Protocol(
+            name="swig",
+            title="THID, CMD-SE, INP-CC on SWIG-HOI",
+            source="ltttpku/INP-CC datasets/swig_evaluator.py",
+            dataset="swig",
+            classes="evaluated",  # 5,539 of the 14,130
+            grid=GRID_TENTHS,
+            predictions_per_class=19_999,
+        ),
+        _official_vcoco(
+            name="vcoco-agent", title="V-COCO official, agents", source=f"{_VSRL} _do_agent_eval", classes="agent"
+        ),
+        _official_vcoco(
+            name="vcoco-s1",
+            title="V-COCO official, scenario 1",
+            source=f"{_VSRL} _do_role_eval",
+            classes="25",
+            subsets=("24", "25"),
+        ),
+        _official_vcoco(
+            name="vcoco-s2",
+            title="V-COCO official, scenario 2",
+            source=f"{_VSRL} _do_role_eval",
+            classes="25",
+            subsets=("24", "25"),
+            any_object_when_none=True,
+        ),
+        Protocol(
+            name="vcoco-qpic",
+            title="QPIC, CDN, GEN-VLKT on V-COCO in training",
+            source="hitachi-rd-cv/qpic datasets/vcoco_eval.py",
+            dataset="vcoco",
+            classes="29",
+            subsets=("24", "29"),
+            grid=GRID_ARANGE,
+            inclusive=True,
+            touching_overlap=False,
+            truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
+            triplets_per_image=100,
+            only_annotated_classes=True,
+        ),
+    )
+}
+
+MAIN = {"hico": "hico", "vcoco": "vcoco-s1", "swig": "swig"}
+"""The protocol a dataset's headline number is of."""
+
+
+def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
+    """The rows with another `images` or `grid` (a name of GRIDS), which `Protocol.settings` tells; None leaves it.
+
+    Raises `UsageError` for values there are not, and for the grid of a protocol that has none.
+    """
+    rows = list(rows)
+    if images is not None:
+        if images not in COUNTED_IMAGES:
+            raise UsageError(f"--count-images {images}: choose {', '.join(COUNTED_IMAGES)}")
+        rows = [replace(row, images=images) for row in rows]
+    if grid is not None:
+        if grid not in GRIDS:
+            raise UsageError(f"--grid {grid}: choose {', '.join(GRIDS)}")
+        without = [row.name for row in rows if row.grid == EVERY_RECALL]
+        if without:
+            raise UsageError(f"--grid {grid}: {', '.join(without)} read precision at every recall, on no grid")
+        rows = [replace(row, grid=GRIDS[grid]) for row in rows]
+    return rows
+
+
+def explicit(names: Iterable[str]) -> frozenset[str]:
+    """What `--protocol` names itself, rather than by `all`."""
+    return frozenset(part.strip() for text in names for part in text.split(",")) - {"all"}
+
+
+def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
+    """The rows named (each name may hold several, separated by commas; `all` is every one of the dataset).
+
+    Order of first mention, doubles once. Without a `dataset` it is that of the protocols named, HICO-DET for `all`
+    alone. Raises `UsageError` that lists every unknown name and the known ones, or says which are of another dataset.
+    """
+    wanted = [part.strip() for text in names for part in text.split(",")]
+    unknown = sorted({name for name in wanted if name not in PROTOCOLS and name != "all"})
+    if unknown:
+        raise UsageError(
+            f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}"
+        )
+    datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in wanted if name != "all")
+    dataset = dataset or next(iter(datasets), "hico")
+    others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]
+    if others:
+        theirs = PROTOCOLS[others[0]].dataset
+        raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {dataset}; name protocols of one dataset")
+    every = [row.name for row in PROTOCOLS.values() if row.dataset == dataset]
+    if not every:
+        known = ", ".join(dict.fromkeys(row.dataset for row in PROTOCOLS.values()))
+        raise UsageError(f"unknown dataset {dataset!r}: choose from {known}")
+    chosen = [name for part in wanted for name in (every if part == "all" else [part])]
+    return [PROTOCOLS[name] for name in dict.fromkeys(chosen)]
+
+
+PROTOCOL_OF = {"hico": PROTOCOLS["diag"], "vcoco": PROTOCOLS["vcoco-s1"]}
+"""Error types are defined on this protocol's idea of a correct box, by dataset."""
+
+
+def protocol_of(vocabulary: Vocabulary) -> Protocol:
+    """The protocol that a dataset is diagnosed by; raises `UsageError` for a dataset that cannot be."""
+    if vocabulary.name not in PROTOCOL_OF:
+        raise UsageError(f"--dataset {vocabulary.name}: error types are defined for {' and '.join(PROTOCOL_OF)}")
+    return PROTOCOL_OF[vocabulary.name]

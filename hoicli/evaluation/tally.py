@@ -1,0 +1,303 @@
+"""From outcomes to numbers: per-class average precision and its means over the published subsets.
+
+Work per image (`hoicli.evaluation.matching`) is over by now; a `Tally` gathers its outcomes in any order and always
+gives the same numbers, because predictions are ranked by (score, image id, position in the image) and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id
+from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.protocols import Protocol
+from hoicli.records import caveats
+from hoicli.records.outcomes import TRUE_POSITIVE
+from hoicli.resampling.ranked import RankedLists
+from hoicli.vocabulary.labels import Vocabulary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ClassResults:
+    """One protocol's results for each of the C interactions.
+
+    ap, max_recall [C] in [0, 1]; positives [C] ground truth; in_mean [C] whether the protocol averages the class.
+    """
+
+    ap: Floats
+    max_recall: Floats
+    positives: Ints
+    in_mean: Bools
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean over one subset of classes. ap and max_recall in [0, 1], None when the subset is empty."""
+
+    subset: str
+    ap: float | None
+    max_recall: float | None
+    classes: int
+
+
+@dataclass
+class Annotated:
+    """The ground truth that one protocol counts, and in which image each triplet is."""
+
+    image_ids: list[str] = field(default_factory=list)
+    image: list[Ints] = field(default_factory=list)
+    interaction: list[Ints] = field(default_factory=list)
+
+    def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
+        """Further images and their triplets: image [P] indexes image_ids."""
+        self.image.append(image + len(self.image_ids))
+        self.interaction.append(interaction)
+        self.image_ids.extend(image_ids)
+
+    @property
+    def classes(self) -> Ints:
+        """[P] the class of each triplet."""
+        return joined(self.interaction, np.int64)
+
+
+class Tally:
+    """Gathers the outcomes of batches of images for some protocols, then ranks them once for all.
+
+    add() in any order; results() when all is in.
+    """
+
+    def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
+        self._protocols = list(protocols)
+        self._classes = classes
+        self._interaction: list[NDArray[np.int16]] = []
+        self._score: list[Floats] = []
+        self._image: list[NDArray[np.int32]] = []
+        self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.name: [] for protocol in protocols}
+        self._image_ids: list[str] = []
+        self._truth: dict[str, Annotated] = {protocol.name: Annotated() for protocol in protocols}
+        self.caveats = 0
+        """The mask of what the records of these images, or match records of them, say of themselves."""
+
+    def add(
+        self,
+        image_ids: Sequence[str],
+        image: Ints,
+        interaction: Ints,
+        score: Floats,
+        codes: Mapping[str, NDArray[np.uint8]],
+    ) -> None:
+        """A batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
+        self._image.append((image + len(self._image_ids)).astype(np.int32))
+        self._image_ids.extend(image_ids)
+        self._interaction.append(interaction.astype(np.int16))
+        self._score.append(score)
+        for name, code in codes.items():
+            self._codes[name].append(code)
+
+    def add_batch(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> None:
+        """A matched batch as it comes from `matching`."""
+        scenes = batch.predictions
+        codes = {name: outcome.code for name, outcome in outcomes.items()}
+        self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
+        self.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
+
+    def add_truth(self, truth: GroundTruth) -> None:
+        """The ground truth of all images, with or without predictions."""
+        scenes = truth.scenes
+        self.caveats |= truth.caveats
+        for protocol in self._protocols:
+            rows = truth.counted(protocol)
+            self.add_annotated(protocol.name, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
+
+    def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
+        """Ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
+        self._truth[protocol].add(image_ids, image, interaction)
+
+    @staticmethod
+    def disjoint(parts: Sequence[Tally]) -> bool:
+        """Whether no image is in two of the parts."""
+        ids = [image_id for part in parts for image_id in part._image_ids]
+        return len(set(ids)) == len(ids)
+
+    def merge(self, other: Tally) -> None:
+        """Take over what another tally of the same protocols gathered from other images."""
+        self._image += [image + np.int32(len(self._image_ids)) for image in other._image]
+        self._image_ids += other._image_ids
+        self._interaction += other._interaction
+        self._score += other._score
+        self.caveats |= other.caveats
+        for name, codes in other._codes.items():
+            self._codes[name] += codes
+        for name, annotated in other._truth.items():
+            self._truth[name].add(annotated.image_ids, joined(annotated.image, np.int64), annotated.classes)
+
+    def classless(self) -> tuple[int, int]:
+        """(predictions that are of no class, all of them)."""
+        return sum(int((part < 0).sum()) for part in self._interaction), sum(map(len, self._interaction))
+
+    def classless_best(self) -> tuple[int, int]:
+        """(images whose best prediction, the first of equals, is of no class; images with predictions)."""
+        image = joined(self._image, np.int32)
+        order = np.lexsort((-joined(self._score, np.float64), image))
+        best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
+        return int((joined(self._interaction, np.int16)[best] < 0).sum()), len(best)
+
+    def settings(self, protocol: Protocol) -> dict[str, str]:
+        """What signatures of a protocol's rows say of it: how it differs from the published one, and the caveats."""
+        return {"protocol": protocol.name, **protocol.settings(), **caveats.settings(self.caveats & protocol.heeds)}
+
+    def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
+        """Each protocol's per-class results."""
+        order, bounds = self._ranking()
+        for protocol in self._protocols:
+            code = joined(self._codes[protocol.name], np.uint8)[order]
+            positives = np.bincount(self._truth[protocol.name].classes, minlength=self._classes)
+            ap, recall = per_class(code, bounds, positives, protocol)
+            yield protocol, ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
+
+    @property
+    def image_ids(self) -> list[str]:
+        """All images, of predictions or of ground truth, sorted."""
+        return sorted(set(self._image_ids).union(*(annotated.image_ids for annotated in self._truth.values())))
+
+    def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[Protocol, RankedLists]]:
+        """Each protocol's ranked lists, with images as places in `image_ids`, which has all of them."""
+        order, bounds = self._ranking()
+        place = {image_id: row for row, image_id in enumerate(image_ids)}
+        image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
+        for protocol in self._protocols:
+            code = joined(self._codes[protocol.name], np.uint8)[order]
+            counted = code <= TRUE_POSITIVE
+            annotated = self._truth[protocol.name]
+            yield (
+                protocol,
+                RankedLists(
+                    hit=code[counted] == TRUE_POSITIVE,
+                    image=image[counted],
+                    bounds=np.concatenate([[0], np.cumsum(counted)])[bounds],
+                    truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
+                    truth_class=annotated.classes,
+                    images=len(image_ids),
+                    grid=protocol.grid,
+                    cap=protocol.predictions_per_class,
+                ),
+            )
+
+    def _ranking(self) -> tuple[Ints, Ints]:
+        """([T] all predictions by class, then rank; [C + 1] where each class begins)."""
+        interaction = joined(self._interaction, np.int16)
+        order = ranking(interaction, joined(self._score, np.float64), self._arrangement)
+        return order, np.searchsorted(interaction[order], np.arange(self._classes + 1))
+
+    def _arrangement(self) -> Ints:
+        """All predictions by image id, then position in the image: how ties are broken."""
+        return np.argsort(rank_by_id(self._image_ids)[joined(self._image, np.int32)], kind="stable")
+
+
+def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callable[[], Ints] | None = None) -> Ints:
+    """[T] the order by class, then descending score, then place in `arrangement()` (in the arrays without one).
+
+    Scores seldom tie, so the fast unstable sort goes first and its order stands unless two scores are equal; then
+    stable sorts decide. Either way the order depends on the values alone, never on the sort's implementation.
+    """
+    order = np.argsort(-score)
+    ordered = score[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        order = np.arange(len(score)) if arrangement is None else arrangement()
+        order = order[np.argsort(-score[order], kind="stable")]
+    return order[np.argsort(interaction[order], kind="stable")]
+
+
+def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
+    """[C] the classes a protocol averages, given the ground truth of each."""
+    in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
+    if protocol.drop_no_interaction:
+        in_mean[sorted(vocabulary.no_interaction_ids)] = False
+    if protocol.classes:
+        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.subsets[protocol.classes]))
+    return in_mean
+
+
+def places(image_ids: Sequence[str], place: Mapping[str, int]) -> Ints:
+    """[N] the place of each image."""
+    return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
+
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+
+
+def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
+    """(ap, max recall), each [C], of outcome codes in ranking order; class c owns code[bounds[c]:bounds[c + 1]].
+
+    A true positive's rank is the number of predictions of its class that count, up to and with it.
+    """
+    counted_before = np.zeros(len(code) + 1, dtype=np.int64)
+    np.cumsum(code <= TRUE_POSITIVE, out=counted_before[1:])
+    hit = np.flatnonzero(code == TRUE_POSITIVE)
+    hit_bounds = np.searchsorted(hit, bounds)
+    rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
+    if protocol.predictions_per_class is not None:
+        counted = rank <= protocol.predictions_per_class
+        rank = rank[counted]
+        hit_bounds = np.concatenate([[0], np.cumsum(counted)])[hit_bounds]
+    recall = max_recall(hit_bounds, positives)
+    if not protocol.grid:
+        return enveloped_ap(rank, hit_bounds, positives), recall
+    return interpolated_ap(rank, hit_bounds, positives, protocol.grid), recall
+
+
+def means(
+    results: ClassResults,
+    vocabulary: Vocabulary,
+    protocol: Protocol,
+    *,
+    split: str | None = None,
+    ignore_no_interaction: bool = False,
+) -> Iterator[Mean]:
+    """The means a paper prints: the protocol's own subsets, or full and the frequency groups (rare, non_rare); and
+    unseen and seen for a split.
+
+    `split` and `ignore_no_interaction` as `subset_classes` has them.
+    """
+    subsets = subset_classes(vocabulary, protocol, split=split, ignore_no_interaction=ignore_no_interaction)
+    for subset, members in subsets.items():
+        chosen = members[results.in_mean[members]]
+        if len(chosen):
+            yield Mean(subset, float(results.ap[chosen].mean()), float(results.max_recall[chosen].mean()), len(chosen))
+        else:
+            yield Mean(subset, None, None, 0)
+
+
+def subset_classes(
+    vocabulary: Vocabulary,
+    protocol: Protocol,
+    *,
+    split: str | None = None,
+    ignore_no_interaction: bool = False,
+) -> dict[str, Ints]:
+    """Subset -> its classes, ascending, before a protocol's say in which of them are averaged.
+
+    `split` is a key of `vocabulary.unseen`. `ignore_no_interaction` leaves the classes of that verb out (INP-CC's
+    --ignore_non_interaction: 520 of HICO-DET's 600).
+    """
+    everything = frozenset(range(len(vocabulary.interactions)))
+    subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
+    if protocol.subsets:
+        subsets = {name: vocabulary.subsets[name] for name in protocol.subsets}
+    if split is not None:
+        subsets |= {"unseen": vocabulary.unseen[split], "seen": everything - vocabulary.unseen[split]}
+    left_out = vocabulary.no_interaction_ids if ignore_no_interaction else frozenset[int]()
+    return {name: np.array(sorted(members - left_out), dtype=np.int64) for name, members in subsets.items()}

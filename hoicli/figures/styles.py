@@ -1,0 +1,67 @@
+"""How figures look: the colour, hatch and words of every error type, and the lines of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+ALL_CLASSES = ("full", "25")
+"""What the subset of all classes is called: V-COCO's is named after its 25 action-roles."""
+PAGE_WIDTH = 7.0
+COLUMN_WIDTH = 3.4
+"""Inches; the text and column widths of the usual two-column style."""
+
+CAPTION, LEGEND_LINE = 0.22, 0.19
+"""Inches kept for the small print along the lower edge, and for each line of the legend over it."""
+
+SMALL, NORMAL = 8.0, 9.0
+"""Points."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How an error type or an oracle is shown: its name in words, colour, hatch, and the hatch's colour."""
+
+    words: str
+    colour: str
+    hatch: str = ""
+    ink: str = "#000000"
+
+
+STYLES: Mapping[str, Style] = {
+    "true_positive": Style("True positive", "#009E73"),
+    "duplicate": Style("Duplicate", "#F0E442", "...."),
+    "interaction": Style("Interaction", "#0072B2", "////", "#FFFFFF"),
+    "association": Style("Association", "#CC79A7", "xxxx"),
+    "object_box": Style("Object box", "#E69F00", "\\\\\\\\"),
+    "human_box": Style("Human box", "#56B4E9", "----"),
+    "both_boxes": Style("Both boxes", "#D55E00", "||||", "#FFFFFF"),
+    "missed_gt": Style("Missed GT", "#999999", "++++"),
+    "false_positive": Style("False positive", "#FFFFFF"),
+    "false_negative": Style("False negative", "#444444"),
+}
+"""Every error type, in its order, then the two oracles that repair no single type."""
+
+ORACLES = tuple(name for name in STYLES if name != "true_positive")
+GROUPED = ("false_positive", "false_negative")
+"""The oracles over all errors of a side, which the paper sets apart from the rest."""
+
+LINES = (
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#E69F00", "v", "-"),
+    ("#56B4E9", "P", "--"),
+    ("#000000", "X", "-."),
+)
+"""Colour, marker and stroke of each model's line, in turn."""
+
+
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||")
+"""A bar's hatch beside each of LINES, for grey prints."""

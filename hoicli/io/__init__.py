@@ -1,0 +1,1 @@
+"""Bytes in and out: streams, whole files or none, progress, processes and signals."""

@@ -1,0 +1,112 @@
+"""Work on many images in several processes: results in the order of the tasks, whatever the number of processes.
+
+Each worker is fed through a pipe of its own, a task at a time. When this process dies, by whatever hand, the pipe
+closes and the worker ends; when a worker dies, that is told instead of waited for.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+from hoicli.errors import DataError
+from hoicli.io import signals
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+AHEAD = 4
+"""Tasks for each worker that may be done before their turn: a slow image holds up nothing, and memory stays flat."""
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+    """`work` on every task, in at most `jobs` processes (1: in this one). `work` must be picklable.
+
+    Raises `DataError` when a worker dies, and `RuntimeError` for an exception in one.
+    """
+    if jobs <= 1 or len(tasks) <= 1:
+        yield from map(work, tasks)
+        return
+    # not forked: the parent may have threads; NumPy and OpenCV are loaded anew, which takes a fraction of a second
+    context = multiprocessing.get_context("spawn")
+    workers: dict[Connection, Any] = {}
+    finished = False
+    try:
+        for _ in range(min(jobs, len(tasks))):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            workers[ours] = process
+        yield from _distribute(tasks, list(workers))
+        finished = True
+    finally:
+        for connection, process in workers.items():
+            connection.close()
+            if not finished:  # in the middle of an image, which may take minutes
+                process.terminate()
+        for process in workers.values():
+            process.join(timeout=5)
+            if process.is_alive():
+                process.kill()
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """An exception of a worker's, in words."""
+
+    text: str
+
+
+def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
+    limit = AHEAD * len(idle)
+    busy: dict[Connection, int] = {}
+    results: dict[int, Any] = {}
+    sent = done = 0
+    while done < len(tasks):
+        while idle and sent < min(len(tasks), done + limit):
+            connection = idle.pop()
+            connection.send(tasks[sent])
+            busy[connection] = sent
+            sent += 1
+        for ready in wait(list(busy)):
+            assert isinstance(ready, Connection)
+            try:
+                result = ready.recv()
+            except (EOFError, ConnectionResetError):
+                raise DataError("a worker process was killed (out of memory?); try fewer --jobs") from None
+            if isinstance(result, _Fault):
+                raise RuntimeError(result.text)
+            results[busy.pop(ready)] = result
+            idle.append(ready)
+        while done in results:
+            yield results.pop(done)
+            done += 1
+
+
+def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
+    """The worker: tasks in, results out, until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signals.catch()
+    try:
+        while True:
+            task = connection.recv()
+            try:
+                result = work(task)
+            except Exception as error:  # noqa: BLE001 (raised again, in words, where someone can see it)
+                result = _Fault(f"{type(error).__name__}: {error}")
+            connection.send(result)
+    except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):
+        return

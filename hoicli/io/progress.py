@@ -1,0 +1,48 @@
+"""A progress bar, where a person is watching."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class Progress:
+    """A tqdm bar on stderr when a person is watching (stderr is a terminal); otherwise nothing at all.
+
+    tqdm is imported only in the first case. With `total` None the bar counts without an end.
+    """
+
+    def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
+        self._bar: Any = None
+        self._last = 0
+        if self.shown:
+            from tqdm import tqdm
+
+            tqdm.monitor_interval = 0  # no thread of its own: hoicli forks
+            self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", desc=label, leave=False, delay=0.5)
+
+    def to(self, position: int) -> None:
+        """Move to an absolute position within the current file."""
+        if self._bar is not None and position > self._last:
+            self._bar.update(position - self._last)
+            self._last = position
+
+    def advance(self, steps: int = 1) -> None:
+        """Move on by `steps`."""
+        if self._bar is not None:
+            self._bar.update(steps)
+
+    def file_done(self) -> None:
+        """The next `to` counts from the start of another file."""
+        self._last = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()

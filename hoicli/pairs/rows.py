@@ -1,0 +1,87 @@
+"""Pair statistics as result rows, each signed by what made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hoicli.pairs.settings import Sweep
+from hoicli.pairs.statistics import PairResults, PairStatistics
+from hoicli.records import caveats
+from hoicli.records.results import Row, percent, signature
+
+METRICS = {
+    "pairs_per_image": "pairs an image",
+    "pair_recall": "pair recall",
+    "pair_precision": "pair precision",
+    "neg_ap": "negative AP",
+    "neg_share": "share of negatives",
+    "inter_map": "interaction mAP",
+    "mAP": "mAP",
+}
+"""Each metric in words, in the order of the rows."""
+
+_OF_FULL = ("neg_ap", "neg_share")
+
+
+def pair_rows(
+    statistics: PairStatistics, *, tags: Mapping[str, str], settings: Mapping[str, str] | None = None
+) -> Iterator[Row]:
+    """Rows of each setting, metric by metric; percent but for pairs_per_image. A value may be null, with a `reason`
+    where the records do not say what it needs. `settings` go into every signature.
+
+    `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of pair_precision and
+    neg_share, the pairs without interaction of neg_ap, the verbs (V-COCO: action-roles) of inter_map, the classes of
+    mAP.
+    """
+    reasons = statistics.reasons()
+    for (setting, results), means in zip(statistics.results(), statistics.means(), strict=True):
+        values = [
+            (metric, result.subset, *_value(metric, result))
+            for metric in METRICS
+            for result in results
+            if metric != "mAP" and (result.subset == "full" or metric not in _OF_FULL)
+        ]
+        values += [("mAP", mean.subset, percent(mean.ap), mean.classes) for mean in means]
+        for metric, subset, value, n in values:
+            yield {
+                "metric": metric,
+                "subset": subset,
+                "value": value,
+                **({"reason": reasons[metric]} if metric in reasons else {}),
+                "n": n,
+                "unit": "pairs" if metric == "pairs_per_image" else "%",
+                "nms": setting.nms,
+                "det_threshold": setting.det_threshold,
+                "protocol": statistics.protocol.name,
+                "tags": dict(tags),
+                "signature": signature({**_settings(metric, setting, statistics), **(settings or {})}),
+            }
+
+
+def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
+    """(value, n) of a row."""
+    return {
+        "pairs_per_image": (result.pairs_per_image, result.images),
+        "pair_recall": (percent(result.recall), result.truth_pairs),
+        "pair_precision": (percent(result.precision), result.pairs),
+        "neg_ap": (percent(result.neg_ap), result.negatives),
+        "neg_share": (percent(result.negative_share), result.pairs),
+        "inter_map": (percent(result.inter_map), result.verbs),
+    }[metric]
+
+
+def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
+    """What a signature holds. mAP is eval's of the triplets that are left: no option on pairs changes how it counts."""
+    settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.name, **setting.signature()}
+    settings |= caveats.settings(statistics.caveats)
+    if metric == "mAP":
+        return settings
+    if statistics.one_to_one:
+        settings["pairs"] = "one-to-one"
+    if statistics.as_released:
+        settings["released"] = "yes"
+    if metric == "neg_ap" and statistics.stated:
+        settings["pairscore"] = "interactiveness"
+    elif metric in ("neg_ap", "inter_map") and statistics.triplet_scores:
+        settings["verbscore"] = "triplet"
+    return settings

@@ -1,0 +1,341 @@
+"""Pair statistics gathered from batches of images, and the results of each setting of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.scenes import Scenes
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.average_precision import interpolated_ap
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.tally import Mean, Tally, means
+from hoicli.io.streams import Line
+from hoicli.io.workers import no_garbage_collection
+from hoicli.pairs.classification import Classified, Interactions, classified, joined
+from hoicli.pairs.reading import PairBatch, read_pair_batches
+from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
+from hoicli.pairs.truth import TruthPairs
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.labels import Vocabulary
+
+STEPS = 101
+"""Recall values of the negative AP: 0, 0.01, ..., 1."""
+NOT_RELEASED = "--as-released: for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
+"""neu-vi/Diag-HOI pair_localization.py hands `get_overlap` single boxes as if they were lists of boxes."""
+RELEASED_STEPS = 110
+"""The released code's go on to 1.09, where no precision is, so that a perfect ranking scores 101/110 (voc_ap)."""
+
+
+@dataclass(frozen=True)
+class PairResults:
+    """One subset under one setting. Fractions in [0, 1]; None where there is nothing to divide by.
+
+    images it has, pairs detected in them, truth_pairs annotated; recall, precision; neg_ap over `negatives` pairs that
+    match no true one; inter_map, inter_recall (mean maximal recall) over `verbs`.
+    """
+
+    subset: str
+    images: int
+    pairs: int
+    truth_pairs: int
+    recall: float | None
+    precision: float | None
+    neg_ap: float | None
+    negatives: int
+    inter_map: float | None
+    inter_recall: float | None
+    verbs: int
+
+    @property
+    def pairs_per_image(self) -> float | None:
+        """Mean detected pairs an image."""
+        return self.pairs / self.images if self.images else None
+
+    @property
+    def negative_share(self) -> float | None:
+        """Of the detected pairs those that match no true one: what negative AP is of pairs ranked at random."""
+        return self.negatives / self.pairs if self.pairs else None
+
+
+class PairStatistics:
+    """Gathers batches of images in any order; results() when all is in.
+
+    one_to_one: a detected pair finds one true pair at most. as_released: the released code's numbers to the digit, see
+    `results`. triplet_scores: the batches were read so (`read_pair_batches`). pairs, triplets, images: how many were
+    added. Raises `UsageError` for a dataset without a protocol for it, and for `as_released` beyond HICO-DET.
+    """
+
+    def __init__(
+        self,
+        truth: GroundTruth,
+        settings: Sequence[Sweep],
+        *,
+        one_to_one: bool = False,
+        as_released: bool = False,
+        triplet_scores: bool = False,
+    ) -> None:
+        self._truth = TruthPairs(truth)
+        if as_released and self.protocol.person_first:
+            raise UsageError(NOT_RELEASED)
+        self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
+        self._settings = list(settings)
+        self._image: list[Ints] = []
+        self._position: list[Ints] = []
+        self._score: list[Floats] = []
+        self._interacting: list[Floats] = []
+        self._kept: list[list[Bools]] = [[] for _ in settings]
+        self._row: list[Ints] = []
+        self._mate: list[Ints] = []
+        self._overlap: list[Floats] = []
+        self._interactions = [Interactions(self._truth) for _ in settings]
+        # One tally holds the triplets once, with their outcomes under each setting as under a protocol of its own.
+        settled = [replace(self.protocol, name=str(number)) for number in range(len(settings))]
+        self.tally = Tally(settled, len(truth.vocabulary.interactions))
+        self.tally.add_truth(truth)
+        self._seen = np.zeros(len(truth.scenes.image_ids), dtype=bool)
+        self._annotated = self._truth.images("full")
+        self._said = _Said()
+        self.pairs = 0
+        self.triplets = 0
+        self.images = 0
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol of its idea of a correct box."""
+        return self._truth.protocol
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The dataset's."""
+        return self._truth.truth.vocabulary
+
+    @property
+    def caveats(self) -> int:
+        """The mask of what the ground truth's records say of themselves, as far as the protocol heeds it."""
+        return self._truth.truth.caveats & self.protocol.heeds
+
+    def add(self, batch: PairBatch) -> None:
+        """Match a batch. Raises `DataError` for an image that the ground truth does not have."""
+        pairs, scenes, position = batch.pairs, batch.scenes, self._truth.truth.position
+        missing = [image_id for image_id in pairs.image_ids if image_id not in position]
+        if missing:
+            raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
+        image = np.array([position[image_id] for image_id in pairs.image_ids], dtype=np.int64)
+        self._seen[image] = True
+        image_of_pair = image[pairs.image_of_hoi]
+        person, ignored = self._people(pairs)
+        row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
+        self._row.append(row + self.pairs)
+        self._mate.append(mate)
+        self._overlap.append(overlap)
+        self._image.append(image_of_pair)
+        self._position.append(np.arange(len(pairs.score)) - pairs.hoi_start[pairs.image_of_hoi])
+        self._score.append(pairs.score)
+        self._interacting.append(batch.interacting)
+        everything: Classified | None = None
+        codes = {}
+        for number, setting in enumerate(self._settings):
+            keep = surviving_pairs(batch, setting)
+            self._kept[number].append(keep & ~ignored)
+            left = surviving_triplets(batch, keep, setting)
+            if left.all():
+                part = everything = everything or classified(batch, left, self._truth)
+            else:
+                part = classified(batch, left, self._truth)
+            self._interactions[number].add(part)
+            codes[str(number)] = part.code
+        self.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
+        ranked = self._annotated[image_of_pair] & ~ignored
+        told_apart = batch.paired & self._annotated[image[scenes.image_of_hoi]]
+        self._said.add(batch.interacting[ranked], batch.stated[ranked], batch.verb_score[told_apart])
+        self.pairs += len(pairs.score)
+        self.triplets += len(scenes.score)
+        self.images += len(image)
+
+    def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
+        """([P] the annotated person each pair belongs to, None for a protocol that does not look at the person first;
+        [P] whether nobody looked at what that person does)."""
+        protocol, truth = self.protocol, self._truth.truth
+        if not protocol.person_first or not len(pairs.score):
+            return None, np.zeros(len(pairs.score), dtype=bool)
+        person, _ = Batch(pairs, truth).best_people(protocol)
+        ignored = np.zeros(len(person), dtype=bool)
+        ignored[person >= 0] = ~truth.scenes.annotated[person[person >= 0]]
+        return person, ignored
+
+    def results(self) -> Iterator[tuple[Sweep, list[PairResults]]]:
+        """Each setting's results for full and for the vocabulary's groups.
+
+        Pair recall and precision as pair_localization.py has them: a detected pair finds every true pair it matches; a
+        true pair is found by the first detected pair, in the record's order, that matches it; the pairs that found
+        some make the precision. one_to_one (section 4.1, "only one of them is counted towards recall"): by descending
+        interactiveness each detected pair takes, of the true pairs it matches and nobody has, the one with the largest
+        smaller IoU; what it would also match stays in the denominator.
+
+        as_released: images without a line count nowhere; negative AP is a sum over 110 recall values, of which 101
+        can be reached; verbs with localised predictions but no true positive leave the interaction mAP, and the
+        triplets of images without predictions stay in its ground truth.
+        """
+        image, position, score = (joined(parts) for parts in (self._image, self._position, self._score))
+        row, mate, overlap = (joined(parts) for parts in (self._row, self._mate, self._overlap))
+        reasons = self.reasons()
+        for setting, kept, interactions in zip(self._settings, self._kept, self._interactions, strict=True):
+            keep = joined(kept).astype(bool)
+            of_kept = keep[row]
+            rows, mates, overlaps = row[of_kept], mate[of_kept], overlap[of_kept]
+            neg_ap, negatives = self._negative_ap(keep, rows, image, position)
+            results = []
+            for subset, members in self._truth.members.items():
+                images = self._truth.images(subset)
+                if self.as_released:
+                    images &= self._seen
+                counted = members & images[self._truth.image]
+                detected = int((keep & images[image]).sum())
+                matches = counted[mates]
+                found, finders = self._located(rows[matches], mates[matches], overlaps[matches], image, position, score)
+                verbs: tuple[float | None, float | None, int] = (None, None, 0)
+                if "inter_map" not in reasons:
+                    verbs = interactions.mean_ap(subset, as_released=self.as_released)
+                wanted = int(counted.sum())
+                results.append(
+                    PairResults(
+                        subset=subset,
+                        images=int(images.sum()),
+                        pairs=detected,
+                        truth_pairs=wanted,
+                        recall=found / wanted if wanted else None,
+                        precision=finders / detected if detected else None,
+                        neg_ap=neg_ap if subset == "full" and "neg_ap" not in reasons else None,
+                        negatives=negatives if subset == "full" else 0,
+                        inter_map=verbs[0],
+                        inter_recall=verbs[1],
+                        verbs=verbs[2],
+                    )
+                )
+            yield setting, results
+
+    def means(self) -> Iterator[list[Mean]]:
+        """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` has them of what is left.
+
+        Diag-HOI's tables have the mAP of its standard_eval.py, which is protocol `diag`'s: `as_released` changes
+        nothing here (it is map_improvement_hicodet.py that leaves classes out).
+        """
+        for protocol, results in self.tally.results(self.vocabulary):
+            found = list(means(results, self.vocabulary, protocol))
+            yield [replace(mean, ap=None, max_recall=None) for mean in found] if "mAP" in self.reasons() else found
+
+    @property
+    def stated(self) -> bool:
+        """Whether negative AP ranks by interactiveness, rather than by verb scores."""
+        return self._said.stated > 0
+
+    def reasons(self) -> dict[str, str]:
+        """Metric -> why it has no value: the records do not say, all in one way, what it ranks by."""
+        found = self._said.reasons(triplet_scores=self.triplet_scores)
+        if self.pairs and not self.triplets:
+            found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
+        return found
+
+    def _located(
+        self, row: Ints, mate: Ints, overlap: Floats, image: Ints, position: Ints, score: Floats
+    ) -> tuple[int, int]:
+        """(true pairs found, detected pairs that found one) of matches: detected row, true mate, smaller IoU."""
+        if not self.one_to_one:
+            order = np.lexsort((row, mate))
+            first = np.r_[True, np.diff(mate[order]) != 0] if len(order) else np.zeros(0, dtype=bool)
+            return int(first.sum()), len(np.unique(row[order][first]))
+        order = np.lexsort((mate, -overlap, position[row], self._truth.rank[image[row]], -score[row]))
+        busy, taken = set[int](), set[int]()
+        for detected, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
+            if detected not in busy and true not in taken:
+                busy.add(detected)
+                taken.add(true)
+        return len(taken), len(busy)
+
+    def _negative_ap(self, keep: Bools, row: Ints, image: Ints, position: Ints) -> tuple[float | None, int]:
+        """(AP of "does not interact", pairs that do not); least interactive first, ties by image id and position."""
+        interacting = joined(self._interacting)
+        interacts = np.zeros(len(keep), dtype=bool)
+        interacts[row] = True
+        rows = np.flatnonzero(keep & self._truth.images("full")[image])
+        negatives = len(rows) - int(interacts[rows].sum())
+        if negatives == 0:
+            return None, negatives
+        order = rows[np.lexsort((position[rows], self._truth.rank[image[rows]], interacting[rows]))]
+        rank = np.flatnonzero(~interacts[order]) + 1
+        grid = tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
+        bounds, positives = np.array([0, negatives]), np.array([negatives])
+        return float(interpolated_ap(rank, bounds, positives, grid)[0]), negatives
+
+
+@dataclass
+class _Said:
+    """What the records say of the pairs that negative AP ranks and of the triplets that interaction mAP ranks: pairs
+    with interactiveness (`stated`), with verb scores alone (`known`), with neither (`unknown`); triplets with a verb
+    score and without."""
+
+    stated: int = 0
+    known: int = 0
+    unknown: int = 0
+    scored: int = 0
+    unscored: int = 0
+
+    def add(self, interacting: Floats, stated: Bools, verb_score: Floats) -> None:
+        unknown = int(np.isnan(interacting).sum())
+        self.unknown += unknown
+        self.stated += int(stated.sum())
+        self.known += len(stated) - int(stated.sum()) - unknown
+        unscored = int(np.isnan(verb_score).sum())
+        self.unscored += unscored
+        self.scored += len(verb_score) - unscored
+
+    def reasons(self, *, triplet_scores: bool) -> dict[str, str]:
+        found = {}
+        if self.unscored:
+            found["inter_map"] = f"{_of(self.unscored, self.scored, 'triplets')} no verb_score"
+        if self.unknown:
+            lacking = "triplet" if triplet_scores else "verb_score on each of their triplets"
+            words = _of(self.unknown, self.stated + self.known, "pairs")
+            found["neg_ap"] = f"{words} neither interactiveness nor a {lacking}"
+        elif self.stated and self.known:
+            total = self.stated + self.known
+            found["neg_ap"] = f"{self.stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
+        return found
+
+
+def pair_statistics(
+    lines: Iterable[Line],
+    truth: GroundTruth,
+    settings: Sequence[Sweep],
+    policy: ErrorPolicy,
+    *,
+    one_to_one: bool = False,
+    as_released: bool = False,
+    triplet_scores: bool = False,
+) -> PairStatistics:
+    """One model's pair statistics from its prediction lines. Raises `DataError` as `read_pair_batches` does."""
+    statistics = PairStatistics(
+        truth, settings, one_to_one=one_to_one, as_released=as_released, triplet_scores=triplet_scores
+    )
+    batches = read_pair_batches(
+        lines,
+        truth.vocabulary,
+        policy=policy,
+        known=truth.position,
+        box_scores=any(setting.det_threshold is not None for setting in settings),
+        triplet_scores=triplet_scores,
+    )
+    with no_garbage_collection():
+        for batch in batches:
+            statistics.add(batch)
+    return statistics
+
+
+def _of(some: int, others: int, what: str) -> str:
+    return f"{some:,} of {some + others:,} {what} have"

@@ -1,0 +1,83 @@
+"""The pairs that the ground truth has, and which detected pairs match them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from hoicli.arrays.boxes import iou
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id
+from hoicli.arrays.scenes import Scenes
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import protocol_of
+
+
+class TruthPairs:
+    """The Q distinct (human box, object box) of the ground truth that the dataset's protocol counts.
+
+    subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
+    triplet [C] the rows of the counted triplets and pair [C] which pair each of them belongs to. members: by subset
+    (full and the vocabulary's groups) the [Q] pairs with some interaction of it; `classes` its interactions, a [K]
+    mask. Boxes are distinct by their place in the record, as the released code tells them apart.
+    """
+
+    def __init__(self, truth: GroundTruth) -> None:
+        scenes, boxes = truth.scenes, max(len(truth.scenes.boxes), 1)
+        self.truth = truth
+        self.protocol = protocol_of(truth.vocabulary)
+        self.triplet = np.flatnonzero(truth.counted(self.protocol) & (scenes.object >= 0))
+        keys, self.pair = np.unique(
+            scenes.subject[self.triplet] * boxes + scenes.object[self.triplet], return_inverse=True
+        )
+        self.subject, self.object = keys // boxes, keys % boxes
+        self.image: Ints = scenes.image_of_box[self.subject]
+        self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
+        interactions = len(truth.vocabulary.interactions)
+        self.classes = {"full": np.ones(interactions, dtype=bool)}
+        for name, ids in truth.vocabulary.groups.items():
+            self.classes[name] = np.isin(np.arange(interactions), sorted(ids))
+        self.members = {
+            name: np.bincount(self.pair, weights=mask[scenes.interaction[self.triplet]], minlength=len(keys)) > 0
+            for name, mask in self.classes.items()
+        }
+
+    def images(self, subset: str) -> Bools:
+        """[N] the images that annotate an interaction of the subset; all, where the protocol counts in all."""
+        if self.protocol.images == "all":
+            return np.ones(len(self.truth.scenes.image_ids), dtype=bool)
+        counts = np.bincount(self.image[self.members[subset]], minlength=len(self.truth.scenes.image_ids))
+        return counts > 0
+
+    @cached_property
+    def rank(self) -> Ints:
+        """[N] each image's place among all images sorted by id, for ties that no order of lines can sway."""
+        return rank_by_id(self.truth.scenes.image_ids)
+
+    def join(
+        self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
+    ) -> tuple[Ints, Ints, Floats]:
+        """Which detected pairs match which true ones: rows of the arguments, ascending, of self, and the smaller IoU.
+
+        image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
+        ground-truth person each belongs to, where the protocol looks at that first and at no label.
+        """
+        row, mate = expanded(self.start[image], self.start[image + 1] - self.start[image])
+        truth, protocol = self.truth.scenes, self.protocol
+        if person is not None:
+            of_person = person[row] == self.subject[mate]
+            row, mate = row[of_person], mate[of_person]
+        overlap = np.full(len(row), np.inf)
+        for mine, theirs in ((subject, self.subject), (object_, self.object)):
+            if person is None:
+                same = scenes.labels[mine[row]] == truth.labels[theirs[mate]]
+                row, mate, overlap = row[same], mate[same], overlap[same]
+            side = iou(
+                np.ascontiguousarray(scenes.boxes[mine[row]].T) + np.array(protocol.prediction_shift)[:, np.newaxis],
+                np.ascontiguousarray(truth.boxes[theirs[mate]].T) + np.array(protocol.truth_shift)[:, np.newaxis],
+                inclusive=protocol.inclusive,
+                touching_overlap=protocol.touching_overlap,
+            )
+            enough = side >= protocol.threshold
+            row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
+        return row, mate, overlap

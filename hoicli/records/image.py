@@ -1,0 +1,275 @@
+"""Image records: what a line must hold, and the exact place where it does not (formats/ has the JSON Schemas).
+
+Two roads lead through here. `hoicli.arrays.reading` turns thousands of lines at a time into arrays and only notices
+*that* something is wrong; `problems` then walks the one record and says *what*, *where* and how to mend it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, TypeGuard
+
+from hoicli.records.caveats import CAVEATS
+from hoicli.records.names import is_blank
+from hoicli.records.parsing import Problem, is_number, json_type, short
+from hoicli.vocabulary.datasets import records_of, suggestion
+from hoicli.vocabulary.labels import Vocabulary
+
+EVERYTHING = ("size", "scores")
+"""What a record may have besides, and what `problems` checks of it unless told otherwise."""
+
+
+def problems(
+    record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool, besides: Container[str] = EVERYTHING
+) -> Iterator[Problem]:
+    """Everything in an image record that no metric can use, in reading order; nothing for a good record.
+
+    `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
+    without one (open vocabulary) any string will do. `besides`: of EVERYTHING, what the caller uses; a reader that
+    skips bad lines must judge a line by what it reads of it, or a line's neighbours would decide about it.
+    """
+    yield from image_id_problems(record)
+    boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
+    for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
+        if key not in record:
+            yield Problem(key, f"missing; every image line has {key} (an empty list where there are none)")
+        elif type(value) is not list:
+            yield Problem(key, f"{json_type(value)}; it must be an array")
+    if type(boxes) is list:
+        yield from _box_problems(boxes)
+    if type(labels) is list:
+        yield from _label_problems(labels, vocabulary)
+        if type(boxes) is list and len(labels) != len(boxes):
+            yield Problem("labels", f"{len(labels)} labels for {len(boxes)} boxes; give one label a box")
+    if type(hois) is list:
+        count = len(boxes) if type(boxes) is list else None
+        for index, hoi in enumerate(hois):
+            yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
+    yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
+    yield from _caveat_problems(record.get("caveats"))
+    if _has_roles(vocabulary):
+        yield from _role_problems(record, vocabulary, scored=scored)
+    if "size" in besides:
+        yield from _size_problems(record)
+    if "scores" in besides:
+        yield from _score_problems(record)
+
+
+def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    """Everything in a ground-truth record that no metric can use: as `problems`, and scores, which predictions have."""
+    yield from problems(record, vocabulary, scored=False, besides=())
+    yield from score_problems(record)
+
+
+def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a ground-truth record: the scores of its triplets, which are predictions therefore."""
+    hois = record.get("hois")
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is dict and hoi.get("score") is not None:
+            text = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+            yield Problem(f"hois[{index}].score", text)
+
+
+def _caveat_problems(caveats: Any) -> Iterator[Problem]:
+    if caveats is None:
+        return
+    if type(caveats) is not list:
+        yield Problem("caveats", f"{json_type(caveats)}; it must be an array of names, as convert writes it")
+        return
+    for index, name in enumerate(caveats):
+        if type(name) is not str or name not in CAVEATS:
+            known = ", ".join(CAVEATS)
+            yield Problem(f"caveats[{index}]", f"{short(name)} is none of {known}; leave it as convert wrote it")
+
+
+def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
+    return vocabulary is not None and bool(vocabulary.roles)
+
+
+def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
+    """Of roles, of who was annotated, and of what an official dump leaves unstated: V-COCO's own fields."""
+    roles_of = vocabulary.roles_of
+    hois = record.get("hois")
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is not dict or type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
+            continue
+        role, field = hoi.get("role"), f"hois[{index}].role"
+        known = roles_of[hoi["verb"]]
+        has = f"{hoi['verb']} has {', '.join(known) or 'none'}"
+        if role is None and hoi.get("object") is not None:
+            yield Problem(
+                field, f"missing; say which role the object has ({has}), or make it null for the action alone"
+            )
+        elif role is not None and role not in known:
+            yield Problem(field, f"{short(role)} is no role of it; {has}")
+    annotated = record.get("annotated")
+    if annotated is not None:
+        boxes = record.get("boxes")
+        if type(annotated) is not list or not all(type(flag) is bool for flag in annotated):
+            yield Problem("annotated", "must be an array of true and false, one a box")
+        elif type(boxes) is list and len(annotated) != len(boxes):
+            yield Problem("annotated", f"{len(annotated)} flags for {len(boxes)} boxes; give one a box")
+    unstated = record.get("unstated")
+    if scored and unstated is not None:
+        score, box = (unstated.get(key) for key in ("score", "object")) if type(unstated) is dict else (None, None)
+        if not is_number(score) or type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
+            yield Problem("unstated", "must be an object with a score and an object box, as convert writes it")
+    left_out = record.get("left_out")
+    if scored and left_out is not None and type(left_out) is not list:
+        yield Problem("left_out", f"{json_type(left_out)}; it must be an array of statements, as convert writes it")
+    elif scored:
+        boxes = record.get("boxes")
+        count = len(boxes) if type(boxes) is list else 0
+        for index, item in enumerate(left_out or ()):
+            if (
+                type(item) is not dict
+                or type(item.get("verb")) is not str
+                or item["verb"] not in roles_of
+                or item.get("role") not in (None, *roles_of[item["verb"]])
+                or type(item.get("subject")) is not int
+                or not 0 <= item["subject"] < count
+            ):
+                text = "must say the subject, the verb and the role of a statement, as convert writes it"
+                yield Problem(f"left_out[{index}]", text)
+
+
+def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in ("width", "height"):
+        if key in record and not (is_number(record[key]) and record[key] > 0):
+            yield Problem(key, f"{short(record[key])} is no size; give a number of pixels, or leave it out")
+
+
+def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a score for each box, the verbs' own scores, and the pairs with theirs."""
+    scores = record.get("scores")
+    if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
+        yield Problem("scores", "must be an array of finite numbers, one a box")
+    elif scores is not None and type(record.get("boxes")) is list and len(scores) != len(record["boxes"]):
+        yield Problem("scores", f"{len(scores)} scores for {len(record['boxes'])} boxes; give one score a box")
+    hois = record.get("hois")
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is dict and "verb_score" in hoi and not is_number(hoi["verb_score"]):
+            yield Problem(f"hois[{index}].verb_score", f"{short(hoi['verb_score'])} is no score; give a finite number")
+    pairs = record.get("pairs")
+    if pairs is not None and type(pairs) is not list:
+        yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
+    elif pairs is not None:
+        count = len(record["boxes"]) if type(record.get("boxes")) is list else None
+        for index, pair in enumerate(pairs):
+            yield from _pair_problems(f"pairs[{index}]", pair, count)
+
+
+def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Problem]:
+    if type(pair) is not dict:
+        yield Problem(field, f"{json_type(pair)}; it must be an object with subject and object")
+        return
+    for key in ("subject", "object"):
+        value = pair.get(key)
+        if key not in pair:
+            yield Problem(f"{field}.{key}", "missing; it is the index of a box")
+        elif type(value) is not int:
+            yield Problem(f"{field}.{key}", f"{short(value)} is no index; it must be the integer index of a box")
+        elif box_count is not None and not 0 <= value < box_count:
+            yield Problem(f"{field}.{key}", f"index {value}, but the line has {box_count} boxes; indices are 0-based")
+    if "interactiveness" in pair and not is_number(pair["interactiveness"]):
+        shown = short(pair["interactiveness"])
+        yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
+
+
+def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    if "image_id" not in record:
+        yield Problem(
+            "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"
+        )
+    elif type(record["image_id"]) not in (str, int):
+        yield Problem("image_id", f"{json_type(record['image_id'])}; it must be a string or an integer")
+    elif is_blank(record["image_id"]):
+        yield Problem("image_id", "empty; give the image's file name without its extension, or its number")
+
+
+def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
+    for index, box in enumerate(boxes):
+        if type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
+            yield Problem(f"boxes[{index}]", f"{short(box)} is no box; give four finite numbers [x1, y1, x2, y2]")
+
+
+UNKNOWN_LABEL = "unknown-label"
+
+
+def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
+    """A verb or an object (`what`) that the vocabulary does not have."""
+    return Problem(field, f"unknown {what} {name!r}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
+
+
+def _of_roles(vocabulary: Vocabulary | None) -> str:
+    """What to add where a closed vocabulary has no nulls: V-COCO's records have them."""
+    return "" if vocabulary is None else f" ({records_of('vcoco')})"
+
+
+def _label_problems(labels: list[Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    for index, label in enumerate(labels):
+        if label is None and _has_roles(vocabulary):
+            continue
+        if type(label) is not str:
+            hint = _of_roles(vocabulary) if label is None else ""
+            yield Problem(f"labels[{index}]", f"{short(label)} is no name; labels are strings{hint}")
+        elif vocabulary is not None and label not in vocabulary.object_ids:
+            yield unknown_label(f"labels[{index}]", "object", label, vocabulary)
+
+
+def _hoi_problems(
+    field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool
+) -> Iterator[Problem]:
+    if type(hoi) is not dict:
+        yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
+        return
+    for key in ("subject", "object"):
+        place = f"{field}.{key}"
+        value = hoi.get(key)
+        if key not in hoi:
+            yield Problem(place, "missing; it is the index of a box")
+        elif key == "object" and value is None and _has_roles(vocabulary):
+            continue
+        elif type(value) is not int:
+            no_null = key == "object" and value is None and vocabulary is not None
+            hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if no_null else ""
+            yield Problem(place, f"{short(value)} is no index; it must be the integer index of a box{hint}")
+        elif box_count is not None and not 0 <= value < box_count:
+            yield Problem(place, f"index {value}, but the line has {box_count} boxes; indices are 0-based")
+    if "verb" not in hoi:
+        yield Problem(f"{field}.verb", "missing; every interaction names its verb")
+    elif type(hoi["verb"]) is not str:
+        yield Problem(f"{field}.verb", f"{short(hoi['verb'])} is no name; verbs are strings")
+    elif vocabulary is not None and hoi["verb"] not in vocabulary.verb_ids:
+        yield unknown_label(f"{field}.verb", "verb", hoi["verb"], vocabulary)
+    if scored and "score" not in hoi:
+        yield Problem(f"{field}.score", "missing; every predicted interaction has a score (is this the ground truth?)")
+    elif scored and not is_number(hoi["score"]):
+        yield Problem(f"{field}.score", f"{short(hoi['score'])} is no score; give a finite number")
+
+
+def _image_hoi_problems(image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
+    if image_hois is None:
+        return
+    if type(image_hois) is not list:
+        yield Problem("image_hois", f"{json_type(image_hois)}; it must be an array of [verb, object]")
+        return
+    for index, pair in enumerate(image_hois):
+        field = f"image_hois[{index}]"
+        if type(pair) is not list or len(pair) != 2 or not all(type(name) is str for name in pair):
+            yield Problem(field, f"{short(pair)} is no image label; give [verb, object]")
+        elif vocabulary is not None and pair[1] not in vocabulary.object_ids:
+            yield unknown_label(field, "object", pair[1], vocabulary)
+
+
+def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Everything in a result row that a reader of results cannot use."""
+    for key in ("metric", "subset"):
+        if type(record.get(key)) is not str:
+            yield Problem(key, "missing or no string; every row says what it measured, and over what")
+    value = record.get("value")
+    if "value" not in record or not (value is None or is_number(value)):
+        yield Problem("value", "missing or no finite number (null where there is nothing to average)")
+    tags = record.get("tags", {})
+    if type(tags) is not dict or not all(type(tag) is str for tag in tags.values()):
+        yield Problem("tags", "must be an object of strings; eval --tag writes it")

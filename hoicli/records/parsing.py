@@ -1,0 +1,125 @@
+"""One line of JSON as a record, or the reason why it is none."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+
+from hoicli.errors import MALFORMED, DataError
+from hoicli.io.streams import Line
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with one field of one record, as `DataError` has it; `text` ends in what to do about it."""
+
+    field: str
+    text: str
+    code: str = MALFORMED
+
+    def error(self, place: str) -> DataError:
+        """The problem as the error of the line or file at `place`."""
+        return DataError(self.text, place=place, field=self.field, code=self.code)
+
+
+def parse(line: Line) -> Record:
+    """One JSON object from one line.
+
+    Raises `DataError` with the place, and with the field where a NaN or an infinity is what JSON cannot hold.
+    """
+    try:
+        record = orjson.loads(line.data)
+    except orjson.JSONDecodeError as error:
+        problem, field = _why_not_json(line.data, error)
+        raise DataError(problem, place=line.place, field=field) from None
+    if type(record) is not dict:
+        raise DataError(
+            f"{json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first",
+            place=line.place,
+        )
+    return record
+
+
+_UTF16 = re.compile(rb"(?:[ -~]\0){8}")
+"""Eight characters of ASCII with a NUL byte behind each."""
+_CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
+
+
+def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
+    """(problem, field) of a line that orjson refuses."""
+    if _CONSTANT.search(data):
+        try:
+            found = next(non_finite(json.loads(data)), None)
+        except (ValueError, RecursionError):
+            found = None
+        if found is not None:
+            field, value = found
+            return f"{value}: numbers must be finite; mend what wrote it, or drop the item", field
+    if _UTF16.search(data):
+        return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write it anew, all of it as UTF-8", ""
+    stripped = data.rstrip()
+    if stripped[:1] in b"{[" and stripped[-1:] not in b"}]":
+        return "the line is cut off (no closing bracket); write the file again, or pass --on-error skip", ""
+    reason = re.sub(r": line \d+ column (\d+) \(char \d+\)", r" at character \1", str(error))
+    return f"not JSON ({reason}); a foreign dump goes through `hoicli convert` first", ""
+
+
+def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of every NaN or infinity inside a decoded JSON value, as `hois[3].score`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield field, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from non_finite(item, f"{field}.{key}" if field else str(key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from non_finite(item, f"{field}[{index}]")
+
+
+def json_type(value: object) -> str:
+    names = {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
+    return names.get(type(value), "null")
+
+
+def is_number(value: object) -> bool:
+    """A finite JSON number (true and false are not)."""
+    try:
+        return type(value) in (int, float) and math.isfinite(cast("float", value))
+    except OverflowError:  # an integer of hundreds of digits, as pickles and Python's literals may have it
+        return False
+
+
+def short(value: Any) -> str:
+    """A value as it appears in a message: JSON, cut to one readable length."""
+    try:
+        text = json.dumps(value, default=str)
+    except (ValueError, RecursionError):  # it holds itself, or an integer of thousands of digits
+        text = type(value).__name__
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def dump(record: Mapping[str, Any]) -> bytes:
+    """One record as one line of JSON. The caller has checked that its numbers are finite.
+
+    Raises `DataError` for what JSON of this size cannot hold: integers beyond 64 bits, text that is not Unicode.
+    """
+    try:
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        place = f"image {record['image_id']}" if "image_id" in record else ""
+        raise DataError(f"cannot be written as JSON ({error}); mend what wrote it", place=place) from None

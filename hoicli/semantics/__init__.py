@@ -1,1 +1,0 @@
-"""Words and what they mean: WordNet, similarity of senses, and the metrics that stand on it."""

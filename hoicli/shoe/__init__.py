@@ -1,0 +1,1 @@
+"""SHOE: open-vocabulary predictions scored by how close in meaning they are."""

@@ -1,0 +1,100 @@
+"""Which pairs of senses an evaluation looks up: those it asks `Likeness` for, and so never one too few.
+
+`shoe-eval` compares, image by image, the sense of every ground-truth label with the senses that every predicted label
+may have. The pairs are collected the same way, from the same code, so that spelling decides here what it decides there:
+where a label is spelled as the ground truth's, or may have its very sense, nothing is looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import numpy as np
+
+from hoicli.arrays.kit import Ints, expanded
+from hoicli.arrays.triplets import Name, Triplets, read_triplets
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.labels import Candidates, GroundTruthSense, Likeness, classes_of
+from hoicli.similarity.pairs import Pair
+from hoicli.similarity.table import SimilarityTable
+
+
+class Needed:
+    """Collects pairs of senses. `pairs` are sorted (pos, a, b); `senseless` the labels that have no sense at all."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.pairs: set[Pair] = set()
+        self.senseless: set[str] = set()
+        self._candidates = candidates
+
+    def add_streams(
+        self,
+        truth_lines: Iterable[Line],
+        prediction_lines: Iterable[Line],
+        senses: GroundTruthSense,
+        policy: ErrorPolicy,
+        *,
+        all_pairs: bool = False,
+    ) -> None:
+        """What evaluating the predictions needs: pairs that meet in an image, or with `all_pairs` in any two.
+
+        Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
+        """
+        truth = read_triplets(truth_lines, policy=policy, truth=True)
+        predictions = read_triplets(prediction_lines, policy=policy, known=frozenset(truth.image_ids))
+        classes = classes_of(truth, senses, self._candidates)
+        meet = partial(_everything, truth, predictions) if all_pairs else partial(_same_image, truth, predictions)
+        self._add("v", classes.verbs, predictions.verbs, *meet(classes.verb_row, predictions.verb))
+        self._add("n", classes.objects, predictions.objects, *meet(classes.object_row, predictions.label))
+
+    def add_classes(
+        self, interactions: Iterable[tuple[str, str]], senses: GroundTruthSense, *, all_pairs: bool = False
+    ) -> None:
+        """The senses of a dataset's (verb, object) against each other; with `all_pairs` also against every sense that
+        its labels may have, which is all that evaluating predictions in these labels can need."""
+        listed = list(interactions)
+        numbers = np.arange(len(listed))
+        once = Triplets(  # a ground truth with each interaction once
+            image_ids=[], boxes=np.zeros((0, 4)), box_label=numbers[:0], box_start=numbers, subject=numbers,
+            object=numbers, verb=numbers, label=numbers, score=np.zeros(0), hoi_start=numbers, labels=[],
+            verbs=[(verb, None) for verb, _ in listed], objects=[(name, None) for _, name in listed],
+        )  # fmt: skip
+        classes = classes_of(once, senses, self._candidates)
+        for pos, names in (("v", classes.verbs), ("n", classes.objects)):
+            own = sorted({sense for _, sense in names if sense is not None})
+            self.pairs.update((pos, a, b) for place, a in enumerate(own) for b in own[place + 1 :])
+            self.senseless.update(label for label, sense in names if sense is None and label)
+            if all_pairs:
+                labels: list[Name] = list(dict.fromkeys((label, None) for label, _ in names))
+                rows, columns = (axis.ravel() for axis in np.indices((len(names), len(labels))))
+                self._add(pos, names, labels, rows, columns)
+
+    def _add(self, pos: str, truth: list[Name], predicted: list[Name], rows: Ints, columns: Ints) -> None:
+        nothing = np.zeros(0, dtype=np.int64)
+        likeness = Likeness(pos, truth, predicted, SimilarityTable([], nothing, nothing, np.zeros(0)), self._candidates)
+        if len(rows):
+            likeness.of(rows, columns)
+        self.pairs.update((pos, a, b) for a, b in likeness.asked)
+        self.senseless |= likeness.senseless
+
+
+def _everything(_: Triplets, __: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
+    """Every (row, column) there is."""
+    rows, columns = np.unique(row), np.unique(column)
+    return np.repeat(rows, len(columns)), np.tile(columns, len(rows))
+
+
+def _same_image(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
+    """Each (row, column) that meets in some image, once. row [G] of the ground truth's triplets, column [P]."""
+    place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
+    image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+    width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
+    left = np.unique(truth.image_of_hoi * width + row)
+    right = np.unique(image[predictions.image_of_hoi] * height + column)
+    starts = np.searchsorted(right, left // width * height)
+    ends = np.searchsorted(right, (left // width + 1) * height)
+    which, at = expanded(starts, ends - starts)
+    met = np.unique(left[which] % width * height + right[at] % height)
+    return met // height, met % height

@@ -1,0 +1,1 @@
+"""How alike two senses are: measured, rated by language models, or read from a table."""

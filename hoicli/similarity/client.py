@@ -1,0 +1,210 @@
+"""The HTTP client that asks a language model and sees to it that it answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException, InvalidURL
+from typing import Any, NoReturn
+
+from hoicli.errors import DataError
+from hoicli.similarity.endpoint import Endpoint
+
+RETRIES = 8
+"""Tries of a request that the server refuses for now or does not answer."""
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+"""Seconds before the second try, doubled from try to try, and where the doubling ends."""
+LONGEST_RETRY_AFTER = 900.0
+"""Seconds a server may make us wait by Retry-After."""
+TRUSTED_RETRY_AFTERS = 3
+"""Times that Retry-After alone says how long to wait; a server that is still busy then gets the growing pauses too."""
+LONGEST_ANSWER = 1 << 20
+"""Bytes of a response; a rating takes a few hundred, a model that thinks aloud some thousands."""
+LONGEST_ERROR = 1 << 13
+"""Bytes of a response that says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server sent for one request: the text, and the tokens where it counts them."""
+
+    text: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _LaterError(Exception):
+    """The server wants the request again, after `seconds` (None: it does not say when)."""
+
+    def __init__(self, reason: str, seconds: float | None = None) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class ServerError(DataError):
+    """What an endpoint that refuses, or stays away, leaves to do."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Client:
+    """Sends conversations to an `Endpoint` and sees to it that they are answered; used from many threads.
+
+    `stop`: once set, nothing is sent or waited for any more, and `send` raises `StoppedError`.
+    """
+
+    def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
+        self._endpoint = endpoint
+        self._stop = stop
+        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._not_before = 0.0
+
+    def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
+        """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
+
+        Raises `ServerError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
+        """
+        wait = FIRST_WAIT
+        for attempt in range(1, RETRIES + 1):
+            self._pause_until(self._not_before)
+            try:
+                return self._request(model, messages)
+            except _LaterError as later:
+                if attempt == RETRIES:
+                    raise self._error(f"{later}, {RETRIES} times") from None
+                if later.seconds is not None:  # it speaks for all our requests
+                    self._not_before = max(self._not_before, time.monotonic() + later.seconds)
+                if later.seconds is None or attempt > TRUSTED_RETRY_AFTERS:
+                    # The jitter only spreads the requests out; no result depends on it.
+                    self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
+                    wait = min(2 * wait, LONGEST_WAIT)
+        raise AssertionError("unreachable")
+
+    def _error(self, problem: str) -> ServerError:
+        return ServerError(problem, place=self._endpoint.shown(self._endpoint.chat))
+
+    def _quoted(self, text: str) -> str:
+        """What a server said, on one short line, without the key."""
+        return one_line_of(self._endpoint.shown(text))
+
+    def _pause_until(self, moment: float) -> None:
+        left = moment - time.monotonic()
+        if (left > 0 and self._stop.wait(left)) or self._stop.is_set():
+            raise StoppedError
+
+    def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
+        """One request. Raises `_LaterError` for what may pass, `ServerError` for what will not."""
+        body = {"model": model, "messages": list(messages), "temperature": 0, **self._endpoint.body}
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
+        if self._endpoint.key:
+            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        # The scheme is http or https: Endpoint has seen to that.
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(self._endpoint.chat, data, headers, method="POST")  # noqa: S310
+        deadline = time.monotonic() + self._endpoint.timeout
+        try:
+            with self._opener.open(request, timeout=self._endpoint.timeout) as response:
+                return _reply(_body(response.read1, deadline))
+        except urllib.error.HTTPError as error:
+            with error:
+                self._refused(error, model)
+        except urllib.error.URLError as error:
+            raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
+        except TimeoutError:
+            raise _LaterError(f"no answer within {self._endpoint.timeout:g} s") from None
+        except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
+            raise self._error("cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY") from None
+        except (HTTPException, OSError) as error:
+            raise _LaterError(f"the connection broke ({self._quoted(str(error)) or type(error).__name__})") from None
+
+    def _refused(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
+        """Turn an HTTP status into an exception."""
+        try:
+            said = self._quoted(_message(error.read(LONGEST_ERROR)))
+        except (HTTPException, OSError):
+            said = ""
+        reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
+        if error.code in (408, 409, 425, 429) or error.code >= 500:
+            raise _LaterError(reason, _retry_after(error.headers.get("Retry-After")))
+        mends = {
+            401: f"put a valid key into {self._endpoint.key_name}, or name its variable with --key-env",
+            403: f"put a valid key into {self._endpoint.key_name}, or name its variable with --key-env",
+            404: f"check --base-url (usually it ends in /v1) and --model {model}",
+        }
+        if 300 <= error.code < 400:
+            where = self._quoted(str(error.headers.get("Location")))
+            mend = f"it redirects to {where}; give the final address as --base-url"
+        else:
+            mend = mends.get(error.code, f"the server does not take the request; check --model {model} and --body")
+        raise self._error(f"{reason}: {mend}") from None
+
+
+class StoppedError(Exception):
+    """The run ends; whoever waits gives up."""
+
+
+def _body(read: Callable[[int], bytes], deadline: float) -> bytes:
+    """The whole response, within its time and size: a server that trickles is one that does not answer."""
+    parts, size = [], 0
+    while part := read(1 << 16):
+        parts.append(part)
+        size += len(part)
+        if size > LONGEST_ANSWER:
+            raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    return b"".join(parts)
+
+
+def _reply(data: bytes) -> Reply:
+    """The text and the tokens of a chat completion. Raises `_LaterError` for anything that is none."""
+    try:
+        document = json.loads(data)
+        text = document["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        raise _LaterError("an answer that is no chat completion") from None
+    usage = document.get("usage")
+    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
+    prompt, completion = (count if type(count) is int and 0 <= count < 1 << 40 else None for count in counts)
+    return Reply(text if isinstance(text, str) else "", prompt, completion)
+
+
+def _message(data: bytes) -> str:
+    """What an error response says."""
+    try:
+        document = json.loads(data)
+        said = document["error"]
+        said = said["message"] if isinstance(said, dict) else said
+    except (ValueError, KeyError, TypeError, RecursionError):
+        said = data.decode("utf-8", "replace")
+    return str(said)
+
+
+def one_line_of(text: str) -> str:
+    """A text as it is quoted in a message."""
+    line = " ".join(text[:1000].split())
+    return line if len(line) <= 120 else line[:117] + "..."
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds of a Retry-After header, given as a number or a date; None without one that can be read."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError, OSError):
+            return None
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if seconds == seconds else None

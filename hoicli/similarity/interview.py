@@ -1,0 +1,241 @@
+"""Language models as raters: how close are two senses, 0 to 4, asked of any endpoint that speaks OpenAI's protocol.
+
+As in SHOE (supplement, sections 1, 3 and 6): a model is given both glosses and answers with a whole number, 0 for
+unrelated to 4 for interchangeable; one model may screen all pairs first, and what it rates 0 is not sent to the others.
+The wording is ours. Answers go through `llm_cache`, so that nothing is asked or paid for twice.
+
+The standard library's HTTP client in threads is all this needs: a request takes seconds, its overhead a millisecond.
+Proxies are taken from the environment; redirects are refused, so that nothing goes anywhere but to the URL given.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hoicli.errors import DataError
+from hoicli.io.messages import note
+from hoicli.io.progress import Progress
+from hoicli.similarity.answers import Answer, AnswerCache, Key, is_rating
+from hoicli.similarity.client import Client, Reply, ServerError, StoppedError, one_line_of
+from hoicli.similarity.endpoint import Endpoint
+from hoicli.similarity.questions import REMINDER, Question, parse_rating, setup_of
+
+ASKS = 3
+"""Times a question is asked until the answer is a rating."""
+
+CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER = 4, 8
+"""For the estimate of a dry run: English text in current tokenizers, and `{"rating": 3}`."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A question without a usable answer, and why."""
+
+    model: str
+    question: Question
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.model} on {self.question} ({self.reason})"
+
+
+@dataclass
+class Usage:
+    """Tokens that servers said they used in this run, and questions they answered."""
+
+    answers: int = 0
+    prompt: int = 0
+    completion: int = 0
+
+
+class Interview:
+    """Asks models about pairs of senses, several at a time, and keeps every answer.
+
+    `failures`: what got no rating after all, in the order of the questions; with `skip` a server that stays away is one
+    of them, otherwise it ends the run. `usage`: what this run cost.
+    """
+
+    def __init__(self, endpoint: Endpoint, cache: AnswerCache, *, jobs: int = 8, skip: bool = False) -> None:
+        self.failures: list[Failure] = []
+        self.usage = Usage()
+        self._endpoint = endpoint
+        self._setup = setup_of(endpoint)
+        self._cache = cache
+        self._jobs = jobs
+        self._skip = skip
+
+    def ratings(
+        self, questions: Sequence[Question], models: Sequence[str], screen: str | None = None
+    ) -> list[dict[str, int]]:
+        """For each question the ratings by model: of `screen` first, and where it says 0, of no other.
+
+        The screening model is a rater like the others, whether `models` names it or not.
+        """
+        others = [model for model in models if model != screen]
+        if screen is not None:
+            self._ask([(screen, question) for question in questions], f"screening with {screen}")
+            related = [question for question in questions if self._known(screen, question)]
+        else:
+            related = list(questions)
+        self._ask([(model, question) for question in related for model in others], "asking")
+        asked = [screen, *others] if screen is not None else others
+        table = []
+        for question in questions:
+            known = {model: self._known(model, question) for model in sorted(asked)}
+            scores = {model: rating for model, rating in known.items() if rating is not None}
+            if screen is not None and scores.get(screen) == 0:
+                scores = {screen: 0}  # another run may have asked the others; this one's table is the screened one
+            table.append(scores)
+        return table
+
+    def plan(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> Iterator[PlanRow]:
+        """What `ratings` would ask, a row a model; questions that a screening may save are counted."""
+        for model in dict.fromkeys([screen, *models] if screen is not None else models):
+            rest = [question for question in questions if self._known(model, question) is None]
+            if screen is not None and model != screen:
+                rest = [question for question in rest if self._known(screen, question) != 0]
+            characters = sum(len(message["content"]) for question in rest for message in question.messages())
+            yield PlanRow(
+                model, len(questions), len(rest), -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
+            )
+
+    def _key(self, model: str, question: Question) -> Key:
+        return model, self._setup, question.pos, question.a, question.b
+
+    def _known(self, model: str, question: Question) -> int | None:
+        return self._cache.rating(self._key(model, question))
+
+    def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
+        """Put every question that has no answer yet. Raises the first `DataError` after all threads have ended."""
+        tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
+        stop = threading.Event()
+        client = Client(self._endpoint, stop)
+        waiting = iter(enumerate(tasks))
+        taking = threading.Lock()
+        done: queue.SimpleQueue[tuple[int, Failure | None] | BaseException | None] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                while not stop.is_set():
+                    with taking:
+                        number, (model, question) = next(waiting, (-1, ("", None)))
+                    if question is None:
+                        break
+                    done.put((number, self._rate(client, model, question)))
+            except StoppedError:
+                pass
+            except BaseException as error:  # noqa: BLE001  raised again where it is waited for
+                done.put(error)
+            finally:
+                done.put(None)
+
+        # Daemons: a second Ctrl-C must not wait for a server.
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self._jobs, len(tasks)))]
+        running = len(threads)
+        failures: dict[int, Failure] = {}
+        fault: BaseException | None = None
+        for thread in threads:
+            thread.start()
+        with Progress(label, total=len(tasks), unit=" questions") as progress:
+            while running:
+                try:
+                    result = done.get()
+                except KeyboardInterrupt as interrupt:
+                    if stop.is_set():
+                        raise
+                    note(f"stopping; waiting for {running} answers under way (Ctrl-C again leaves them)")
+                    fault = interrupt
+                    stop.set()
+                    continue
+                if result is None:
+                    running -= 1
+                elif isinstance(result, BaseException):
+                    fault = fault or result
+                    stop.set()
+                else:
+                    progress.advance()
+                    if result[1] is not None:
+                        failures[result[0]] = result[1]
+        if isinstance(fault, ServerError):
+            raise DataError(f"{fault.problem}; {self._what_is_left()}", place=fault.place)
+        if fault is not None:
+            raise fault
+        self.failures += [failures[number] for number in sorted(failures)]
+
+    def _what_is_left(self) -> str:
+        """What became of the answers of a run that ends early."""
+        if not self.usage.answers:
+            return "nothing was answered"
+        if self._cache.on_disk:
+            return "what was answered is kept, run again to go on"
+        return f"the answers so far ({self.usage.answers:,}) are lost, run again with --cache FILE"
+
+    def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
+        """Ask until there is a rating; what keeps the model from giving one is the failure."""
+        if self._known(model, question) is not None:  # another process was faster
+            return None
+        messages = question.messages()
+        for _ in range(ASKS):
+            try:
+                reply = client.send(model, messages)
+            except ServerError as error:
+                if not self._skip:
+                    raise
+                return Failure(model, question, error.problem)
+            rating = parse_rating(reply.text)
+            self._keep(model, question, reply, rating)
+            if rating is not None:
+                return None
+            # The same question would get the same answer: temperature is 0.
+            text = self._endpoint.shown(reply.text)
+            said = [{"role": "assistant", "content": text[:2000]}] if text.strip() else []
+            messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
+        return Failure(model, question, f"said {one_line_of(text)!r}")
+
+    def _keep(self, model: str, question: Question, reply: Reply, rating: int | None) -> None:
+        assert rating is None or is_rating(rating)
+        self._cache.add(
+            Answer(
+                *self._key(model, question),
+                rating,
+                text=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
+                prompt_tokens=reply.prompt_tokens,
+                completion_tokens=reply.completion_tokens,
+            )
+        )
+        with _COUNTING:
+            self.usage.answers += 1
+            self.usage.prompt += reply.prompt_tokens or 0
+            self.usage.completion += reply.completion_tokens or 0
+
+
+_COUNTING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """Of one model: the pairs, those still to be asked, and the estimated tokens of asking them."""
+
+    model: str
+    pairs: int
+    to_ask: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    def cost(self, price: tuple[float, float]) -> float:
+        """In the currency of `price`, which is for a million tokens in and a million out."""
+        return (self.prompt_tokens * price[0] + self.completion_tokens * price[1]) / 1e6
+
+
+def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
+    """The failures as one error. `kept`: whether the answers to other questions are on disk."""
+    failures = list(failures)
+    shown = "; ".join(map(str, failures[:10]))
+    more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
+    again = "run again to ask them again" if kept else "run again with --cache FILE to ask all again once"
+    return DataError(
+        f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass --on-error skip"
+    )

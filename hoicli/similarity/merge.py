@@ -1,0 +1,125 @@
+"""Tables of similarities joined: each model's ratings side by side, and one similarity of them all.
+
+Lines with `scores` join by model; a line without is a rater of its own, by its similarity. Lines that say the same are
+one (shards that overlap); two ratings of one pair by one model that differ are an error, told with both places. Models
+are listed by name, whatever order the tables came in, and after them the raters without one, the lowest first: by that
+order a vote decides its ties. (By name is also how the supplement's Table 1 lists its models.)
+
+A line joined by another rule than the mean says so in `merge`: its similarity alone would not show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median, mode
+
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record, is_number, parse
+from hoicli.similarity.answers import is_rating
+from hoicli.similarity.pairs import SCALE, Pair, Rated, pair_of
+from hoicli.similarity.rules import RULES
+
+
+@dataclass
+class _Entry:
+    """What the tables say of a pair: ratings by model with their places, and similarities of lines without ratings."""
+
+    scores: dict[str, tuple[int, str]] = field(default_factory=dict)
+    others: list[float] = field(default_factory=list)
+
+
+class Tables:
+    """Lines of one or several tables, by pair. `add` takes a line, `merged` gives the table."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Pair, _Entry] = {}
+        self._said: dict[str, str] = {}
+
+    def add(self, record: Record, place: str) -> None:
+        """Take up a line. Raises `DataError` for one that is none, or that contradicts another."""
+        pair = _pair(record)
+        if pair is None:
+            return
+        scores, said = record.get("scores"), record.get("merge", "mean")
+        if said not in RULES:
+            raise DataError(f"none of {', '.join(RULES)}; hoicli shoe-sim writes it", field="merge")
+        entry = self._entries.get(pair, _Entry())  # it counts from when the line is known to be good
+        if scores is None:
+            similarity = record.get("similarity")
+            if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
+                raise DataError("no number from 0 to 1; hoicli shoe-sim writes it", field="similarity")
+            entry.others.append(float(similarity or 0))
+            self._keep(pair, entry, said, place)
+            return
+        if type(scores) is not dict or not scores or not all(map(is_rating, scores.values())):
+            raise DataError('must be an object of ratings 0 to 4 by model, {"MODEL": 3}', field="scores")
+        for model, rating in scores.items():
+            first = entry.scores.get(model, (rating, place))
+            if first[0] != rating:
+                raise DataError(
+                    f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first[0]} at {first[1]}; keep one",
+                    field="scores",
+                )
+        for model, rating in scores.items():
+            entry.scores.setdefault(model, (rating, place))
+        self._keep(pair, entry, said, place)
+
+    def _keep(self, pair: Pair, entry: _Entry, said: str, place: str) -> None:
+        self._entries[pair] = entry
+        self._said.setdefault(said, place)
+
+    @property
+    def rule(self) -> str:
+        """The rule by which the lines were joined. Raises `DataError` where they name several."""
+        if len(self._said) > 1:
+            places = " and ".join(f"by {rule} at {place}" for rule, place in sorted(self._said.items()))
+            raise DataError(f"the tables were joined {places}; join them anew with hoicli shoe-sim --merge RULE")
+        return next(iter(self._said), "mean")
+
+    def merged(self, rule: str) -> dict[Pair, Rated]:
+        """The table, sorted by pair, with one similarity by the rule of RULES."""
+        return {pair: _rated(self._entries[pair], rule) for pair in sorted(self._entries)}
+
+
+def read_tables(lines: Iterable[Line], policy: ErrorPolicy) -> Tables:
+    """The tables in a stream. What is wrong with a line goes to the policy."""
+    tables = Tables()
+    for line in lines:
+        try:
+            tables.add(parse(line), line.place)
+        except DataError as error:
+            policy.handle(DataError(error.problem, place=line.place, field=error.field))
+    return tables
+
+
+def combined(values: Sequence[float], rule: str) -> float:
+    """Several values as one, by the rule of RULES; of equally frequent ones the majority is the first listed."""
+    if rule == "median":
+        return float(median(values))
+    if rule == "majority":
+        return float(mode(values))  # it gives the first it meets
+    return fmean(values)
+
+
+def _pair(record: Record) -> Pair | None:
+    """The pair of a line, None for a sense with itself, which is 1 without saying."""
+    pos, a, b = (record.get(key) for key in ("pos", "a", "b"))
+    if pos not in ("n", "v"):
+        raise DataError("neither n nor v; hoicli shoe-sim writes it", field="pos")
+    for key, sense in (("a", a), ("b", b)):
+        if type(sense) is not str:
+            raise DataError("missing, or no name of a sense", field=key)
+    return None if a == b else pair_of(str(pos), str(a), str(b))
+
+
+def _rated(entry: _Entry, rule: str) -> Rated:
+    scores = {model: rating for model, (rating, _) in sorted(entry.scores.items())}
+    merge = None if rule == "mean" else rule
+    # Whole ratings are averaged as such: the division then gives the same digits as in a table of one run.
+    if scores and not entry.others:
+        return Rated(combined(list(scores.values()), rule) / SCALE, scores, merge=merge)
+    values = [rating / SCALE for rating in scores.values()] + sorted(entry.others)
+    return Rated(combined(values, rule), scores or None, merge=merge)

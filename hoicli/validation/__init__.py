@@ -1,0 +1,1 @@
+"""What is odd about a stream, before any number is computed."""

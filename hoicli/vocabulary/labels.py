@@ -1,0 +1,101 @@
+"""A vocabulary: the verbs, objects and interactions of a dataset, with their numbers and splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hoicli.errors import UsageError
+
+SUBJECT = "person"
+"""The label of every subject in every benchmark."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """One dataset's closed world. Positions in `verbs`, `objects` and `interactions` are the 0-based ids.
+
+    `interactions` are the classes that are scored: (verb, object), or, in a dataset with `roles` (V-COCO), (verb,
+    role), where the role "" is the action itself, whatever it is done to. `objects` is in COCO order (person first),
+    but for SWIG-HOI, which has its own and for each object the WordNet 3.0 offset of its noun sense (`noun_ids`);
+    `alphabetical_objects` is HICO-DET's own order of the same names. `groups` partitions the interactions by training
+    frequency ("rare", "non_rare", in SWIG-HOI also "zero_shot"); `subsets` names other sets of them that a protocol
+    averages; `unseen` names, for each zero-shot split, the interactions withheld from training. `test_images` are in
+    the order of the files that have only positions.
+    """
+
+    name: str
+    verbs: tuple[str, ...]
+    objects: tuple[str, ...]
+    interactions: tuple[tuple[str, str], ...]
+    groups: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    subsets: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    unseen: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    split_aliases: Mapping[str, str] = field(default_factory=dict)
+    coco_ids: Mapping[str, int] = field(default_factory=dict)
+    noun_ids: Mapping[str, str] = field(default_factory=dict)
+    no_interaction: str | None = None
+    roles: tuple[str, ...] = ()
+    test_images: tuple[str, ...] = ()
+    verb_ids: Mapping[str, int] = field(init=False)
+    object_ids: Mapping[str, int] = field(init=False)
+    interaction_ids: Mapping[tuple[str, str], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, entries in (("verb_ids", self.verbs), ("object_ids", self.objects)):
+            object.__setattr__(self, name, {entry: index for index, entry in enumerate(entries)})
+        pairs = {pair: index for index, pair in enumerate(self.interactions)}
+        object.__setattr__(self, "interaction_ids", pairs)
+
+    @property
+    def qualifier(self) -> str:
+        """What tells the interactions of one verb apart: "object", or "role"."""
+        return "role" if self.roles else "object"
+
+    @property
+    def roles_of(self) -> dict[str, tuple[str, ...]]:
+        """The roles each verb has, in the dataset's order; none for an action without object (walk)."""
+        return {
+            verb: tuple(role for action, role in self.interactions if action == verb and role) for verb in self.verbs
+        }
+
+    @property
+    def coco_names(self) -> dict[int, str]:
+        """The object of each COCO category id."""
+        return {number: name for name, number in self.coco_ids.items()}
+
+    @property
+    def alphabetical_objects(self) -> tuple[str, ...]:
+        """HICO-DET's own object order, as in `instances_test2015.json` and its relatives."""
+        return tuple(sorted(self.objects))
+
+    @property
+    def no_interaction_ids(self) -> frozenset[int]:
+        """Interactions whose verb says that nothing happens (80 in HICO-DET)."""
+        return frozenset(i for i, (verb, _) in enumerate(self.interactions) if verb == self.no_interaction)
+
+    @property
+    def group_of(self) -> dict[int, str]:
+        """The frequency group of each interaction id."""
+        return {member: name for name, members in self.groups.items() for member in members}
+
+    def interactions_of(self, object_name: str) -> list[int]:
+        """Ids of the interactions with one object, ascending: the row order of `detections_XX.mat`."""
+        return [i for i, (_, name) in enumerate(self.interactions) if name == object_name]
+
+    def split(self, name: str) -> str:
+        """The canonical name of a zero-shot split, given it or the papers' name for it (RF-UC or UC-RF, NF-UC, UO, UV).
+
+        Raises `UsageError` for a split this dataset does not have.
+        """
+        key = name.lower()
+        key = self.split_aliases.get(key.replace("_", "-"), key.replace("-", "_"))
+        if key not in self.unseen:
+            has = ", ".join(self.unseen) or "no zero-shot splits"
+            raise UsageError(f"--split {name}: {self.name} has {has}")
+        return key
+
+
+def normalise(name: str) -> str:
+    """A label in the records' spelling: stripped, spaces to underscores ("dining table\\n" -> "dining_table")."""
+    return name.strip().replace(" ", "_")

@@ -1,0 +1,631 @@
+"""Agreement: the supplement's figures, cases by hand, the packages' numbers on random ratings, broken streams."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import random
+import statistics
+import warnings
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.agreement.measures import (
+    MAX_SUBSET_MODELS,
+    MEASURES,
+    agreement,
+    distribution,
+    fisher_interval,
+    krippendorff_alpha,
+    mean_rating,
+    merged_rating,
+    pairwise_kappa,
+    quadratic_kappa,
+    spearman,
+    standard_error,
+    subset_agreement,
+    variability,
+)
+from hoicli.agreement.ratings import Ratings, read_ratings
+from hoicli.errors import DataError, UsageError
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.similarity.rules import RULES
+from tests.support.project import FIXTURES, Hoicli
+
+RATINGS = FIXTURES / "ratings.jsonl"
+NONE = math.nan
+Row = dict[str, Any]
+
+
+def column(*values: float) -> Any:
+    return np.array(values, dtype=np.float64)
+
+
+tables = st.integers(2, 5).flatmap(
+    lambda raters: st.lists(
+        st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 3.0, 4.0]), min_size=raters, max_size=raters),
+        min_size=2,
+        max_size=12,
+    )
+)
+
+# --- the supplement ------------------------------------------------------------------------------------------------
+
+
+def test_the_interval_of_the_supplement() -> None:
+    low, high = fisher_interval(0.799, 500)
+    assert low is not None
+    assert high is not None
+    assert (round(low, 3), round(high, 3)) == (0.765, 0.829)
+
+
+def test_the_standard_error_of_the_supplement() -> None:
+    assert round(standard_error(0.761, 5), 2) == 0.34
+
+
+TABLE_1 = {
+    1: [86.46, 84.56, 84.11, 85.60, 84.87],
+    2: [86.46, 86.46, 86.46, 86.46, 84.56, 84.56, 84.56, 84.58, 84.15, 85.60],
+    3: [85.55, 85.76, 86.12, 85.40, 85.52, 85.93, 84.71, 84.53, 84.88, 85.12],
+    4: [85.67, 85.86, 86.40, 85.91, 85.24],
+}
+"""Agreement by size, the subsets in the order of `combinations` of DeepSeek, Gemini, Maverick, Qwen, Yi."""
+MAVERICK = 2
+
+
+@pytest.mark.parametrize(
+    ("size", "values", "printed"),
+    [
+        (1, TABLE_1[1], (85.12, 0.92)),
+        (2, TABLE_1[2], (85.39, 0.99)),
+        (3, TABLE_1[3], (85.35, 0.53)),
+        (4, TABLE_1[4], (85.82, 0.42)),
+    ],
+)
+def test_the_deviations_of_table_1_are_of_samples(size: int, values: list[float], printed: tuple[float, float]) -> None:
+    """Its averages and deviations follow from its rows by the formulas of `subset_agreement`."""
+    assert len(values) == math.comb(5, size)
+    # One model an entry, off by what makes the agreement: 100 (1 - |difference| / 4)
+    models = np.array([[4 * (1 - value / 100) for value in values]])
+    (table,) = [table for table in subset_agreement(models, column(0.0), 5) if table.size == 1]
+    assert table.mean is not None
+    assert table.deviation is not None
+    assert 100 * table.mean == pytest.approx(printed[0], abs=0.011)
+    assert 100 * table.deviation == pytest.approx(printed[1], abs=0.011)
+
+
+def test_table_1_votes_and_ties_go_to_the_first_listed() -> None:
+    """The rows of two models decide: a vote of two is the first one's word, and a mean would be elsewhere."""
+    of_one = TABLE_1[1]
+    rows = [row for size in (2, 3, 4) for row in zip(combinations(range(5), size), TABLE_1[size], strict=True)]
+    as_the_first = [members for members, value in rows if len(members) == 2 and value == of_one[members[0]]]
+    assert len(as_the_first) == 8
+    assert [members for members, _ in rows[:10] if members not in as_the_first] == [(MAVERICK, 3), (MAVERICK, 4)]
+    # |mean of ratings - human| is at most the mean of |rating - human|. Means below that bound, Maverick aside:
+    below = [
+        members
+        for members, value in rows
+        if MAVERICK not in members and value + 0.011 < sum(of_one[at] for at in members) / len(members)
+    ]
+    assert below == [(1, 3), (1, 4), (1, 3, 4)]
+    # Items that Maverick did not rate, m of 500: the other's agreement there is 84.11 + 500 / m (row - 84.11) <= 100
+    assert min(m for m in range(1, 501) if of_one[MAVERICK] + 500 / m * (84.58 - of_one[MAVERICK]) <= 100) == 15
+
+
+ratings_of_models = st.integers(1, 5).flatmap(
+    lambda models: st.lists(
+        st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 2.5, 4.0]), min_size=models, max_size=models),
+        min_size=1,
+        max_size=8,
+    )
+)
+
+
+@given(ratings_of_models)
+def test_models_as_one_by_plain_loops(values: list[list[float]]) -> None:
+    def as_one(row: list[float], rule: str) -> float:
+        given = [rating for rating in row if not math.isnan(rating)]
+        if not given:
+            return NONE
+        if rule == "majority":
+            return max(given, key=lambda rating: (given.count(rating), -given.index(rating)))
+        return statistics.mean(given) if rule == "mean" else statistics.median(given)
+
+    for rule in RULES:
+        expected = [as_one(row, rule) for row in values]
+        np.testing.assert_allclose(merged_rating(np.array(values), rule), expected)
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=9))
+def test_a_vote_of_two_is_the_first_and_a_mean_is_not_below_its_models(values: list[list[int]]) -> None:
+    table = np.array(values, dtype=np.float64)
+    models, human = table[:, :3], table[:, 3]
+    ones, twos, _ = subset_agreement(models, human, 5)
+    assert twos.agreement == [ones.agreement[first] for first, _ in twos.members]
+    for size in subset_agreement(models, human, 5, "mean"):
+        for members, value in zip(size.members, size.agreement, strict=True):
+            assert value is not None
+            assert value >= sum(ones.agreement[at] or 0.0 for at in members) / len(members) - 1e-12
+
+
+def test_votes_by_hand() -> None:
+    votes = np.array([[1, 2, 2, 1, 3], [3, 2, 2, 1, 1], [3, 1, 2, 4, 0], [NONE, 1, 2, NONE, NONE], [NONE] * 5])
+    np.testing.assert_array_equal(merged_rating(votes, "majority"), [1, 2, 3, 1, NONE])
+    # The other way round it is another vote: the first listed decides a tie
+    np.testing.assert_array_equal(merged_rating(votes[:, ::-1], "majority"), [1, 1, 0, 2, NONE])
+    np.testing.assert_array_equal(merged_rating(votes, "median"), [2, 2, 2, 1.5, NONE])
+
+
+def test_the_supplements_ordinal_formula_is_interval() -> None:
+    """((i - j) / (k - 1))^2 differs from (i - j)^2 by a constant, which alpha does not see."""
+    ratings = np.array([[0, 1, 1], [4, 4, 3], [2, 0, 2], [1, 1, NONE]])
+    assert krippendorff_alpha(ratings / 4, "interval") == pytest.approx(krippendorff_alpha(ratings, "interval"))
+    assert krippendorff_alpha(ratings, "ordinal") != pytest.approx(krippendorff_alpha(ratings, "interval"))
+
+
+# --- by hand -------------------------------------------------------------------------------------------------------
+
+
+def test_kappa_by_hand() -> None:
+    # Observed: one difference of 1 in four; expected over the 16 pairs: (1 + 4 + 4 + 1 + ...) counted below.
+    a, b = column(0, 1, 2, 2), column(0, 1, 2, 1)
+    expected = sum((x - y) ** 2 for x in a for y in b) / 16
+    assert quadratic_kappa(a, b) == pytest.approx(1 - 0.25 / expected)
+    assert quadratic_kappa(a, a) == 1.0
+    assert quadratic_kappa(column(0, 4), column(4, 0)) == -1.0
+    assert quadratic_kappa(column(0, NONE, 4, 1), column(0, 3, 4, NONE)) == 1.0
+    assert quadratic_kappa(column(2, 2), column(2, 2)) is None
+    assert quadratic_kappa(column(2, NONE), column(NONE, 2)) is None
+
+
+def test_alpha_by_hand() -> None:
+    # Krippendorff's "Computing Krippendorff's Alpha-Reliability", example of two observers and binary data, by hand:
+    # coincidences o_01 = 4 of n = 20 values, n_0 = 14, n_1 = 6.
+    ratings = np.array([[0, 1], [1, 1], [0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [0, 1], [1, 0], [1, 0]], dtype=float)
+    expected = 1 - 19 * 4 / (14 * 6)
+    for measure in MEASURES:
+        assert krippendorff_alpha(ratings, measure) == pytest.approx(expected), measure
+    assert krippendorff_alpha(np.array([[1.0, 1.0], [2.0, 2.0]]), "ordinal") == 1.0
+    assert krippendorff_alpha(np.array([[1.0, 1.0], [1.0, 1.0]]), "interval") is None
+    assert krippendorff_alpha(np.array([[1.0, NONE], [NONE, 2.0]]), "nominal") is None
+
+
+def test_agreement_by_hand() -> None:
+    human = mean_rating(np.array([[0, 1], [4, NONE], [NONE, NONE], [2, 4]]))
+    assert human[[0, 1, 3]].tolist() == [0.5, 4.0, 3.0]
+    assert np.isnan(human[2])
+    assert agreement(column(1, 3, 2, NONE), human, 5) == (1 - (0.5 + 1) / 2 / 4, 2)
+    assert agreement(column(NONE), column(1), 5) == (None, 0)
+    assert agreement(column(0), column(4), 5) == (0.0, 1)
+
+
+def test_subsets_by_hand() -> None:
+    models, human = np.array([[0.0, 4.0], [1.0, 1.0]]), column(2, 1)
+    one, two = subset_agreement(models, human, 5, "mean")
+    assert (one.members, one.agreement) == ([(0,), (1,)], [0.75, 0.75])
+    assert (one.mean, one.deviation) == (0.75, 0.0)
+    assert (two.members, two.agreement, two.mean, two.deviation) == ([(0, 1)], [1.0], 1.0, None)
+    _, vote = subset_agreement(np.array([[0.0, 4.0], [NONE, 1.0], [NONE, NONE]]), column(0, 1, 3), 5)
+    assert (vote.agreement, vote.items) == ([1.0], [2])
+    with pytest.raises(UsageError, match="13 models have 8,191 subsets; name at most 12"):
+        list(subset_agreement(np.zeros((2, MAX_SUBSET_MODELS + 1)), human, 5))
+
+
+def test_variability_by_hand() -> None:
+    # squares 2 (1 degree of freedom), 8 (2), and an item that says nothing; 6 ratings on 3 items
+    found = variability(np.array([[0, 2, NONE], [0, 2, 4], [1, NONE, NONE], [NONE, NONE, NONE]]))
+    assert found.deviation == pytest.approx(math.sqrt(10 / 3))
+    assert (found.raters, found.items) == (2.0, 2)
+    assert found.error == pytest.approx(math.sqrt(10 / 3) / math.sqrt(2))
+    assert variability(np.array([[1.0, NONE]])).deviation is None
+
+
+def test_distribution_by_hand() -> None:
+    assert distribution(np.array([[0, 2], [0, 1.5], [2, NONE]]), 3).tolist() == [[2, 0], [0, 0], [1, 1]]
+
+
+def test_spearman_by_hand() -> None:
+    found = spearman(column(1, 2, 3, 4), column(1, 2, 3, 4), permutations=99)
+    assert (found.rho, found.low, found.high) == (1.0, 1.0, 1.0)
+    assert spearman(column(1, 2, 3), column(3, 2, 1), permutations=9).rho == -1.0
+    # of the 24 orders of four, two have |rho| = 1: the identity and its reverse
+    p = spearman(column(1, 2, 3, 4), column(1, 2, 3, 4), permutations=20_000).p
+    assert p == pytest.approx(2 / 24, abs=0.01)
+    assert spearman(column(1, 2), column(1, 2), permutations=0).p == 1.0
+    for first in (column(), column(1, 1, 1), column(NONE, 1)):
+        found = spearman(first, column(*range(len(first))))
+        assert (found.rho, found.low, found.p) == (None, None, None)
+    assert fisher_interval(0.5, 3) == (None, None)
+
+
+def test_the_permutations_are_drawn_alike_everywhere() -> None:
+    rng = random.Random(5)
+    first = column(*(rng.randrange(5) for _ in range(15)))
+    second = first + column(*(rng.randrange(6) for _ in range(15)))
+    found = spearman(first, second)
+    assert found.rho == pytest.approx(0.496286, abs=1e-6)
+    # The same bytes on every machine and with every NumPy: a changed number here is a changed generator.
+    assert found.p == PINNED
+    assert spearman(first, second, seed=1).p != found.p
+    assert spearman(second, first).rho == found.rho
+
+
+PINNED = 0.061493850614938506
+
+
+# --- the packages --------------------------------------------------------------------------------------------------
+
+
+@given(tables)
+def test_kappa_is_scikit_learns(values: list[list[float]]) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    ratings = np.array(values)
+    for a, b, kappa, shared in pairwise_kappa(ratings):
+        both = ~np.isnan(ratings[:, [a, b]]).any(axis=1)
+        assert shared == both.sum()
+        if not shared:
+            assert kappa is None
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it divides by 0 where both raters are constant
+            first, second = ratings[both][:, [a, b]].astype(int).T
+            expected = metrics.cohen_kappa_score(first, second, weights="quadratic", labels=list(range(5)))
+        assert kappa == (None if np.isnan(expected) else pytest.approx(expected, abs=1e-12))
+
+
+@given(tables, st.sampled_from(MEASURES))
+def test_alpha_is_the_krippendorff_packages(values: list[list[float]], measure: Any) -> None:
+    package = pytest.importorskip("krippendorff")
+    ratings = np.array(values)
+    ours = krippendorff_alpha(ratings, measure)
+    paired = ratings[(~np.isnan(ratings)).sum(axis=1) >= 2]
+    if len(np.unique(paired[~np.isnan(paired)])) < 2:
+        assert ours is None
+        return
+    # Its ordinal distances count every value, those of items with one rating too, so it gets the paired items alone.
+    expected = package.alpha(reliability_data=paired.T, level_of_measurement=measure)
+    assert ours == pytest.approx(expected, abs=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=30),
+)
+def test_rho_is_scipys(values: list[tuple[int, int]]) -> None:
+    from scipy.stats import spearmanr
+
+    first, second = (column(*side) for side in zip(*values, strict=True))
+    found = spearman(first, second, permutations=9)
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert found.rho is None
+        return
+    assert found.rho == pytest.approx(float(spearmanr(first, second).statistic), abs=1e-12)
+
+
+@given(tables, st.randoms(use_true_random=False))
+def test_neither_order_matters(values: list[list[float]], rng: random.Random) -> None:
+    ratings = np.array(values)
+    rows, columns = list(range(ratings.shape[0])), list(range(ratings.shape[1]))
+    rng.shuffle(rows)
+    rng.shuffle(columns)
+    turned = ratings[rows][:, columns]
+    for measure in MEASURES:
+        one, other = krippendorff_alpha(ratings, measure), krippendorff_alpha(turned, measure)
+        assert one == (None if other is None else pytest.approx(other, abs=1e-12))
+    assert variability(ratings).deviation == pytest.approx(variability(turned).deviation)
+
+
+# --- the streams ---------------------------------------------------------------------------------------------------
+
+
+def ratings_of(*records: Row, levels: int = 5, skip: bool = False, **who: list[str]) -> Ratings:
+    lines = [Line("r.jsonl", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+    return read_ratings(lines, levels=levels, policy=ErrorPolicy(skip=skip), **who)
+
+
+def test_both_forms_of_lines() -> None:
+    table = ratings_of(
+        {"item": "x", "ratings": {"A": 1, "B": None, "m": 2.5}},
+        {"item": "x", "rater": "C", "rating": 4},
+        {"item": 7, "rater": "A", "rating": 0},
+    )
+    assert (table.items, table.raters) == (["7", "x"], ["A", "C", "m"])
+    np.testing.assert_array_equal(table.values, [[0, NONE, NONE], [1, 4, 2.5]])
+    assert table.models == ()
+
+
+def csv_of(*rows: bytes, skip: bool = False, policy: ErrorPolicy | None = None) -> Ratings:
+    lines = [Line("r.csv", number, row) for number, row in enumerate(rows, start=1) if row.strip()]
+    return read_ratings(lines, levels=5, policy=policy or ErrorPolicy(skip=skip))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
+        (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
+        (b"rating\titem\trater\n", b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
+        (
+            b'"item","rater","rating","note"\n',
+            b'x,A,1,"two\n',
+            b"\n",
+            b'lines, ""quoted"""\n',
+            b"x,m,2.5,\n",
+            b"7,A,0,\n",
+        ),
+    ],
+)
+def test_ratings_as_csv(rows: tuple[bytes, ...]) -> None:
+    table = csv_of(*rows)
+    assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
+    np.testing.assert_array_equal(table.values, [[0, NONE], [1, 2.5]])
+
+
+def test_the_kind_of_a_rater_in_csv() -> None:
+    table = csv_of(b"item,rater,rating,kind\n", b"x,A,1,human\n", b"x,gpt,2,model\n", b"x,B,3,\n")
+    assert (table.raters, table.models) == (["A", "B", "gpt"], ("gpt",))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); mend it, or pass"),
+        (b"x,A,1,2\n", "r.csv:3: no row of the CSV that line 1 begins (4 cells under 3 columns)"),
+        (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
+        (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),
+        (b",A,1\n", "r.csv:3: item: missing or no name"),
+        (b"x,,1\n", "r.csv:3: rater: missing or no string"),
+        (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
+        (b"x,A,good\n", "r.csv:3: rating: missing or no finite number"),
+        (b'x,A,"2,5"\n', "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,true\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,NaN\n", "r.csv:3: rating: missing or no finite number"),
+        (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
+        (b"first,A,2\n", "r.csv:3: rater: 'A' has rated 'first' at r.csv:2 already; keep one rating"),
+        (b"item,rater,rating\n", "r.csv:3: rating: missing or no finite number"),
+    ],
+)
+def test_a_bad_row_of_csv(row: bytes, message: str) -> None:
+    rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
+    with pytest.raises(DataError) as caught:
+        csv_of(*rows)
+    assert str(caught.value).startswith(message)
+    policy = ErrorPolicy(skip=True)
+    assert csv_of(*rows, policy=policy).items == ["first", "last"]
+    assert policy.skipped == 1
+
+
+def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("item,A1,A2\nx,1,2\n")
+    result = hoicli("agree", wide)
+    assert result.code == 1
+    assert result.err == (
+        f"{wide}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating); write "
+        "JSONL, or a CSV with those columns\n"
+    )
+    for text in ("item,rater,rating,rating\nx,A,1,2\n", "x" * 200_000, "[1]\n", "\1,\1\n"):
+        wide.write_text(text)
+        result = hoicli("agree", wide)
+        assert (result.code, result.err.count("\n")) == (1, 1)
+        assert result.err.startswith(f"{wide}:1: neither a JSON object nor, ")
+
+
+def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        (record["item"], rater, rating, record.get("kind", ""))
+        for record in map(json.loads, RATINGS.read_text().splitlines())
+        for rater, rating in record.get("ratings", {record.get("rater"): record.get("rating")}).items()
+        if rating is not None
+    ]
+    random.Random(4).shuffle(rows)
+    shards = [tmp_path / f"{number}.csv" for number in range(2)]
+    for number, shard in enumerate(shards):
+        with shard.open("w", newline="") as file:
+            csv.writer(file).writerows([("item", "rater", "rating", "kind"), *rows[number::2]])
+    given = ("agree", "--format", "jsonl", "--subsets")
+    assert hoicli(*given, *shards).out == hoicli(*given, RATINGS).out
+
+
+def test_who_is_a_model() -> None:
+    lines = (
+        {"item": "x", "ratings": {"A1": 1, "A2": 1, "gpt": 2, "qwen": 3}},
+        {"item": "y", "rater": "gpt", "rating": 1, "kind": "model"},
+    )
+    assert ratings_of(*lines).models == ("gpt",)
+    assert ratings_of(*lines, models=["qwen"]).models == ("qwen",)
+    assert ratings_of(*lines, humans=["A*"]).models == ("gpt", "qwen")
+    assert ratings_of(*lines, humans=["A1"], models=["qwen"]).models == ("qwen", "gpt")
+    # as they are listed, those of one pattern by name
+    assert ratings_of(*lines, models=["qwen", "gpt"]).models == ("qwen", "gpt")
+    assert ratings_of(*lines, models=["q*", "*"]).models == ("qwen", "A1", "A2", "gpt")
+    with pytest.raises(UsageError, match=r"--models llama: no such rater; there are A1, A2, gpt, qwen"):
+        ratings_of(*lines, models=["llama"])
+    with pytest.raises(UsageError, match="--models and --humans both claim A1"):
+        ratings_of(*lines, models=["A1"], humans=["A*"])
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"rater": "A", "rating": 1}, "item: missing or no name; every line says which item is rated"),
+        (
+            {"item": "x", "rating": 1},
+            "rater: missing or no string; name the rater, or give all of an item in `ratings`",
+        ),
+        ({"item": "x", "rater": "A"}, "rating: missing or no finite number; leave out what was not rated"),
+        ({"item": "x", "rater": "A", "rating": True}, "rating: missing or no finite number"),
+        ({"item": "x", "rater": "A", "rating": 5}, "rating: 5 is not from 0 to 4; --levels says how many there are"),
+        ({"item": "x", "rater": "A", "rating": -0.5}, "rating: -0.5 is not from 0 to 4"),
+        ({"item": "x", "rater": "A", "rating": 1, "kind": "dog"}, "kind: is neither human nor model"),
+        ({"item": "x", "ratings": [1]}, "ratings: is no object; write the raters' names with their ratings"),
+        ({"item": "x", "ratings": {"A": "1"}}, "ratings.A: missing or no finite number"),
+        ({"item": "first", "rater": "A", "rating": 2}, "rater: 'A' has rated 'first' at r.jsonl:1 already; keep one"),
+        (
+            {"item": "x", "rater": "A", "rating": 2, "kind": "model"},
+            "kind: 'A' is a model here and a human at r.jsonl:1",
+        ),
+    ],
+)
+def test_a_bad_line(record: Row, message: str) -> None:
+    first = {"item": "first", "rater": "A", "rating": 1, "kind": "human"}
+    with pytest.raises(DataError) as caught:
+        ratings_of(first, record)
+    assert str(caught.value).startswith(f"r.jsonl:2: {message}")
+    assert ratings_of(first, record, skip=True).items == ["first"]
+
+
+def test_no_ratings() -> None:
+    with pytest.raises(DataError, match="no ratings in it"):
+        ratings_of()
+
+
+# --- the command ---------------------------------------------------------------------------------------------------
+
+
+def rows_of(text: str) -> dict[tuple[str, str], Row]:
+    rows = [json.loads(line) for line in text.splitlines()]
+    keyed = {(row["metric"], row["subset"]): row for row in rows}
+    assert len(keyed) == len(rows)
+    return keyed
+
+
+def test_the_rows(hoicli: Hoicli) -> None:
+    result = hoicli("agree", "--format", "jsonl", "--subsets", "--distribution", "--tag", "study=1", RATINGS)
+    assert result.code == 0
+    assert result.err == (
+        "hoicli: several models are one by majority in each subset (ties to the first of deepseek, gemini, qwen), and "
+        "by mean in `models`\n"
+    )
+    rows = rows_of(result.out)
+    pairs = [row for (metric, subset), row in rows.items() if metric == "qwk" and subset != "mean"]
+    assert [row["raters"] for row in pairs][:2] == [["A1", "A2"], ["A1", "A3"]]
+    assert len(pairs) == 10
+    assert rows["qwk", "mean"]["value"] == pytest.approx(sum(row["value"] for row in pairs) / 10)
+    assert {subset for metric, subset in rows if metric == "alpha"} == set(MEASURES)
+    assert all(rows["alpha", level]["level"] == level for level in MEASURES)
+    assert rows["se", "humans"]["value"] == pytest.approx(rows["within_sd", "humans"]["value"] / math.sqrt(59 / 12))
+    for name in ("models", "deepseek", "gemini", "qwen"):
+        row = rows["spearman", name]
+        assert row["ci_low"] < row["value"] < row["ci_high"]
+        for metric in ("ci_low", "ci_high", "p"):
+            assert rows[metric, name]["value"] == row[metric]
+    for first, second in (("deepseek", "gemini"), ("deepseek", "qwen"), ("gemini", "qwen")):
+        assert rows["agreement", f"{first}+{second}"]["value"] == rows["agreement", first]["value"]
+    singles = [rows["agreement", name]["value"] for name in ("deepseek", "gemini", "qwen")]
+    assert rows["agreement_mean", "1 of 3"]["value"] == pytest.approx(sum(singles) / 3)
+    assert rows["agreement_mean", "1 of 3"]["n"] == 3
+    assert rows["agreement_sd", "3 of 3"]["value"] is None
+    assert sum(rows[f"rated_{level}", "A4"]["value"] for level in range(5)) == rows["rated_0", "A4"]["n"] == 11
+    assert rows["spearman", "models"]["signature"].startswith(
+        "protocol:agree|merge:mean|levels:5|permutations:10000|seed:0|version:"
+    )
+    assert rows["spearman", "qwen"]["signature"].startswith(
+        "protocol:agree|levels:5|permutations:10000|seed:0|version:"
+    )
+    vote = "protocol:agree|merge:majority,ties-to-first-by-name|levels:5|version:"
+    for key in (("agreement", "deepseek+qwen"), ("agreement_mean", "2 of 3"), ("agreement_sd", "2 of 3")):
+        assert rows[key]["signature"].startswith(vote)
+    assert rows["qwk", "mean"]["signature"].startswith("protocol:agree|levels:5|version:")
+    assert {tuple(row["tags"].items()) for row in rows.values()} == {(("study", "1"),)}
+
+
+def test_how_models_become_one_is_chosen_and_signed(hoicli: Hoicli) -> None:
+    given = ("agree", "--format", "jsonl", "--subsets", RATINGS)
+    for rule in RULES:
+        result = hoicli(*given, "--merge", rule)
+        rows = rows_of(result.out)
+        assert rows["agreement", "deepseek+gemini+qwen"]["value"] == rows["agreement", "models"]["value"]
+        assert f" by {rule} in each subset" in result.err
+        for key in (("agreement", "models"), ("p", "models"), ("agreement", "deepseek+qwen")):
+            assert f"|merge:{rule}" in rows[key]["signature"]
+    # The mean of two is the median of two, and the vote of two neither
+    values = [rows_of(hoicli(*given, "--merge", rule).out)["agreement", "gemini+qwen"]["value"] for rule in RULES]
+    assert values[0] == values[1] != values[2]
+
+
+def test_ties_go_to_the_model_listed_first(hoicli: Hoicli) -> None:
+    given = ("agree", "--format", "jsonl", "--subsets", RATINGS, "--models")
+    orders = ("deepseek,gemini,qwen", "qwen,gemini,deepseek", "qwen,*e*")
+    by_name, listed, part = (rows_of(hoicli(*given, names).out) for names in orders)
+    assert by_name["agreement", "gemini+qwen"]["value"] == by_name["agreement", "gemini"]["value"]
+    row = listed["agreement", "qwen+gemini"]
+    assert (row["value"], row["raters"]) == (listed["agreement", "qwen"]["value"], ["qwen", "gemini"])
+    assert "|merge:majority,ties-to-first-of-qwen+gemini+deepseek|" in row["signature"]
+    assert "|merge:majority,ties-to-first-of-qwen+deepseek+gemini|" in part["agreement", "qwen+gemini"]["signature"]
+    assert by_name["agreement", "models"]["value"] == listed["agreement", "models"]["value"]  # the mean
+
+
+def test_people_alone(hoicli: Hoicli) -> None:
+    result = hoicli("agree", "--format", "jsonl", "--humans", "*", "--subsets", RATINGS)
+    rows = rows_of(result.out)
+    assert {metric for metric, _ in rows} == {"qwk", "alpha", "within_sd", "se"}
+    assert "--subsets needs people and models" in result.err
+
+
+def test_shuffled_and_sharded_streams_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    given = ("agree", "--format", "jsonl", "--subsets", "--distribution")
+    lines = RATINGS.read_text().splitlines(keepends=True)
+    random.Random(3).shuffle(lines)
+    shards = [tmp_path / "0.jsonl", tmp_path / "1.jsonl"]
+    for number, shard in enumerate(shards):
+        shard.write_text("".join(lines[number::2]))
+    assert hoicli(*given, *shards).out == hoicli(*given, RATINGS).out
+
+
+def test_the_tables(hoicli: Hoicli) -> None:
+    text = hoicli("agree", "--format", "table", RATINGS).out
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    assert [block[0].split() for block in blocks] == [
+        ["of", "qwk"],
+        ["of", "alpha"],
+        ["of", "within_sd", "se"],
+        ["of", "agreement", "spearman", "ci_low", "ci_high", "p"],
+    ]
+    assert [line.split()[0] for line in blocks[1][1:]] == list(MEASURES)
+    assert "| of | agreement | spearman |" in hoicli("agree", "--format", "md", RATINGS).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--levels", "1"], "hoicli: --levels 1: give a whole number from 2 to 1,000"),
+        (["--permutations", "-1"], "hoicli: --permutations -1: give a whole number from 0 to 10,000,000"),
+        (["--seed", "-1"], "hoicli: --seed -1: give a number from 0 to 4294967295"),
+        (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
+        (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
+    ],
+)
+def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
+    result = hoicli("agree", *arguments, RATINGS)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(message)
+
+
+def test_a_rating_beyond_the_levels(hoicli: Hoicli) -> None:
+    result = hoicli("agree", "--levels", "3", RATINGS)
+    assert result.code == 1
+    assert result.err.startswith(f"{RATINGS}:1: ratings.")
+    assert "is not from 0 to 2; --levels says how many there are" in result.err
+
+
+def test_ratings_between_levels_are_in_no_count(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"item": "x", "ratings": {"A": 1.5, "B": 1}}\n{"item": "y", "ratings": {"A": 4, "B": 3}}\n')
+    result = hoicli("agree", "--format", "jsonl", "--distribution", path)
+    assert result.err == "hoicli: 1 rating lies between levels: in no count\n"
+    assert sum(row["value"] for (metric, _), row in rows_of(result.out).items() if metric.startswith("rated_")) == 3
+    result = hoicli("agree", "--format", "jsonl", "--models", "A", "--merge", "majority", path)
+    assert result.err == (
+        "hoicli: 1 rating of the models lies between levels, where a vote has few to count: --merge mean takes the "
+        "average\n"
+    )

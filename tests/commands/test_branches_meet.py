@@ -1,0 +1,110 @@
+"""Where rules of several commands meet: open streams as outputs, caveats on the way through match records, what
+--emit predictions leaves out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import FIXTURES, ROOT, Hoicli
+
+GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
+VCOCO = FIXTURES / "vcoco"
+Record = dict[str, Any]
+
+
+def marked(path: Path, caveat: str, *, alone: str | None = None) -> Path:
+    """V-COCO's ground truth with a caveat on every record, or on that of one image."""
+    records = [json.loads(line) for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
+    content = [{**row, "caveats": [caveat]} if alone in (None, row["image_id"]) else row for row in records]
+    path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    return path
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="looks at open streams by their names")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/dev/fd/6"])
+def test_an_open_stream_is_written_to_and_not_replaced(tmp_path: Path, name: str) -> None:
+    """The shell goes on writing to the file that it has open."""
+    out = tmp_path / "out"
+    script = f'exec >> "$1" 6>&1; echo before; "$2" -m hoicli vocab --list splits -o {name}; echo after'
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(["sh", "-c", script, "sh", out, sys.executable], check=True, env=env)
+    lines = out.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("before", "after")
+    assert len(lines) > 3
+
+
+def test_an_output_without_a_name(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "-o", "")
+    assert (result.code, result.err) == (2, "hoicli: -o: the name is empty; give one (an unset variable?)\n")
+
+
+def test_stdin_is_one_stream_whatever_its_name(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--gt", "/dev/stdin", "-")
+    assert result.code == 2
+    assert "can be read only once" in result.err
+
+
+def test_ground_truth_given_with_matches_is_asked_what_it_serves(hoicli: Hoicli, tmp_path: Path) -> None:
+    """What the shards do not have is the ground truth's, and so are its caveats."""
+    truth, matches = tmp_path / "gt.jsonl", tmp_path / "m.jsonl"
+    options = ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl")
+    assert hoicli("match", *options, "--only-predicted", VCOCO / "predictions.jsonl", "-o", matches).code == 0
+    marked(truth, "pairs_only")
+    result = hoicli("eval", "--dataset", "vcoco", "--gt", truth, matches)
+    assert {json.loads(line)["protocol"] for line in result.out.splitlines()} == {"vcoco-qpic"}
+    assert "left out: vcoco-agent, vcoco-s1, vcoco-s2" in result.err
+    assert hoicli("eval", "--protocol", "vcoco-s1", "--gt", truth, matches).code == 1
+
+
+def test_a_diagnosis_of_shards_is_signed_for_all_images(hoicli: Hoicli, tmp_path: Path) -> None:
+    predicted = {json.loads(line)["image_id"] for line in (VCOCO / "predictions.jsonl").read_bytes().splitlines()}
+    every = [json.loads(line)["image_id"] for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
+    silent = next(image for image in every if image not in predicted)
+    truth, matches = marked(tmp_path / "gt.jsonl", "unmarked_people", alone=silent), tmp_path / "m.jsonl"
+    options = ("--gt", truth, "--only-predicted", "--protocol", "vcoco-s1")
+    assert hoicli("match", *options, VCOCO / "predictions.jsonl", "-o", matches).code == 0
+    whole = hoicli("diagnose", "--dataset", "vcoco", "--gt", truth, VCOCO / "predictions.jsonl").out
+    assert "|people:unmarked|" in whole
+    assert hoicli("diagnose", "--gt", truth, matches).out == whole
+    emitted = hoicli(
+        "diagnose", "--dataset", "vcoco", "--gt", truth, "--emit", "predictions", VCOCO / "predictions.jsonl"
+    )
+    assert json.loads(emitted.out.splitlines()[0])["settings"] == {"people": "unmarked"}
+
+
+@pytest.mark.parametrize("more", [("--plot", "x.png"), ("--progressive", "all"), ("--per-class",), ("--tag", "a=b")])
+def test_what_is_emitted_has_no_rows(hoicli: Hoicli, tmp_path: Path, more: tuple[str, ...]) -> None:
+    more = tuple(str(tmp_path / word) if word.endswith(".png") else word for word in more)
+    result = hoicli("diagnose", "--gt", GT, "--emit", "predictions", *more, PREDICTIONS)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"hoicli: {more[0]}: of the result rows")
+
+
+def test_predictions_of_no_class_are_not_emitted_in_silence(hoicli: Hoicli, tmp_path: Path) -> None:
+    """As the rows are refused."""
+    truth, strange = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
+    boxes = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "cup"]}
+    for path, verb, score in ((truth, "hold", {}), (strange, "ride", {"score": 0.5})):
+        lines = [
+            {"image_id": f"i{number}", **boxes, "hois": [{"subject": 0, "object": 1, "verb": verb, **score}]}
+            for number in range(9)
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for more in ((), ("--emit", "predictions")):
+        assert hoicli("diagnose", "--gt", truth, *more, strange).code == 1
+        assert hoicli("diagnose", "--gt", truth, *more, "--allow-uncounted", strange).code == 0
+
+
+def test_models_of_pairstats_are_called_by_their_names_alone(hoicli: Hoicli) -> None:
+    result = hoicli("pairstats", "--gt", GT, "--tag", "model=x", PREDICTIONS, OTHER)
+    assert (result.code, result.err) == (
+        2,
+        "hoicli: --tag model: rows have a model of their own; choose another name\n",
+    )

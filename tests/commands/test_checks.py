@@ -1,0 +1,306 @@
+"""What is checked before the work, in every command: outputs, inputs, counts, and options given twice."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer
+
+from hoicli.cli import COMMANDS, app
+from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, Read, Written, check, marks
+from hoicli.commands.manual import ManualCommand
+from hoicli.errors import UsageError
+from tests.hostile.dying import WRITERS
+from tests.support.project import FIXTURES, ROOT, Hoicli, Result
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+PATHS = {
+    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "IMAGES...",
+    "ROWS...", "EPOCHS...", "RATINGS...", "DATASET", "NAME|DIR",
+}  # fmt: skip
+"""Metavars of what names files."""
+WORDS = {
+    "NAME", "NAME,...", "LABEL...", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT", "WHERE", "HOW",
+    "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "N,...", "1-5", "K/N", "LEVEL",
+    "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
+}  # fmt: skip
+"""Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
+CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
+AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed"}
+"""Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
+
+
+def commands() -> Iterator[tuple[str, Any, dict[str, Mark]]]:
+    """(name, command, the marks of its parameters) of all."""
+    group = typer.main.get_command(app)
+    for name in COMMANDS:
+        command = group.get_command(None, name)  # type: ignore[attr-defined]
+        yield name, command, marks(command.callback)
+
+
+MARKED = [(name, param, found[param.name]) for name, command, found in commands() for param in command.params
+          if param.name in found]  # fmt: skip
+OUTPUTS = [(name, param, mark) for name, param, mark in MARKED if isinstance(mark, Written)]
+
+
+def refused(result: Result) -> str:
+    """The one line of a wrong call, which did nothing."""
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result
+    return result.err.removeprefix("hoicli: ").strip()
+
+
+# Nothing is forgotten
+
+
+def test_every_parameter_is_declared_for_what_it_is() -> None:
+    """What names a file says whether it is read or written; what counts, how far; and whatever is new has to say so."""
+    for name, command, found in commands():
+        assert isinstance(command, ManualCommand)
+        annotations = inspect.signature(inspect.unwrap(command.callback or check), eval_str=True).parameters
+        for param in command.params:
+            if getattr(param, "is_flag", False):
+                continue
+            place = f"{name} {param.opts[0]} {param.metavar}"
+            mark = found.get(param.name)
+            known = param.metavar in PATHS | WORDS or CHOICE.fullmatch(str(param.metavar))
+            assert known, f"{place}: does it name a file?"
+            if param.metavar in PATHS:
+                assert isinstance(mark, Read | Written), place
+            elif mark is not None:
+                assert isinstance(mark, Count) or param.opts[0] == "--backend", place
+            kind = annotations[param.name].annotation
+            kinds = {kind, *get_args(kind), *get_args(get_args(kind)[0] if get_args(kind) else None)}
+            if int in kinds and param.opts[0] not in AS_MANY_AS_THERE_ARE:
+                assert isinstance(mark, Count), place
+
+
+def test_what_is_written_is_known_as_such() -> None:
+    written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
+    assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
+    assert {(name, option) for name, option in written if option != "-o"} == {
+        *((name, "--plot") for name in ("diagnose", "pairstats", "robust")),
+        *(("corrupt", "--out"), ("mask", "--out")),
+        *(("diagnose", "--gallery"), ("shoe-eval", "--explain"), ("shoe-sim", "--cache")),
+    }
+
+
+# Outputs that cannot be
+
+
+def ending(param: Any) -> str:
+    return ".png" if param.opts[0] == "--plot" else ""
+
+
+@pytest.mark.parametrize(
+    ("name", "param", "mark"), OUTPUTS, ids=[f"{name} {param.opts[0]}" for name, param, _ in OUTPUTS]
+)
+def test_outputs_that_cannot_be_written_are_told_first(
+    hoicli: Hoicli, tmp_path: Path, name: str, param: Any, mark: Written
+) -> None:
+    """Before anything is read: the input is not there, and that is not what is complained of."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dir").mkdir()
+    option, words = param.opts[0], [str(tmp_path / "nothing")] * (name not in ("vocab", "schema", "doctor", "synsets"))
+    wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
+    if mark in (PAGE_FOLDER, FOLDER, FOLDERS):
+        wrong = ["file/x", "file", *(["none/further/x"] if mark is not FOLDERS else [])]
+    for path in wrong:
+        said = refused(hoicli(name, option, tmp_path / path, *words))
+        assert said.startswith(f"{option} {tmp_path / path}: ")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["dir", "file"]
+
+
+@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
+def test_every_writer_looks_first(hoicli: Hoicli, tmp_path: Path, writer: Any) -> None:
+    """All the command lines that are stopped half way elsewhere, with a folder that cannot be."""
+    (tmp_path / "file").write_text("")
+    words = writer.words.replace("OUT", str(tmp_path / "file/out")).replace("DIR", str(tmp_path)).split()
+    said = refused(hoicli(*words))
+    assert f" {tmp_path / 'file/out'}" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_ending_and_what_it_needs_are_looked_at_first(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = refused(hoicli("diagnose", "--plot", tmp_path / "x.bmp", "nothing"))
+    assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
+    monkeypatch.setattr("hoicli.io.outputs.find_spec", lambda _: None)
+    assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
+
+    def no_module(path: str, _: object) -> None:
+        raise UsageError(f"-o {path}: no module")
+
+    monkeypatch.setattr("hoicli.io.streams._compressor", no_module)
+    assert refused(hoicli("eval", "-o", tmp_path / "x.zst", "nothing")) == f"-o {tmp_path / 'x.zst'}: no module"
+
+
+def test_a_wrong_output_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from hoicli.cli import run; code = run(sys.argv[1:]); "
+        "heavy = {'numpy', 'scipy', 'nltk', 'tqdm', 'matplotlib'} & sys.modules.keys(); sys.exit(str(heavy or code))"
+    )
+    for words in (
+        ["eval", "-o", "none/x", "y"],
+        ["diagnose", "--plot", "none/x.png", "y"],
+        ["compare", "--bootstrap", "1"],
+    ):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, text=True)
+        assert done.stderr.endswith("\n2\n"), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    for words in (["eval", "-o", closed / "x"], ["diagnose", "--plot", closed / "x.png"], ["mask", "--out", closed],
+                  ["diagnose", "--gallery", closed], ["corrupt", "--out", closed / "a/b"]):  # fmt: skip
+        assert "is not writable" in refused(hoicli(*words, "nothing"))
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
+def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
+    for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["diagnose", "--gallery", "/sys"],
+                  ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--out", "/sys/a/b"], ["mask", "--out", "/sys"],
+                  ["convert", "--to", "mat", "-o", "/sys/new"], ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
+        said = refused(hoicli(*words, "nothing"))
+        assert said.startswith(f"{words[-2]} {words[-1]}")
+        assert "the folder /sys is not writable" in said or "cannot be made" in said
+
+
+# Outputs that are inputs, or other outputs
+
+
+def read_and_written() -> Iterator[Any]:
+    for name, command, found in commands():
+        for source in command.params:
+            for target in command.params:
+                mark = found.get(target.name)
+                both = isinstance(found.get(source.name), Read) and isinstance(mark, Written)
+                if both and mark not in (FOLDER, FOLDERS):
+                    yield pytest.param(name, source, target, mark, id=f"{name} {source.opts[0]} {target.opts[0]}")
+
+
+@pytest.mark.parametrize(("name", "source", "target", "mark"), list(read_and_written()))
+def test_no_output_is_an_input(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: Any, target: Any, mark: Written
+) -> None:
+    """Under the same name, another one for it, a symbolic and a hard link; on stdin."""
+    monkeypatch.chdir(tmp_path)
+    Path("page").mkdir()
+    folder = "page/" if mark is PAGE_FOLDER else ""
+    given = f"{folder}index.html{ending(target)}"
+    Path(given).write_text("precious")
+    others = [folder or given, folder or f"./{given}"]
+    if not folder:
+        Path(f"soft{ending(target)}").symlink_to(given)
+        os.link(given, f"hard{ending(target)}")
+        others += [f"soft{ending(target)}", f"hard{ending(target)}", str(tmp_path / given)]
+    prefix = "table:" if source.opts[0] == "--backend" else ""
+    for path in others:
+        words = [prefix + given] if source.param_type_name == "argument" else [source.opts[0], prefix + given]
+        said = refused(hoicli(name, *words, target.opts[0], path))
+        assert said.startswith(f"{target.opts[0]} {path}: is an input, too (")
+        assert given in said
+    assert Path(given).read_text() == "precious"
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_no_output_is_what_stands_on_stdin_or_stdout(tmp_path: Path) -> None:
+    for name in ("p", "out"):
+        (tmp_path / name).write_bytes(PREDICTIONS.read_bytes())
+    python = [sys.executable, "-m", "hoicli"]
+    for script, said in (
+        ('"$@" mask -o p < p', "hoicli: -o p: is an input, too (stdin); give another name\n"),
+        ('"$@" mask - -o p < p', "hoicli: -o p: is an input, too (stdin); give another name\n"),
+        ('"$@" mask p >> p', "hoicli: stdout: is an input, too (p); give another name\n"),
+        (f'"$@" eval --gt {GT} p -o p < out', "hoicli: -o p: is an input, too (p); give another name\n"),
+    ):
+        done = subprocess.run(["sh", "-c", script, "sh", *python], cwd=tmp_path, capture_output=True, text=True,
+                              check=False, env=ENVIRONMENT)  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+        assert (tmp_path / "p").read_bytes() == PREDICTIONS.read_bytes()
+
+
+def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("page").mkdir()
+    Path("page/index.html").write_text("")
+    for words in (
+        ["diagnose", "--plot", "x.png", "-o", "x.png"],
+        ["diagnose", "--plot", "./x.png", "-o", "x.png"],
+        ["diagnose", "--gallery", "page", "-o", "page/index.html"],
+        ["robust", "--plot", "x.svg", "-o", "page/../x.svg"],
+        ["shoe-eval", "--explain", "x", "-o", "x"],
+        ["shoe-eval", "--explain", "-"],
+        ["shoe-sim", "--cache", "x", "-o", "x"],
+    ):
+        assert "is the output of -o already; give another file" in refused(hoicli(*words, "nothing"))
+
+
+def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
+    """/dev/null is no file that anything is lost in, as input or output, once or twice."""
+    result = hoicli("shoe-eval", "--gt", "/dev/null", "--sim", "/dev/null", "--explain", "/dev/null", "-o", "/dev/null",
+                    "/dev/null")  # fmt: skip
+    assert (result.code, result.err) == (1, "/dev/null: no ground truth in it; hoicli convert makes it\n")
+    assert hoicli("vocab", "-o", "/dev/null").code == 0
+    words = ["sh", sys.executable, "-m", "hoicli", "schema"]
+    for script in ('"$@" -o /dev/stdout | cat', '"$@" -o /dev/stdout > f; cat f', '"$@" -o - > f; cat f', '"$@"'):
+        done = subprocess.run(
+            ["sh", "-c", script, *words], cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT
+        )
+        assert done.stdout.startswith(b"ground_truth\n")
+
+
+def test_a_word_that_is_no_file(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may be called hico, and is not what `vocab hico` reads."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert hoicli("vocab", "hico", "-o", "hico").code == 0
+
+
+# Counts, and what is given twice
+
+
+def test_counts_have_a_range(hoicli: Hoicli) -> None:
+    counts = [(name, param, mark) for name, param, mark in MARKED if isinstance(mark, Count)]
+    assert {param.opts[0] for _, param, _ in counts} >= {"--bootstrap", "--permutations", "--levels", "--jobs"}
+    for name, param, mark in counts:
+        option = param.opts[0]
+        for number in (99999999999, 10**30, mark.most + 1, mark.least - 1):
+            said = refused(hoicli(name, option, number, "nothing"))
+            assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}"
+        for number in (mark.least, mark.most):
+            check({"it": mark}, {"it": option}, {"it": number})
+
+
+def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
+    """The last would be taken, and nobody would know."""
+    seen = set()
+    for name, command, _ in commands():
+        for param in command.params:
+            if param.param_type_name == "argument" or getattr(param, "multiple", False):
+                continue
+            flag = getattr(param, "is_flag", False)
+            option, other = param.opts[0], (*param.opts, *param.secondary_opts)[-1]
+            words = [option, other] if flag else [option, "1", f"{other}=2"]
+            result = hoicli(name, *words)
+            if flag and not param.secondary_opts:
+                assert "given twice" not in result.err
+                continue
+            assert (
+                refused(result) == f"{name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
+            )
+            seen.add(option)
+    assert seen >= {"-o", "--plot", "--gallery", "--gt", "--cache", "--errors"}

@@ -1,0 +1,255 @@
+"""Shell completion: every option with a closed set of values offers it, and the scripts work in real shells."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from hoicli.cli import COMMANDS, app
+from hoicli.completion import DESCRIPTION, SCRIPTS, candidates
+from hoicli.converters.formats import FORMATS
+from hoicli.corruption.constants import CONSTANTS
+from hoicli.corruption.families import CORRUPTIONS
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.records.schemas import kinds
+from tests.support.project import ROOT, Hoicli
+from tests.support.shell import furnish
+
+GROUP: Any = typer.main.get_command(app)
+
+OPEN_METAVARS = {
+    "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "RATINGS...", "ROWS...",
+    "EPOCHS...", "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
+    "NAME|DIR", "[MODEL=]IN,OUT",
+    "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...",
+}  # fmt: skip
+"""What an option or argument takes that nobody can list: files, numbers, texts."""
+
+OPEN_NAMES = {
+    ("agree", "--models"): "raters' names are in the data",
+    ("agree", "--humans"): "raters' names are in the data",
+    ("diagnose", "--name"): "the user's names",
+    ("pairstats", "--name"): "the user's names",
+    ("robust", "--name"): "the user's names",
+    ("robust", "--metric"): "the rows say which metrics there are",
+    ("robust", "--subset"): "the rows say which subsets there are",
+    ("compare", "--metric"): "the rows say which metrics there are",
+    ("compare", "--name"): "the user's names",
+    ("report", "--name"): "the user's names",
+    ("shoe-sim", "--model"): "the endpoint's names",
+    ("shoe-sim", "--screen"): "the endpoint's names",
+    ("shoe-sim", "--key-env"): "the user's environment",
+}
+
+
+def complete(*words: str) -> list[str]:
+    return [value for value, _ in candidates(GROUP, words)]
+
+
+def parameters(name: str) -> list[Any]:
+    context = GROUP.make_context("hoicli", [], resilient_parsing=True)
+    return list(GROUP.get_command(context, name).params)
+
+
+def test_commands() -> None:
+    assert complete("") == list(COMMANDS)
+    assert complete("sh") == ["shoe-sim", "shoe-eval"]
+    assert complete("help", "v") == ["validate", "vocab"]
+    assert complete("-") == ["--version", "--help"]
+    assert complete("evaluate", "") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("eval", "--protocol", "hico,q"), ["hico,qpic"]),
+        (("eval", "--protocol", "vcoco-s1,vcoco-s"), ["vcoco-s1,vcoco-s2"]),
+        (("eval", "--protocol=up"), ["--protocol=upt"]),
+        (("eval", "--format", ""), ["auto", "table", "jsonl", "csv", "md", "latex"]),
+        (("match", "--on-error", "s"), ["stop", "skip"]),
+        (("validate", "--dataset", ""), ["hico", "vcoco", "swig"]),
+        (("convert", "--split", ""), ["test", "train"]),
+        (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
+        (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),
+        (("convert", "--from", "logits", "--box-scores", ""), ["logits", "probabilities"]),
+        (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CONSTANTS if name[0] == "s"]),
+        (("corrupt", "--severity", "1,"), ["1,all", "1,2", "1,3", "1,4", "1,5"]),
+        (("shoe-sim", "--backend", "wordnet:w"), ["wordnet:wup"]),
+        (("shoe-sim", "--backend", "t"), ["table:"]),
+        (("vocab", "v"), ["vcoco"]),
+        (("vocab", "vcoco", ""), []),
+        (("schema", ""), kinds()),
+        (("schema", "-o", "file", "m"), ["match"]),
+        (("completion", ""), ["bash", "zsh", "fish"]),
+        (("eval", "--gt", ""), []),
+        (("eval", "--gt", "gt.jsonl", ""), []),
+        (("eval", "--", "--prot"), []),
+        (("eval", "--nonsense=", ""), []),
+        (("eval", "--nonsense=x"), []),
+    ],
+)
+def test_values(words: tuple[str, ...], expected: list[str]) -> None:
+    assert complete(*words) == expected
+
+
+def test_options_are_offered_once_unless_they_repeat() -> None:
+    assert {"--gt", "--protocol", "--tag"} <= set(complete("eval", "--"))
+    given = complete("eval", "--gt", "gt.jsonl", "--tag", "a=b", "--per-class", "--")
+    assert "--gt" not in given
+    assert "--per-class" not in given
+    assert "--tag" in given
+    assert complete("eval", "--gt", "--prot") == [], "the value of --gt, however it begins"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_closed_set_of_values_is_offered(name: str) -> None:
+    for param in parameters(name):
+        option = max(param.opts, key=len) if param.param_type_name == "option" else None
+        if getattr(param, "is_flag", False) or param.metavar in OPEN_METAVARS or (name, option) in OPEN_NAMES:
+            continue
+        words = (option, "") if option else ("",)
+        assert complete(name, *words), f"{option or param.metavar} offers nothing"
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"completion"}))
+def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    """No value on offer is refused by its own option, whatever else the call lacks."""
+    for param in parameters(name):
+        option = max(param.opts, key=len)
+        if param.param_type_name != "option" or getattr(param, "is_flag", False):
+            continue
+        for value in complete(name, option, ""):
+            if value.endswith(":"):
+                continue
+            base = ("--gt", tmp_path / "none") if any("--gt" in each.opts for each in parameters(name)) else ()
+            out = ("-o", tmp_path / "out") if any("--output" in each.opts for each in parameters(name)) else ()
+            done = hoicli(name, *base, *out, option, value, *(() if name in ("vocab", "schema") else (tmp_path / "x",)))
+            assert not re.search(rf"{option} {re.escape(value)}: (choose|give|hico has [^n])", done.err), done.err
+            assert f"{option}: unknown" not in done.err
+
+
+def test_names_with_a_home_of_their_own_are_those_that_are_used() -> None:
+    assert tuple(CONSTANTS) == CORRUPTIONS
+    assert set(complete("eval", "--protocol", "")) == {"all", *PROTOCOLS}
+
+
+def test_a_menu_has_one_line_an_entry() -> None:
+    for name in COMMANDS:
+        for _, text in candidates(GROUP, [name, "--"]):
+            assert len(text) <= DESCRIPTION
+            assert "\n" not in text
+
+
+def test_an_answer_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from hoicli.cli import run\n"
+        "for words in (['eval', '--protocol', ''], ['convert', '--from', ''], ['corrupt', '--corruption', ''],\n"
+        "              ['convert', '--activation', ''], ['shoe-sim', '--backend', ''], ['shoe-eval', '--ap', ''],\n"
+        "              ['shoe-sim', '--merge', ''], ['robust', '--rank-by', ''], ['prompts', '--coords', '']):\n"
+        "    assert run(['completion', 'bash', '--', *words]) == 0\n"
+        "heavy = {'numpy', 'scipy', 'nltk', 'tqdm'} & sys.modules.keys(); sys.exit(str(heavy) if heavy else 0)"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+
+
+def test_the_command_prints_scripts_and_answers(hoicli: Hoicli) -> None:
+    for shell, script in SCRIPTS.items():
+        assert hoicli("completion", shell).out == script
+    assert hoicli("completion", "bash", "--", "eval", "--on-error", "").out == "stop\t\nskip\t\n"
+    wrong = hoicli("completion", "tcsh")
+    assert (wrong.code, wrong.err) == (2, "hoicli: completion tcsh: choose from bash, zsh, fish\n")
+
+
+# Real shells
+
+
+LINES = [
+    ("hoicli ev", "eval"),
+    ("hoicli eval --proto", "--protocol"),
+    ("hoicli eval --protocol hico,q", "hico,qpic"),
+    ("hoicli schema ", " ".join(kinds())),
+]
+"""What is typed before Tab, and what is offered."""
+
+
+BASH = r"""
+source <(hoicli completion bash)
+complete -p hoicli > /dev/null || exit 9
+while IFS= read -r line; do
+    COMP_LINE=$line COMP_POINT=${#line} COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+    read -r -a COMP_WORDS <<< "$(sed 's/[:=]/ & /g' <<< "$line")"  # as readline cuts it
+    [[ $line == *' ' ]] && COMP_WORDS+=('')
+    COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
+    _hoicli_completion
+    echo "${COMPREPLY[*]}"
+done
+"""
+
+ZSH = r"""
+compdef() { handler=$1 }
+_describe() { print -r -- "${(@)${(@P)@[-1]}%%:*}" }
+_files() { print files }
+eval "$(hoicli completion zsh)"
+while IFS= read -r line; do
+    words=(${(z)line}); [[ $line == *' ' ]] && words+=('')
+    CURRENT=$#words
+    $handler
+done
+"""
+"""With stand-ins for zsh's menu and its file names, which print what they are given."""
+
+FISH = r"""
+hoicli completion fish | source
+while read -l line
+    echo (complete -C $line | string split -f 1 \t)
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("shell", "script", "options", "more"),
+    [
+        (
+            "bash",
+            BASH,
+            ("--norc", "--noprofile"),
+            [
+                ("hoicli shoe-sim --backend wordnet:w", "wup"),
+                ("hoicli shoe-sim --backend wordnet:", "path wup lch lin res jcn"),
+                ("hoicli eval --protocol=q", "qpic"),
+                ("hoicli eval --gt gt", ""),
+            ],
+        ),
+        ("zsh", ZSH, ("-f",), [("hoicli shoe-sim --backend l", "lexical llm"), ("hoicli eval --gt ", "files")]),
+        ("fish", FISH, ("--no-config",), [("hoicli eval --gt gt", "gt.jsonl")]),
+    ],
+)
+def test_a_real_shell(
+    shell: str, script: str, options: tuple[str, ...], more: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell} here")
+    furnish(tmp_path, {"gt.jsonl": "gt.jsonl"})
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path / '.bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(tmp_path),
+    }
+    asked = [*LINES, *more]
+    process = subprocess.run(
+        [program, *options, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        input="".join(f"{line}\n" for line, _ in asked), timeout=60,
+    )  # fmt: skip
+    assert process.stderr == ""
+    assert process.stdout.splitlines() == [answer for _, answer in asked]

@@ -1,0 +1,501 @@
+"""Command lines: the contract of eval's rows, streams and pipes, exit codes, and one line for each thing gone wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hoicli.cli import COMMANDS
+from hoicli.records.results import ROW_KEYS
+from hoicli.records.schemas import schema_text
+from tests.support.project import FIXTURES, Hoicli
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+PAIR = ("--gt", GT, PREDICTIONS)
+
+
+def rows_of(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# The contract
+
+
+def test_eval_emits_one_tidy_row_a_value(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--protocol", "hico", "--format", "jsonl", "--split", "rare_first", *PAIR)
+    rows = rows_of(result.out)
+    means = {row["subset"]: row["value"] for row in rows if row["metric"] == "mAP"}
+    assert list(means) == ["full", "rare", "non_rare", "unseen", "seen"]
+    assert all(isinstance(value, float) and 0 <= value <= 100 for value in means.values())
+    assert {row["protocol"] for row in rows} == {"hico"}
+    assert rows[0].keys() == {"metric", "subset", "value", "n", "unit", "protocol", "tags", "signature"}
+
+
+def test_per_class_adds_rows_with_verb_and_object(hoicli: Hoicli) -> None:
+    rows = rows_of(hoicli("eval", "--protocol", "hico", "--per-class", *PAIR).out)
+    classes = [row for row in rows if row["metric"] == "AP"]
+    assert len(classes) == 600
+    assert {"verb", "object", "value", "n"} <= classes[0].keys()
+    full = next(row for row in rows if row["metric"] == "mAP" and row["subset"] == "full")
+    assert full["value"] == pytest.approx(sum(float(str(row["value"])) for row in classes) / 600)
+
+
+def test_without_a_protocol_all_are_printed(hoicli: Hoicli) -> None:
+    rows = rows_of(hoicli("eval", *PAIR).out)
+    assert list(dict.fromkeys(row["protocol"] for row in rows)) == ["hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"]
+
+
+def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
+    def signature(*options: str) -> object:
+        return rows_of(hoicli("eval", "--protocol", "hico", *options, *PAIR).out)[0]["signature"]
+
+    assert signature() == "protocol:hico|data:hico|version:0.1.0"
+    changed = signature("--top-k", "5", "--nms", "0.7", "--split", "UV", "--ignore-no-interaction")
+    assert changed == ("protocol:hico|data:hico|split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5|version:0.1.0")
+
+
+def test_tags_are_on_every_row(hoicli: Hoicli) -> None:
+    rows = rows_of(hoicli("eval", "--per-class", "--tag", "model=cdn", "--tag", "epoch=3", *PAIR).out)
+    assert all(row["tags"] == {"model": "cdn", "epoch": "3"} for row in rows)
+
+
+# Streams
+
+
+def test_shuffled_sharded_gzipped_and_piped_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    expected = hoicli("eval", "--per-class", *PAIR).out
+    lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
+    random.Random(3).shuffle(lines)
+    shards = [tmp_path / f"shard-{number}.jsonl" for number in range(7)]
+    for number, shard in enumerate(shards):
+        shard.write_bytes(b"".join(lines[number::7]))
+    assert hoicli("eval", "--per-class", "--gt", GT, *shards).out == expected
+    zipped = tmp_path / "predictions.jsonl.gz"
+    zipped.write_bytes(gzip.compress(b"".join(lines)))
+    truth = tmp_path / "truth"  # known by its bytes, whatever its name
+    truth.write_bytes(gzip.compress(GT.read_bytes()))
+    assert hoicli("eval", "--per-class", "--gt", truth, zipped).out == expected
+    piped = subprocess.run(
+        [sys.executable, "-m", "hoicli", "eval", "--per-class", "--gt", str(GT)],
+        input=b"".join(lines), capture_output=True, check=True,
+    )  # fmt: skip
+    assert piped.stdout.decode() == expected
+
+
+def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = hoicli("eval", "--per-class", *PAIR).out
+    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert hoicli("eval", "--per-class", *PAIR).out == expected
+    # a fault in the last share is told with its place in the whole file
+    broken = tmp_path / "broken.jsonl"
+    lines = PREDICTIONS.read_text().splitlines()
+    broken.write_text("\n".join([*lines[:-1], lines[-1].replace('"score"', '"skore"')]))
+    result = hoicli("eval", "--gt", GT, broken)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        f"{broken}:7: hois[0].score: missing; every predicted interaction has a score (is this the ground truth?)\n"
+    )
+    # an image that is in two shares is told with both lines
+    broken.write_text("\n".join([*lines, lines[0]]))
+    assert hoicli("eval", "--gt", GT, broken).err == (
+        f"{broken}:8: image_id: image 'HICO_test2015_00000001' is at {broken}:1 already; keep one line an image\n"
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("--nms", "0.7", "--top-k", "4")])
+def test_match_then_eval_gives_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...]) -> None:
+    expected = hoicli("eval", "--per-class", *options, *PAIR).out
+    matches = tmp_path / "matches.jsonl.gz"
+    assert hoicli("match", *options, "-o", matches, *PAIR).code == 0
+    assert hoicli("eval", "--per-class", matches).out == expected
+
+
+def test_sharded_matches_are_a_match_of_the_whole(hoicli: Hoicli, tmp_path: Path) -> None:
+    lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
+    parts = []
+    for number, cut in enumerate((lines[:3], lines[3:])):
+        shard = tmp_path / f"{number}.jsonl"
+        shard.write_bytes(b"".join(cut))
+        parts.append(hoicli("match", "--gt", GT, "--protocol", "hico", "--only-predicted", shard).out)
+    whole = hoicli("match", "--protocol", "hico", *PAIR).out.splitlines()
+    assert sorted("".join(parts).splitlines()) == sorted(line for line in whole if '"predictions":[]' not in line)
+    # the images nobody predicted are added by eval, when it is given the ground truth
+    joined = tmp_path / "matches.jsonl"
+    joined.write_text("".join(parts))
+    complete = hoicli("eval", "--gt", GT, joined)
+    assert complete.out == hoicli("eval", "--protocol", "hico", *PAIR).out
+
+
+def test_head_on_the_predictions_behaves(hoicli: Hoicli, tmp_path: Path) -> None:
+    some = tmp_path / "some.jsonl"
+    some.write_text("".join(PREDICTIONS.read_text().splitlines(keepends=True)[:3]))
+    result = hoicli("eval", "--gt", GT, some)
+    assert result.code == 0
+    assert result.err.startswith("hoicli: 5 of 8 ground-truth images have no predictions: their triplets are missed\n")
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = [sys.executable, "-m", "hoicli", "vocab", "hico", "--list", "images"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.wait(timeout=30) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(PREDICTIONS.read_text() + '{"image_id": 1}\n')
+    target = tmp_path / "matches.jsonl"
+    target.write_text("what was there before\n")
+    assert hoicli("match", "--gt", GT, "-o", target, bad).code == 1
+    assert target.read_text() == "what was there before\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "matches.jsonl"]
+    first, second = tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz"
+    for path in (first, second):
+        assert hoicli("match", "-o", path, *PAIR).code == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert gzip.decompress(first.read_bytes()).decode() == hoicli("match", *PAIR).out
+
+
+# What protocols leave open
+
+
+def kites(found: int, of: int) -> tuple[str, str]:
+    """(ground truth, predictions): a kite flown in each of some images, found in some of them."""
+    truth, predictions = [], []
+    for number in range(of):
+        record: dict[str, object] = {
+            "image_id": str(number),
+            "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]],
+            "labels": ["person", "kite"],
+        }
+        fly: dict[str, object] = {"subject": 0, "object": 1, "verb": "fly"}
+        truth.append({**record, "hois": [fly]})
+        predictions.append({**record, "hois": [{**fly, "score": 1 - number / 100}] if number < found else []})
+    first, second = ("".join(json.dumps(record) + "\n" for record in side) for side in (truth, predictions))
+    return first, second
+
+
+def ap_of_kites(text: str) -> dict[object, tuple[object, object]]:
+    """Protocol -> (AP, signature) of `fly kite`."""
+    return {
+        row["protocol"]: (row["value"], row["signature"])
+        for row in rows_of(text)
+        if row["metric"] == "AP" and (row["verb"], row["object"]) == ("fly", "kite")
+    }
+
+
+def test_another_grid_is_another_number_with_another_signature(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A recall of 6 / 10 reaches the seventh point where that is 0.6 and not 0.6000000000000001."""
+    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    for path, text in zip((gt, predictions), kites(6, 10), strict=True):
+        path.write_text(text)
+    options = ("--protocol", "hico,upt", "--per-class", "--gt", gt, predictions)
+    own, other = (ap_of_kites(hoicli("eval", *grid, *options).out) for grid in ((), ("--grid", "linspace")))
+    assert own["hico"] == (pytest.approx(600 / 11), "protocol:hico|data:hico|version:0.1.0")
+    assert other["hico"] == (pytest.approx(700 / 11), "protocol:hico|data:hico|recall:linspace|version:0.1.0")
+    assert other["upt"] == own["upt"] == (pytest.approx(700 / 11), "protocol:upt|data:hico|version:0.1.0")
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--protocol", "hico,upt", "--gt", gt, predictions).out)
+    assert ap_of_kites(hoicli("eval", "--per-class", "--grid", "linspace", matches).out) == other
+    told = hoicli("eval", "--explain", "--protocol", "hico", "--grid", "linspace").out
+    assert "  mean     11-point AP at recall linspace(0, 1, 11), " in told
+    result = hoicli("eval", "--grid", "matlab", *options)
+    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose arange, linspace, tenths\n")
+    result = hoicli("eval", "--dataset", "vcoco", "--grid", "tenths", *options[-3:])
+    problem = "vcoco-agent, vcoco-s1, vcoco-s2 read precision at every recall, on no grid"
+    assert (result.code, result.err) == (2, f"hoicli: --grid tenths: {problem}\n")
+
+
+def test_upt_counts_in_all_images_unless_its_loader_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> None:
+    """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
+    gt, predictions = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    truth, found = kites(1, 1)
+    empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
+    gt.write_text(truth + json.dumps(empty) + "\n")
+    predictions.write_text(found + found.replace('"image_id": "0"', '"image_id": "empty"').replace("1.0}", "2.0}"))
+    pair = ("--per-class", "--gt", gt, predictions)
+    default = ap_of_kites(hoicli("eval", "--protocol", "upt", *pair).out)["upt"]
+    assert default == (pytest.approx(50), "protocol:upt|data:hico|version:0.1.0")
+    text = hoicli("eval", "--count-images", "interactions", *pair).out
+    skipping = ap_of_kites(text)
+    assert skipping["upt"] == (pytest.approx(100), "protocol:upt|data:hico|images:interactions|version:0.1.0")
+    assert skipping["diag"] == (pytest.approx(100), "protocol:diag|data:hico|version:0.1.0")  # it does so by itself
+    assert ap_of_kites(hoicli("eval", "--count-images", "boxes", *pair).out)["upt"][0] == pytest.approx(50)
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--count-images", "interactions", *pair[1:]).out)
+    assert hoicli("eval", "--per-class", matches).out == text
+    result = hoicli("eval", "--count-images", "interactions", matches)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert result.err.startswith("hoicli: --top-k, --nms and --count-images act before matching: give them to hoicli ")
+    result = hoicli("match", "--count-images", "some", *pair[1:])
+    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose all, boxes, interactions\n")
+
+
+def test_subjects_that_are_no_people_are_told_of(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt = tmp_path / "gt.jsonl"
+    first, *others = map(json.loads, GT.read_text().splitlines())
+    first["labels"][0] = "bird"
+    gt.write_text("".join(json.dumps(record) + "\n" for record in (first, *others)))
+    said = "1 ground-truth triplets have a subject that is no person, and are never found there"
+    assert f"hoicli: qpic, diag: {said} (the released code finds them)\n" in hoicli("eval", "--gt", gt, PREDICTIONS).err
+    assert said not in hoicli("eval", "--protocol", "hico", "--gt", gt, PREDICTIONS).err
+
+
+# Tags
+
+
+def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
+    """As columns of a CSV file, or of a table, a tag called `value` would be taken for the value."""
+    columns = {*json.loads(schema_text("result"))["properties"], "note"}
+    assert columns - {"corruption", "severity", "family"} == set(ROW_KEYS)
+    for key in ROW_KEYS:
+        result = hoicli("eval", "--tag", "model=m", "--tag", f"{key}=99", *PAIR)
+        problem = f"--tag {key}: rows have a {key} of their own; choose another name"
+        assert (result.code, result.out, result.err) == (2, "", f"hoicli: {problem}\n")
+    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
+    assert (result.code, result.out) == (2, "")
+    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, FIXTURES / "other.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
+
+
+def test_tags_of_rows_from_elsewhere_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
+    """robust takes over the tags that all rows of a model share, whoever wrote them; and report shows them."""
+    rows = [
+        {**row, "tags": {"value": "99", "protocol": "mine", **tags}}
+        for tags in ({"corruption": "clean"}, {"corruption": "jpeg", "severity": "1"})
+        for row in rows_of(hoicli("eval", "--protocol", "qpic", *PAIR).out)
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = hoicli("robust", "--format", "csv", path).out
+    cells = list(csv.DictReader(io.StringIO(text)))
+    (clean,) = (row for row in cells if row["metric"] == "clean")
+    assert (clean["value"][:5], clean["tags.value"]) == ("76.19", "99")
+    assert (clean["protocol"], clean["tags.protocol"]) == ("qpic", "mine")
+    table = hoicli("robust", "--format", "table", path).out.splitlines()
+    assert table[1].split()[:3] == ["tags.protocol", "tags.value", "protocol"]
+    page = hoicli("report", "--format", "md", "--rows", path, *PAIR).out
+    assert "tags.value" in page
+    assert "| 99 | mine |" in page
+
+
+# Tables
+
+
+def test_tables_in_every_notation(hoicli: Hoicli) -> None:
+    table = hoicli("eval", "--format", "table", "--protocol", "hico,upt", "--tag", "model=m", *PAIR).out.splitlines()
+    assert table[0].split() == ["mAP", "mean_max_recall"]
+    assert table[1].split() == ["model", "protocol", "full", "rare", "non_rare", "full", "rare", "non_rare"]
+    assert [line.split()[:2] for line in table[2:]] == [["m", "hico"], ["m", "upt"]]
+    markdown = hoicli("eval", "--format", "md", "--protocol", "hico", *PAIR).out.splitlines()
+    assert markdown[0].startswith("| protocol | mAP full | mAP rare | mAP non_rare | mean_max_recall full |")
+    assert markdown[1].startswith("| --- | ---: |")
+    latex = hoicli("eval", "--format", "latex", "--protocol", "hico", *PAIR).out
+    assert r"\begin{tabular}{lrrrrrr}" in latex
+    assert r"mAP non\_rare" in latex
+    comma = hoicli("eval", "--format", "csv", "--protocol", "hico", "--tag", "model=m", *PAIR).out.splitlines()
+    assert comma[0] == "metric,subset,value,n,unit,protocol,signature,model"
+    assert comma[1].startswith("mAP,full,")
+    assert comma[1].endswith(",m")
+
+
+def test_explain_says_what_each_protocol_does_in_five_or_six_lines(hoicli: Hoicli) -> None:
+    text = hoicli("eval", "--explain").out
+    assert len(text.splitlines()) == 6 * 5 + text.count("\n  note ")
+    for words in (
+        "+1 on x2 and y2",
+        "> 0.5",
+        "Known Object",
+        "19,999",
+        "arange(0, 1.1, 0.1)",
+        "no_interaction dropped",
+    ):
+        assert words in text
+
+
+# Things gone wrong: one line each
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no predictions in it"),
+        (b"\n\n", "no predictions in it"),
+        (
+            b'{"image_id": "x", "boxes": [], "labels": [], "hois": []}\n',
+            "1: image_id: 'x' is not in the ground truth; ",
+        ),
+        (b'{"image_id": "HICO_test2015_00000001", "boxes": [], "labels": []}\n', "1: hois: missing; every image line"),
+        (b'[{"filename": "a.jpg"}]', "1: an array, not an object; a foreign dump goes through `hoicli convert` first"),
+        (b"{'filename': 1}", "1: not JSON ("),
+        (b"\x80\x04]q\x00.", "1: not JSON ("),
+        (b"\x1f\x8b\x08\x00broken", "damaged gzip data"),
+        (b'{"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]], "la', "1: the line is cut off (no closing"),
+    ],
+)
+def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(content)
+    result = hoicli("eval", "--gt", GT, path)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.count("\n") == 1
+    assert result.err.startswith(f"{path}:")
+    assert message in result.err
+
+
+def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
+    for command in (("eval", "--gt", GT), ("match", "--gt", GT), ("validate",), ("convert",)):
+        missing = hoicli(*command, tmp_path / "nothing")
+        assert (missing.code, missing.err) == (1, f"{tmp_path / 'nothing'}: no such file; check the path\n")
+    for command in (("eval", "--gt", GT), ("match", "--gt", GT), ("validate",)):
+        folder = hoicli(*command, tmp_path)
+        assert (folder.code, folder.err) == (1, f"{tmp_path}: is a directory; give a file\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("eval", "--protocol", "hoco,upt,x"),
+            "hoicli: --protocol: unknown 'hoco', 'x'; choose from all, hico, hico-ko,",
+        ),
+        (("eval", "--split", "rare"), "hoicli: --split rare: hico has uc0, uc1,"),
+        (("eval", "--format", "xml"), "hoicli: --format xml: choose from auto, table, jsonl, csv, md, latex\n"),
+        (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
+        (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
+        (("eval", "--nms", "7"), "hoicli: --nms 7: the threshold is an overlap, between 0 and 1\n"),
+        (("eval", "--on-error", "ignore"), "hoicli: --on-error ignore: choose stop or skip\n"),
+        (
+            ("eval", "--gt", "-", "-"),
+            "hoicli: stdin (-) can be read only once: give the ground truth or the predictions",
+        ),
+        (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
+        (("convert",), "hoicli: convert: give a PATH to convert, or - for stdin (hoicli convert --list shows"),
+        (("convert", "--from", "x", "y"), "hoicli: --from x: choose from records, vsrl, qpic-vcoco,"),
+        (("convert", "--to", "x", "y"), "hoicli: --to x: choose from vcoco-pkl, vcoco-json, cdn-json, inpcc-json,"),
+        (
+            ("convert", "-o", "/nowhere/x", str(GT)),
+            "hoicli: -o /nowhere/x: there is no folder /nowhere; make it first\n",
+        ),
+        (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
+        (("evaluate",), "hoicli: No such command 'evaluate'."),
+        (("eval", "--top-k", "many"), "hoicli eval: Invalid value for '--top-k'"),
+    ],
+)
+def test_a_wrong_call_is_one_clear_line(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
+    result = hoicli(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1
+    assert result.err.startswith(message)
+
+
+def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
+    result = hoicli("eval", PREDICTIONS)
+    assert (result.code, result.err) == (
+        1,
+        f"{PREDICTIONS}:1: not a match record; give the ground truth with --gt\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("report",),
+        ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
+        ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
+    ],
+    ids=lambda command: str(command[0]),
+)  # fmt: skip
+def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
+    """Every detector would find itself: mAP 100."""
+    result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)
+    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+    assert (result.code, result.out, result.err) == (1, "", f"{PREDICTIONS}:1: hois[0].score: {problem}\n")
+
+
+def test_skipping_bad_lines_is_counted(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"image_id": 1}\n' + PREDICTIONS.read_text() + PREDICTIONS.read_text().splitlines()[0] + "\n")
+    result = hoicli("eval", "--gt", GT, "--on-error", "skip", path)
+    assert result.code == 0
+    assert result.out == hoicli("eval", *PAIR).out
+    assert f"hoicli: skipped 2 lines; the first: {path}:1: boxes: missing; " in result.err
+
+
+def test_known_object_without_labels_says_so(hoicli: Hoicli, tmp_path: Path) -> None:
+    bare = tmp_path / "gt.jsonl"
+    lines = [json.loads(line) for line in GT.read_text().splitlines()]
+    bare.write_text("".join(json.dumps({k: v for k, v in line.items() if k != "image_hois"}) + "\n" for line in lines))
+    assert "Known Object: no image-level labels for 8 images" in hoicli("eval", "--gt", bare, PREDICTIONS).err
+    assert "Known Object" not in hoicli("eval", "--protocol", "upt", "--gt", bare, PREDICTIONS).err
+
+
+# Start-up
+
+
+def test_help_and_argument_errors_load_nothing_heavy() -> None:
+    code = (
+        "import sys; from hoicli.cli import run; code = run(sys.argv[1:]); "
+        "heavy = {'numpy', 'scipy', 'nltk', 'tqdm'} & sys.modules.keys(); sys.exit(str(heavy) if heavy else code)"
+    )
+    for arguments, expected in ((["--help"], 0), (["eval", "--help"], 0), (["eval", "--bad"], 2), (["vocab"], 0)):
+        process = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False)
+        assert process.returncode == expected, process.stderr
+
+
+def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:
+    listing = hoicli("--help").out
+    for name, line in COMMANDS.items():
+        assert f"\n  {name} " in listing
+        assert line.split()[0] in listing
+
+
+def test_the_version(hoicli: Hoicli) -> None:
+    assert hoicli("--version").out == "hoicli 0.1.0\n"
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
+    """On a pseudo-terminal stderr gets a bar when the work is long; stdout is the same as ever."""
+    pty = pytest.importorskip("pty")
+    records = tmp_path / "many.jsonl"
+    line = json.loads(PREDICTIONS.read_text().splitlines()[0])
+    with records.open("w") as stream:
+        for number in range(6000):
+            stream.write(json.dumps({**line, "image_id": number}) + "\n")
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "hoicli", "validate", str(records)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal)
+    os.close(terminal)
+    seen = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            part = os.read(controller, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(controller)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"checked 6,000 lines" in seen
+    assert b"\r" not in out

@@ -1,0 +1,614 @@
+"""Intervals and comparisons: weighted lists against really resampled dumps, statistics with known answers, and the laws
+of order, scale and seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.arrays.kit import Floats
+from hoicli.diagnosis.gather import match_and_diagnose
+from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocols import PROTOCOLS, protocol_of, protocols
+from hoicli.records.intake import ErrorPolicy
+from hoicli.resampling.comparison import Difference, count_differences, difference, image_differences
+from hoicli.resampling.draws import Block, Resampling, blocks
+from hoicli.resampling.intervals import false_discovery, interval, p_resampled, p_swapped, quantile
+from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.rounds import Rounds, resampled, swapped
+from tests.evaluation.test_matching import HICO, evaluate, ground_truth, lines, tally
+from tests.support import strategies
+from tests.support.project import FIXTURES, Hoicli
+
+Record = dict[str, Any]
+EVERY = protocols(["all"], "hico")
+
+
+def ranked(truth: Sequence[Record], predictions: Sequence[Record]) -> tuple[list[str], dict[str, RankedLists]]:
+    gathered = tally(truth, predictions, EVERY)
+    ids = gathered.image_ids
+    return ids, {row.name: lists for row, lists in gathered.ranked(ids)}
+
+
+def without_ties(predictions: Sequence[Record]) -> None:
+    """Give every prediction a score of its own, so that no tie hides behind a copy's new id."""
+    count = sum(len(record["hois"]) for record in predictions)
+    order = np.random.default_rng(count).permutation(count).tolist()
+    for record in predictions:
+        for hoi in record["hois"]:
+            hoi["score"] = order.pop() / 1000
+
+
+def copies(records: Sequence[Record], weights: dict[str, int]) -> list[Record]:
+    return [
+        {**record, "image_id": f"{record['image_id']}#{copy}"}
+        for record in records
+        for copy in range(weights[record["image_id"]])
+    ]
+
+
+@settings(max_examples=60)
+@given(strategies.datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4))
+def test_weights_are_copies_of_images(data: tuple[list[Record], list[Record]], weights: list[int]) -> None:
+    truth, predictions = data
+    without_ties(predictions)
+    ids, lists = ranked(truth, predictions)
+    weight = np.array(weights[: len(ids)], dtype=np.int32)
+    of_image = dict(zip(ids, weight.tolist(), strict=True))
+    if not weight.any():
+        return
+    expected = evaluate(copies(truth, of_image), copies(predictions, of_image))
+    for name, results in expected.items():
+        ap, positives = lists[name].ap(weight[:, np.newaxis])
+        np.testing.assert_allclose(ap[:, 0], results.ap, atol=1e-14)
+        assert positives[:, 0].tolist() == results.positives.tolist()
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("grid", [PROTOCOLS["inp-cc"].grid, ()])
+def test_a_cap_cuts_between_the_copies_of_an_image(cap: int, grid: tuple[float, ...]) -> None:
+    hit = np.array([True, False, True, True])
+    lists = RankedLists(
+        hit, np.array([0, 1, 2, 0]), np.array([0, 4]), np.array([0, 2, 0, 1]), np.zeros(4, dtype=np.int64), 3, grid, cap
+    )
+    weights = np.array([[2], [1], [2]], dtype=np.int32)
+    written_out = np.repeat(hit, [2, 1, 2, 2])[:cap]
+    found = np.cumsum(written_out)
+    precision, recall = found / np.arange(1, len(found) + 1), found / 7  # 7 annotations: 2 + 2 + 2 + 1
+    if grid:
+        expected = sum(max(precision[recall >= point], default=0.0) for point in grid) / len(grid)
+    else:
+        envelope = np.maximum.accumulate(precision[::-1])[::-1]
+        expected = (envelope * written_out).sum() / 7
+    ap, positives = lists.ap(weights)
+    assert positives.tolist() == [[7]]
+    assert ap[0, 0] == pytest.approx(expected, abs=1e-15)
+
+
+@settings(max_examples=60)
+@given(strategies.datasets(), strategies.datasets())
+def test_interleaved_lists_are_each_model_again(
+    data: tuple[list[Record], list[Record]], other: tuple[list[Record], list[Record]]
+) -> None:
+    truth, predictions = data
+    known = {record["image_id"] for record in truth}
+    rivals = [record for record in other[1] if record["image_id"] in known]
+    _, lists = ranked(truth, predictions)
+    _, others = ranked(truth, rivals)
+    for name, first in lists.items():
+        second, images = others[name], first.images
+        mixed = first.interleaved(second)
+        for alone, sides in ((first, (1, 0)), (second, (0, 1))):
+            ap, positives = mixed.ap(np.repeat(sides, images).astype(np.int32)[:, np.newaxis])
+            expected, counted = alone.ap(np.ones((images, 1), dtype=np.int32))
+            np.testing.assert_allclose(ap, expected, atol=1e-14)
+            assert (positives == counted).all()
+
+
+@settings(max_examples=60)
+@given(strategies.datasets())
+def test_leaving_an_image_out_is_evaluating_without_it(data: tuple[list[Record], list[Record]]) -> None:
+    truth, predictions = data
+    ids, lists = ranked(truth, predictions)
+    members = np.arange(len(HICO.interactions))
+    without = lists["hico"].without_each_image(members)
+    nothing = lists["hico"].unannotated
+    for image_id, found in zip(ids, without.tolist(), strict=True):
+        annotated, rest = ([record for record in side if record["image_id"] != image_id] for side in data)
+        results = evaluate(annotated, rest)["hico"] if annotated else None
+        ap, positives = (np.zeros(600), np.zeros(600)) if results is None else (results.ap, results.positives)
+        kept = nothing | (positives > 0)
+        assert found == pytest.approx(ap[kept].sum() / max(kept.sum(), 1), abs=1e-14)
+
+
+def test_many_images_left_out_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = model(np.random.default_rng(0), images=50, quality=0.5)
+    members = np.arange(lists.classes)
+    whole = lists.without_each_image(members)
+    monkeypatch.setattr("hoicli.resampling.ranked.IMAGES_AT_ONCE", 7)
+    assert lists.without_each_image(members).tolist() == whole.tolist()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the diagnosis
+
+
+def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
+    annotated, protocol = ground_truth(truth), protocol_of(HICO)
+    filters = Filters(allow_uncounted=True)
+    found = match_and_diagnose(iter(lines(predictions)), [], annotated, [], protocol, filters, ErrorPolicy())
+    assert found.diagnosis is not None
+    return found.diagnosis
+
+
+@settings(max_examples=60)
+@given(strategies.datasets())
+def test_every_oracle_ranks_as_it_counts(data: tuple[list[Record], list[Record]]) -> None:
+    truth, predictions = data
+    found = diagnosis(truth, predictions)
+    ids = sorted(record["image_id"] for record in truth)
+    results = list(found.results(HICO))
+    lists = list(found.ranked(ids))
+    assert [result.oracle for result in results] == [oracle for oracle, _ in lists]
+    for result, (_, of) in zip(results, lists, strict=True):
+        ap, _ = of.ap(np.ones((len(ids), 1), dtype=np.int32))
+        np.testing.assert_allclose(ap[:, 0], result.ap, atol=1e-14)
+    counts = found.counts()
+    for error, (image, class_) in found.by_image(ids).items():
+        assert np.bincount(class_, minlength=600).tolist() == counts[error].tolist()
+        assert len(image) == len(class_)
+        assert set(image.tolist()) <= set(range(len(ids)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the draws
+
+
+def test_resamples_draw_as_many_images_as_there_are() -> None:
+    parts = [block.resamples(97) for block in blocks(Resampling(100, 5))]
+    weights = np.concatenate(parts, axis=1)
+    assert weights.shape == (97, 100)
+    assert (weights.sum(axis=0) == 97).all()
+    assert len({tuple(column) for column in weights.T.tolist()}) == 100
+    # Of n draws from n images a share of about 1 / e comes up never, and again 1 / e once.
+    assert (weights == 0).mean() == pytest.approx(math.exp(-1), abs=0.02)
+    assert (weights == 1).mean() == pytest.approx(math.exp(-1), abs=0.02)
+
+
+def test_swaps_are_fair_coins() -> None:
+    coins = np.concatenate([block.swaps(131) for block in blocks(Resampling(320, 5))], axis=1)
+    assert set(np.unique(coins).tolist()) == {0, 1}
+    assert coins.mean() == pytest.approx(0.5, abs=0.01)
+    assert np.abs(np.corrcoef(coins)[np.triu_indices(131, 1)]).max() < 0.3
+
+
+def test_the_draws_are_the_same_on_every_machine() -> None:
+    """Results are quoted with their seed, so these figures may never change."""
+    block = Block(0, 0, 32)
+    digest = hashlib.sha256()
+    digest.update(block.resamples(1000).astype("<i4").tobytes())
+    digest.update(block.swaps(1000).astype("<i4").tobytes())
+    assert digest.hexdigest() == PINNED
+    assert not (Block(1, 0, 4).resamples(50) == Block(0, 0, 4).resamples(50)).all()
+    assert not (Block(0, 1, 4).resamples(50) == Block(0, 0, 4).resamples(50)).all()
+
+
+PINNED = "7ba3c88e0c51477d1026a412c91ebc988d43cce350d245ceb7e00e905140ec69"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the statistics
+
+
+def test_quantiles_are_those_everybody_means() -> None:
+    values = np.sort(np.random.default_rng(3).normal(size=41))
+    for share in (0.0, 0.025, 0.3, 0.5, 0.975, 1.0):
+        assert quantile(values, share) == pytest.approx(float(np.quantile(values, share)), abs=1e-15)
+
+
+def test_an_interval_is_the_estimate_with_the_spread_of_its_resamples() -> None:
+    rounds = np.arange(101) / 100 + 0.2  # mean 0.7, percentiles 0.225 and 1.175
+    ends = interval(0.5, rounds, lowest=-1.0, highest=2.0)
+    assert ends == pytest.approx((0.5 - 0.475, 0.5 + 0.475))
+    assert interval(0.5, rounds, lowest=0.3, highest=0.6) == (0.3, 0.6)
+    assert interval(0.5, np.append(rounds, np.nan), lowest=-1.0, highest=2.0) == ends
+    assert interval(0.5, np.array([0.1, np.nan]), lowest=0.0, highest=1.0) is None
+
+
+def test_p_values_count_what_is_at_least_as_far() -> None:
+    rounds = np.array([0.3, -0.1, 0.1, -0.3, np.nan])
+    assert p_swapped(0.3, rounds) == 3 / 5  # two of four, and the observed one itself
+    assert p_swapped(-0.30000000000000004, rounds) == 3 / 5  # rounding is no difference
+    assert p_swapped(0.4, rounds) == 1 / 5
+    assert p_swapped(0.0, rounds) == 1.0
+    assert p_resampled(0.3, rounds + 5) == 3 / 5  # about their own mean
+    assert p_swapped(0.1, np.array([np.nan])) is None
+    assert p_resampled(0.1, np.array([np.nan])) is None
+
+
+def test_false_discovery_by_hand() -> None:
+    # Sorted 0.01, 0.02, 0.03, 0.5 of four: 0.04, 0.04, 0.04, 0.5
+    assert false_discovery([0.5, 0.01, 0.03, 0.02]) == pytest.approx([0.5, 0.04, 0.04, 0.04])
+    assert false_discovery([]) == []
+    assert false_discovery([0.9, 1.0]) == pytest.approx([1.0, 1.0])
+
+
+def test_a_count_difference_has_the_spread_of_sums() -> None:
+    rng = np.random.default_rng(2)
+    before, after = rng.poisson(3, 400), rng.poisson(3, 400)
+    (found,) = count_differences(before[np.newaxis], after[np.newaxis], Resampling(2000, 0))
+    spread = (after - before).std() * math.sqrt(400)
+    assert (found.before, found.after) == (before.sum(), after.sum())
+    assert found.ci is not None
+    assert found.value is not None
+    assert found.ci[1] - found.ci[0] == pytest.approx(2 * 1.96 * spread, rel=0.08)
+    z = abs(found.value) / spread
+    assert found.p == pytest.approx(math.erfc(z / math.sqrt(2)), abs=0.04)
+    assert found.p_bootstrap == pytest.approx(found.p, abs=0.04)
+
+
+def test_nothing_to_compare_is_no_difference() -> None:
+    empty = difference(None, 0.5, np.zeros(3), np.zeros(3))
+    assert (empty.value, empty.ci, empty.p, empty.p_bootstrap) == (None, None, None, None)
+
+
+def test_an_interval_of_differences_ends_where_differences_do() -> None:
+    """An AP lies in [0, 1], so two of them are 1 apart at most, however far the resamples are spread."""
+    resamples = np.array([-0.6, 0.1, 0.2, 0.9, 1.0] * 40)
+    for before, after in ((0.0, 0.9), (0.9, 0.0)):
+        spread = resamples if after else -resamples
+        free = difference(before, after, spread, spread)
+        cut = difference(before, after, spread, spread, most=1.0)
+        assert free.ci is not None
+        assert cut.ci is not None
+        assert max(map(abs, free.ci)) > 1
+        assert cut.ci == (max(free.ci[0], -1.0), min(free.ci[1], 1.0))
+
+
+def test_no_row_leaves_what_is_possible(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A model that finds nothing against one that finds four of five below a false positive: 65 to be gained, and the
+    resamples are spread by more than what is left to 100."""
+
+    def kites(name: str, scores: Sequence[float | None]) -> Path:
+        records = []
+        for number, score in enumerate(scores):
+            boxes, labels = [[0, 0, 9, 9], [20, 20, 39, 39], [60, 60, 79, 79]], ["person", "kite", "kite"]
+            fly: Record = {"subject": 0, "object": 1, "verb": "fly"}
+            if score is not None:
+                fly |= {"object": 1 if score > 0 else 2, "score": abs(score)}
+            hois = [] if score is None and name != "gt" else [fly]
+            records.append({"image_id": f"i{number}", "boxes": boxes, "labels": labels, "hois": hois})
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        return path
+
+    gt, nothing = kites("gt", [None] * 5), kites("nothing", [None] * 5)
+    most = kites("most", [0.9, 0.8, 0.7, 0.6, -0.95])
+    ends = {}
+    for pair in ((nothing, most), (most, nothing)):
+        options = ("--protocol", "qpic", "--per-class", "--name", "a,b")
+        for row in compared(hoicli, *options, *pair, gt=gt, rounds=200):
+            if row.get("ci_low") is not None and row["unit"] == "%":
+                lowest, highest = {"mAP": (0, 100), "delta_mAP_diff": (-200, 200)}.get(row["metric"], (-100, 100))
+                assert lowest <= row["ci_low"] <= row["value"] <= row["ci_high"] <= highest, row
+                ends[row["metric"], pair[0] is nothing] = row["ci_low"], row["ci_high"]
+    assert ends["mAP_diff", True][1] == ends["AP_diff", True][1] == 100
+    assert ends["mAP_diff", False][0] == ends["AP_diff", False][0] == -100
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# what intervals and p are for: a population that test sets are drawn from
+
+CLASSES, IMAGES = 100, 200
+
+
+def model(
+    rng: np.random.Generator, *, images: int, quality: float, truth: tuple[Any, Any] | None = None
+) -> RankedLists:
+    """A detector on random images with CLASSES classes: `quality` is how far its true positives' scores stand out."""
+    if truth is None:
+        truth = np.repeat(np.arange(images), 2), rng.integers(0, CLASSES, 2 * images)
+    truth_image, truth_class = truth
+    found = rng.random(len(truth_image)) < 0.8
+    false = rng.integers(0, images, 4 * images), rng.integers(0, CLASSES, 4 * images)
+    image = np.concatenate([truth_image[found], false[0]])
+    class_ = np.concatenate([truth_class[found], false[1]])
+    hit = np.concatenate([np.ones(found.sum(), dtype=bool), np.zeros(4 * images, dtype=bool)])
+    # What an image does to one of its scores it does to all of them: that is why images are resampled, not triplets.
+    score = rng.normal(size=len(hit)) + quality * hit + rng.normal(size=images)[image]
+    order = np.lexsort((-score, class_))
+    bounds = np.searchsorted(class_[order], np.arange(CLASSES + 1))
+    return RankedLists(hit[order], image[order], bounds, truth_image, truth_class, images, PROTOCOLS["hico"].grid)
+
+
+def mean_of(rounds: Rounds) -> Floats:
+    return rounds.means(np.arange(CLASSES), np.zeros(CLASSES, dtype=bool))
+
+
+def test_intervals_cover_the_expected_map_of_a_test_set() -> None:
+    """Of 95 % intervals about 95 % hold the mAP to be expected of a test set of this size; the percentiles of the
+    resamples hold it far less often, as AP is biased upwards in resamples."""
+    rng = np.random.default_rng(0)
+    estimates, ends, percentiles = [], [], []
+    for trial in range(120):
+        lists = model(rng, images=IMAGES, quality=1.5)
+        (rounds,) = resampled([lists], Resampling(128, trial), "")
+        estimate = float(mean_of(Rounds(*lists.ap(np.ones((IMAGES, 1), dtype=np.int32))))[0])
+        spread = mean_of(rounds)
+        estimates.append(estimate)
+        ends.append(interval(estimate, spread, lowest=0.0, highest=1.0))
+        percentiles.append((quantile(np.sort(spread), 0.025), quantile(np.sort(spread), 0.975)))
+    expected = float(np.mean(estimates))
+    covered = sum(pair is not None and pair[0] <= expected <= pair[1] for pair in ends) / len(ends)
+    plain = sum(low <= expected <= high for low, high in percentiles) / len(percentiles)
+    assert 0.88 <= covered <= 0.99
+    assert plain < covered - 0.1
+
+
+def test_p_is_fair_when_two_models_are_alike_and_small_when_not() -> None:
+    rng = np.random.default_rng(1)
+    alike: list[Difference] = []
+    apart: list[Difference] = []
+    for trial in range(40):
+        truth = np.repeat(np.arange(IMAGES), 2), rng.integers(0, CLASSES, 2 * IMAGES)
+        first, second, better = (model(rng, images=IMAGES, quality=quality, truth=truth) for quality in (1.5, 1.5, 3.0))
+        for rival, into in ((second, alike), (better, apart)):
+            paired = resampled([first, rival], Resampling(128, trial), "")
+            swaps = swapped(first, rival, Resampling(128, trial), "")
+            whole = [mean_of(Rounds(*side.ap(np.ones((IMAGES, 1), dtype=np.int32))))[0] for side in (first, rival)]
+            resamples, coins = (mean_of(pair[1]) - mean_of(pair[0]) for pair in (paired, swaps))
+            into.append(difference(float(whole[0]), float(whole[1]), resamples, coins))
+    for name in ("p", "p_bootstrap"):
+        fair, powerful = (np.array([getattr(found, name) for found in side]) for side in (alike, apart))
+        assert (fair <= 0.05).mean() <= 0.13
+        assert 0.3 < fair.mean() < 0.7
+        assert (powerful <= 0.05).mean() > 0.8
+
+
+def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
+    """Three images, a class each: the second model finds the third image's triplet as well."""
+    common: tuple[Any, ...] = (np.arange(3), np.arange(3), 3, PROTOCOLS["hico"].grid)
+    first = RankedLists(np.array([True, True]), np.array([0, 1]), np.array([0, 1, 2, 2]), *common)
+    second = RankedLists(np.ones(3, dtype=bool), np.arange(3), np.arange(4), *common)
+    # 2/3 -> 1: without image 2 both are 1; without image 0 it is 1/2 -> 1.
+    moved = image_differences(first, second, np.arange(3))
+    assert moved.tolist() == pytest.approx([1 / 3 - 1 / 2, 1 / 3 - 1 / 2, 1 / 3 - 0])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# the commands
+
+GT, PREDS, OTHER = (FIXTURES / name for name in ("gt.jsonl", "predictions.jsonl", "other.jsonl"))
+
+
+def rows_of(text: str) -> list[Record]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_eval_gives_every_map_an_interval(hoicli: Hoicli) -> None:
+    plain = rows_of(hoicli("eval", "--gt", GT, PREDS).out)
+    rows = rows_of(hoicli("eval", "--gt", GT, "--bootstrap", 200, "--per-class", PREDS).out)
+    means = [row for row in rows if "verb" not in row]
+    assert [(row["metric"], row["subset"], row["value"]) for row in means] == [
+        (row["metric"], row["subset"], row["value"]) for row in plain
+    ]
+    for row in rows:
+        has_one = row["metric"] in ("mAP", "AP")
+        assert ("ci_low" in row) == ("boot:200|seed:0" in row["signature"]) == has_one
+        if has_one and row["ci_low"] is not None:
+            assert 0 <= row["ci_low"] <= row["value"] <= row["ci_high"] <= 100
+    full = next(row for row in rows if row["metric"] == "mAP" and row["protocol"] == "qpic")
+    assert full["ci_low"] < full["value"] < full["ci_high"]
+    single = [row for row in rows if row["metric"] == "AP" and row["n"] == 1]
+    assert single
+    assert all(row["ci_low"] is None for row in single)  # one image tells nothing of others
+
+
+def test_intervals_depend_on_the_seed_and_on_nothing_else(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*arguments: object) -> str:
+        return hoicli("eval", "--gt", GT, "--bootstrap", 100, "--per-class", *arguments).out
+
+    whole = run(PREDS)
+    records = PREDS.read_bytes().splitlines(keepends=True)
+    parts = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    parts[0].write_bytes(b"".join(records[:3]))
+    parts[1].write_bytes(b"".join(reversed(records[3:])))
+    assert run(*reversed(parts)) == whole
+    assert run("--seed", 1, PREDS) != whole
+    forked: list[int] = []
+    monkeypatch.setattr("hoicli.resampling.rounds.WORTH_FORKING", 0)
+
+    def fork(plain: Callable[[], int] = os.fork) -> int:
+        forked.append(1)
+        return plain()
+
+    monkeypatch.setattr("hoicli.io.workers.os.fork", fork)
+    assert run(PREDS) == whole
+    assert bool(forked) == (sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1)
+
+
+def test_a_match_stream_has_the_same_intervals(hoicli: Hoicli, tmp_path: Path) -> None:
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--gt", GT, PREDS, "-o", matches).code == 0
+    direct = hoicli("eval", "--gt", GT, "--bootstrap", 64, PREDS).out
+    assert hoicli("eval", "--bootstrap", 64, matches).out == direct
+    only = tmp_path / "only.jsonl"
+    assert hoicli("match", "--gt", GT, "--only-predicted", PREDS, "-o", only).code == 0
+    assert hoicli("eval", "--gt", GT, "--bootstrap", 64, only).out == direct
+
+
+@pytest.mark.parametrize(
+    ("dataset", "gt", "predictions"),
+    [
+        ("vcoco", "vcoco/ground_truth.jsonl", "vcoco/predictions.jsonl"),
+        ("swig", "swig/gt.jsonl", "swig/predictions.jsonl"),
+    ],
+)
+def test_other_datasets_have_intervals(hoicli: Hoicli, tmp_path: Path, dataset: str, gt: str, predictions: str) -> None:
+    paths = FIXTURES / gt, FIXTURES / predictions
+    rows = rows_of(hoicli("eval", "--dataset", dataset, "--gt", paths[0], "--bootstrap", 50, paths[1]).out)
+    assert rows
+    assert all(("ci_low" in row) == (row["metric"] == "mAP") for row in rows)
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(paths[1].read_bytes())
+    compared = hoicli("compare", "--dataset", dataset, "--gt", paths[0], "--bootstrap", 50, paths[1], again)
+    assert compared.code == 0, compared.err
+    assert {row["value"] for row in rows_of(compared.out) if row["metric"].endswith("_diff")} <= {0, None}
+
+
+def compared(hoicli: Hoicli, *arguments: object, gt: Path = GT, rounds: int = 100) -> list[Record]:
+    result = hoicli("compare", "--gt", gt, "--bootstrap", rounds, *arguments)
+    assert result.code == 0, result.err
+    return rows_of(result.out)
+
+
+def test_compare_says_what_changed(hoicli: Hoicli) -> None:
+    rows = compared(hoicli, "--protocol", "qpic,diag", PREDS, OTHER)
+    metrics = {row["metric"] for row in rows}
+    assert metrics >= {"mAP", "mAP_diff", "AP_diff", "image_diff", "count_diff", "delta_mAP_diff"}
+    for name, path in (("predictions", PREDS), ("other", OTHER)):
+        alone = rows_of(hoicli("eval", "--gt", GT, "--protocol", "qpic,diag", "--bootstrap", 100, path).out)
+        mine = [row | {"tags": {}} for row in rows if row["tags"] == {"model": name}]
+        assert mine == alone
+        errors = rows_of(hoicli("diagnose", "--gt", GT, path).out)
+        side = "from" if name == "predictions" else "to"
+        counts = {(row["error"], row["subset"]): row["value"] for row in errors if row["metric"] == "count"}
+        gains = {(row["oracle"], row["subset"]): row["value"] for row in errors if row["metric"] == "delta_mAP"}
+        found = {(row["error"], row["subset"]): row[side] for row in rows if row["metric"] == "count_diff"}
+        assert found == counts
+        found = {(row["oracle"], row["subset"]): row[side] for row in rows if row["metric"] == "delta_mAP_diff"}
+        assert found == pytest.approx(gains)
+    for row in rows:
+        if row["metric"].endswith("_diff") and row["metric"] != "image_diff":
+            assert row["value"] == pytest.approx(row["to"] - row["from"])
+            assert row["p"] is None or 0 < row["p"] <= 1
+            assert row["ci_low"] is None or row["ci_low"] <= row["value"] <= row["ci_high"]
+            assert row["tags"] == {"model": "other", "baseline": "predictions"}
+
+
+def test_a_model_is_not_different_from_itself(hoicli: Hoicli, tmp_path: Path) -> None:
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(PREDS.read_bytes())
+    for row in compared(hoicli, "--per-class", PREDS, again):
+        if row["metric"].endswith("_diff"):
+            assert row["value"] == 0
+            assert row["p"] in (1.0, None)
+            assert row["p_bootstrap"] in (1.0, None)
+            assert (row["ci_low"], row["ci_high"]) in ((0, 0), (None, None))
+
+
+def test_the_scale_of_one_models_scores_changes_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    scaled = tmp_path / "other.jsonl"
+    with scaled.open("wb") as stream:
+        for line in OTHER.read_bytes().splitlines():
+            record = orjson.loads(line)
+            for hoi in record["hois"]:
+                hoi["score"] = hoi["score"] ** 3 / 7
+            stream.write(orjson.dumps(record) + b"\n")
+    assert compared(hoicli, PREDS, scaled) == compared(hoicli, PREDS, OTHER)
+
+
+def test_the_other_way_round_is_the_negative(hoicli: Hoicli) -> None:
+    def differences(*paths: Path) -> dict[tuple[Any, ...], Record]:
+        keys = ("metric", "subset", "error", "oracle", "verb", "object", "image_id")
+        found = compared(hoicli, "--per-class", "--top", 100, *paths)
+        return {tuple(row.get(key) for key in keys): row for row in found if row["metric"].endswith("_diff")}
+
+    there, back = differences(PREDS, OTHER), differences(OTHER, PREDS)
+    assert there.keys() == back.keys()
+    for key, row in there.items():
+        assert row["value"] == pytest.approx(-back[key]["value"], abs=1e-12)
+        if row.get("ci_low") is not None:
+            assert row["ci_low"] == pytest.approx(-back[key]["ci_high"], abs=1e-9)
+        for name in ("p", "p_bootstrap", "q"):
+            assert row.get(name) == back[key].get(name)
+
+
+def test_order_of_lines_changes_no_comparison(hoicli: Hoicli, tmp_path: Path) -> None:
+    turned = []
+    for path in (GT, PREDS, OTHER):
+        records = path.read_bytes().splitlines(keepends=True)
+        turned.append(tmp_path / path.name)
+        turned[-1].write_bytes(b"".join(reversed(records)))
+    whole = hoicli("compare", "--gt", GT, "--bootstrap", 64, PREDS, OTHER).out
+    assert hoicli("compare", "--gt", turned[0], "--bootstrap", 64, *turned[1:]).out == whole
+
+
+def test_several_models_meet_the_first(hoicli: Hoicli, tmp_path: Path) -> None:
+    third = tmp_path / "third.jsonl"
+    third.write_bytes(b"".join(PREDS.read_bytes().splitlines(keepends=True)[:5]))
+    rows = compared(hoicli, "--no-errors", "--top", 0, "--name", "a,b", "--name", "c", PREDS, OTHER, third)
+    assert {row["metric"] for row in rows} == {"mAP", "mean_max_recall", "mAP_diff"}
+    pairs = [(row["tags"]["baseline"], row["tags"]["model"]) for row in rows if row["metric"] == "mAP_diff"]
+    assert list(dict.fromkeys(pairs)) == [("a", "b"), ("a", "c")]
+
+
+def test_the_tables_show_intervals(hoicli: Hoicli) -> None:
+    table = hoicli("eval", "--gt", GT, "--protocol", "qpic", "--bootstrap", 100, "--format", "table", PREDS).out
+    assert "[" in table.splitlines()[2]
+    comparison = hoicli("compare", "--gt", GT, "--bootstrap", 50, "--format", "md", PREDS, OTHER).out
+    assert "| difference |" in comparison
+    assert "| p_bootstrap |" in comparison
+
+
+def test_a_split_and_filters_are_in_the_signature(hoicli: Hoicli) -> None:
+    rows = compared(hoicli, "--split", "rf-uc", "--top-k", 5, "--ignore-no-interaction", "--no-errors", PREDS, OTHER)
+    found = [row for row in rows if row["metric"] == "mAP_diff"]
+    assert {row["subset"] for row in found} == {"full", "rare", "non_rare", "unseen", "seen"}
+    expected = "protocol:hico|data:hico|split:rare_first|noint:ignored|topk:5|boot:100|seed:0|version:"
+    assert all(row["signature"].startswith(expected) for row in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "--gt", GT, PREDS), "two or more streams"),
+        (("compare", PREDS, OTHER), "needs --gt"),
+        (("compare", "--gt", GT, PREDS, PREDS), "names must differ"),
+        (("compare", "--gt", GT, "--top", "-1", PREDS, OTHER), "--top -1"),
+        (
+            ("compare", "--gt", GT, "--bootstrap", "1", PREDS, OTHER),
+            "--bootstrap 1: give a whole number from 2 to 100,000",
+        ),
+        (("compare", "--gt", GT, "--seed", "-3", PREDS, OTHER), "--seed -3"),
+        (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),
+        (("eval", "--gt", GT, "--bootstrap", "0", PREDS), "--bootstrap 0: give a whole number from 2 to 100,000"),
+    ],
+)
+def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
+    result = hoicli(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_bad_data_is_named_and_nothing_written(hoicli: Hoicli, tmp_path: Path) -> None:
+    broken, output = tmp_path / "broken.jsonl", tmp_path / "rows.jsonl"
+    broken.write_bytes(OTHER.read_bytes() + b'{"image_id": "x"\n')
+    result = hoicli("compare", "--gt", GT, PREDS, broken, "-o", output)
+    assert result.code == 1
+    assert result.err.splitlines()[-1].startswith(f"{broken}:8: ")
+    assert not output.exists()
+    skipped = hoicli("compare", "--gt", GT, "--bootstrap", 32, "--on-error", "skip", PREDS, broken, "-o", output)
+    assert skipped.code == 0
+    assert "1 line" in skipped.err
+    matches = tmp_path / "matches.jsonl"
+    hoicli("match", "--gt", GT, OTHER, "-o", matches)
+    result = hoicli("compare", "--gt", GT, PREDS, matches)
+    assert result.code == 2
+    assert "not match records" in result.err

@@ -1,0 +1,773 @@
+"""Prediction dumps of CDN, GEN-VLKT, PPDM, Diag-HOI and UPT: what they say, what they cannot, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.io import loadmat, savemat
+
+from hoicli.converters import cdn, detections_mat
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.converters.formats import converter, detect
+from hoicli.converters.numbers import box_indices, whole_number
+from hoicli.errors import DataError, UsageError
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import SUBJECT
+from tests.foreign.detections_mat import last_pixels, matlab_file
+from tests.support.project import FIXTURES, Hoicli
+
+FOREIGN = FIXTURES / "foreign"
+VOCABULARY = load("hico")
+Records = list[dict[str, Any]]
+
+
+def lines(path: Path) -> Records:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+PREDICTIONS = lines(FIXTURES / "predictions.jsonl")
+OF_LAST_PIXELS = [
+    {**record, "boxes": [last_pixels(box) for box in record["boxes"]], "caveats": ["last_pixels"]}
+    for record in PREDICTIONS
+]
+"""The same as UPT would write them to its .mat files."""
+IMAGES = [record["image_id"] for record in lines(FIXTURES / "gt.jsonl")]
+
+
+def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[Context, list[str]]:
+    """A context and the list its announcements go to."""
+    said: list[str] = []
+    return Context(VOCABULARY, ErrorPolicy(skip=skip), announce=said.append, images=images), said
+
+
+def convert(path: Path, name: str, context: Context | None = None) -> Records:
+    return list(converter(name).read(Source(str(path)), context or context_of()[0]))
+
+
+def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """What counts of a record, whatever the order of its boxes: labels, boxes, verbs and scores."""
+    box = list(zip(record["labels"], record["boxes"], strict=True))
+    return sorted((*box[hoi["subject"]], *box[hoi["object"]], hoi["verb"], hoi["score"]) for hoi in record["hois"])
+
+
+def by_image(records: Records, images: list[str] | None = None) -> dict[str, list[tuple[Any, ...]]]:
+    """Image id -> triplets, of all `images` where given."""
+    found = {record["image_id"]: triplets(record) for record in records}
+    return found if images is None else {image_id: found.get(image_id, []) for image_id in images}
+
+
+def dump(path: Path, items: Any) -> Path:
+    path.write_text(json.dumps(items))
+    return path
+
+
+# The fixtures: other people's files of the same predictions
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("results.json", "cdn"),
+        ("cdn.json", "cdn"),
+        ("preds_wo_nointer.pkl", "cdn"),
+        ("results_gen_vlkt.json", "gen-vlkt"),
+        ("predictions_ppdm.json", "ppdm"),
+        ("detections_mat", "mat"),
+    ],
+)
+def test_fixture_has_the_same_triplets(file: str, name: str) -> None:
+    source = Source(str(FOREIGN / file))
+    assert detect(source) == name
+    records = list(converter(name).read(source, context_of(IMAGES)[0]))
+    expected = by_image(PREDICTIONS)
+    if name == "mat":  # which knows images without predictions too
+        expected = by_image(OF_LAST_PIXELS, IMAGES)
+    if file.startswith("preds_wo"):  # Diag-HOI leaves no_interaction out
+        expected = {key: [row for row in rows if row[4] != "no_interaction"] for key, rows in expected.items()}
+    assert by_image(records) == expected
+    assert list(by_image(records)) == list(expected)
+
+
+@pytest.mark.parametrize("file", ["results.json", "cdn.json", "results_gen_vlkt.json", "predictions_ppdm.json"])
+def test_fixture_has_the_same_records(file: str) -> None:
+    """Boxes, their order, and file names too; GEN-VLKT's own order of boxes is by use, as the fixture's is."""
+    source = Source(str(FOREIGN / file))
+    assert list(converter(detect(source)).read(source, context_of()[0])) == PREDICTIONS
+
+
+# CDN
+
+REALLY = "is this really the format? (--from NAME chooses another)"
+NOT_WHOLE = "is no whole number; ids and indices are"
+BOX = [1.0, 2.0, 30.5, 40.25]
+OTHER = [5.0, 6.0, 70.0, 80.0]
+
+
+def cdn_item(**changes: Any) -> dict[str, Any]:
+    """An image with a person who rides a bicycle."""
+    item = {
+        "filename": "test2015/HICO_test2015_00000009.jpg",
+        "predictions": [{"bbox": BOX, "category_id": 0}, {"bbox": OTHER, "category_id": 1}],
+        "hoi_prediction": [{"subject_id": 0, "object_id": 1, "category_id": 76, "score": 0.5}],
+    }
+    return {**item, **changes}
+
+
+def hoi_of(**changes: Any) -> list[dict[str, Any]]:
+    return [{"subject_id": 0, "object_id": 1, "category_id": 76, "score": 0.5, **changes}]
+
+
+def test_cdn_example(tmp_path: Path) -> None:
+    hois = [*hoi_of(action_score=0.75), *hoi_of(), *hoi_of()]
+    path = dump(tmp_path / "cdn.json", [cdn_item(hoi_prediction=hois)])
+    [record] = convert(path, "cdn")
+    ride = {"subject": 0, "object": 1, "verb": VOCABULARY.verbs[76], "score": 0.5}
+    assert record == {
+        "image_id": "HICO_test2015_00000009",
+        "file_name": "test2015/HICO_test2015_00000009.jpg",
+        "boxes": [BOX, OTHER],
+        "labels": ["person", "bicycle"],
+        "hois": [{**ride, "verb_score": 0.75}, ride, ride],  # exact duplicates are part of a dump
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (
+            cdn_item(hoi_prediction=hoi_of(category_id=117)),
+            ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
+        ),
+        (
+            cdn_item(predictions=[{"bbox": BOX, "category_id": -1}]),
+            ".predictions[0].category_id: id -1 is none of the 80 in COCO's order (0-79)",
+        ),
+        (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
+        ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
+        (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
+        (cdn_item(hoi_prediction=hoi_of(object_id="1_0")), f".hoi_prediction[0].object_id: '1_0' {NOT_WHOLE}"),
+        (cdn_item(hoi_prediction=hoi_of(category_id="1_0")), f".hoi_prediction[0].category_id: '1_0' {NOT_WHOLE}"),
+        (cdn_item(hoi_prediction=hoi_of(object_id=True)), f".hoi_prediction[0].object_id: True {NOT_WHOLE}"),
+        (
+            cdn_item(predictions=[{"bbox": BOX, "category_id": "bench"}]),
+            f".predictions[0].category_id: 'bench' {NOT_WHOLE}",
+        ),
+        (
+            cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
+            ": is not shaped as expected (not enough values to unpack (expected 4, got 3)); "
+            "--from NAME chooses another format",
+        ),
+    ],
+)
+def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
+    path = dump(tmp_path / "cdn.json", [cdn_item(), item, cdn_item()])
+    with pytest.raises(DataError) as error:
+        convert(path, "cdn")
+    assert str(error.value) == f"{path}: [1]{message}"
+    context, _ = context_of(skip=True)
+    assert len(convert(path, "cdn", context)) == 2
+    assert context.policy.skipped == 1
+
+
+@pytest.mark.parametrize("number", [76, 76.0, "76", " 76\n", np.int64(76), np.float32(76), np.array([76])])
+def test_a_whole_number_in_any_type(number: Any) -> None:
+    assert whole_number(number, "") == 76
+    assert box_indices({"subject_id": number, "object_id": 3}, "") == (76, 3)
+
+
+@pytest.mark.parametrize(
+    "number", [0.9, "1_0", "0.9", "", "1e2", "①", True, np.True_, None, math.nan, math.inf, [1], np.array([1, 2]), {}]
+)
+def test_what_is_no_whole_number(number: Any) -> None:
+    with pytest.raises(DataError, match="is no whole number") as error:
+        whole_number(number, ".id")
+    assert error.value.field == ".id"
+    with pytest.raises(DataError):
+        box_indices({"subject_id": 0, "object_id": number}, "")
+
+
+@pytest.mark.parametrize("name", ["cdn", "ppdm", "gen-vlkt", "hoia"])
+def test_every_list_of_triplets_reads_its_indices_strictly(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
+    item = ppdm_item() if name in ("ppdm", "hoia") else cdn_item()
+    if name == "gen-vlkt":
+        item["predictions"] = [{"bbox": box["bbox"]} for box in item["predictions"]]
+    item["hoi_prediction"][0]["subject_id"] = 0.9
+    if name == "hoia":
+        item = {"file_name": item["file_name"], "annotations": item["predictions"], "hoi_annotation": hoi_of()}
+        item["hoi_annotation"][0] = {"subject_id": 0.9, "object_id": 1, "category_id": 77}
+    path = dump(tmp_path / "dump.json", [item])
+    assert (result := hoicli("convert", path)).code == 1
+    field = "hoi_annotation" if name == "hoia" else "hoi_prediction"
+    assert result.err == f"{path}: [0].{field}[0].subject_id: 0.9 {NOT_WHOLE}\n"
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_an_image_without_a_name(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
+    path = dump(tmp_path / "dump.json", [cdn_item(filename=name)])
+    result = hoicli("convert", path)
+    assert (result.code, result.out) == (1, "")
+    assert ": image_id: empty; give the image's file name" in result.err
+
+
+NUMBERS = st.floats(-1e6, 1e6) | st.integers(-10, 10**6)
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> Records:
+    """Records as any detector might give them."""
+    records = []
+    for image_id in draw(st.lists(st.sampled_from(IMAGES), unique=True)):
+        count = draw(st.integers(0, 4))
+        boxes = draw(st.lists(st.lists(NUMBERS, min_size=4, max_size=4), min_size=count, max_size=count))
+        labels = draw(st.lists(st.sampled_from(VOCABULARY.objects[:5]), min_size=count, max_size=count))
+        hoi = st.fixed_dictionaries(
+            {
+                "subject": st.integers(0, count - 1),
+                "object": st.integers(0, count - 1),
+                "verb": st.sampled_from(VOCABULARY.verbs),
+                "score": st.floats(allow_nan=False, allow_infinity=False),
+            },
+            optional={"verb_score": st.floats(0, 1)},
+        )
+        hois = draw(st.lists(hoi, max_size=4)) if count else []
+        records.append({"image_id": image_id, "boxes": boxes, "labels": labels, "hois": hois})
+    return records
+
+
+@given(predictions())
+def test_cdn_json_survives_a_round_trip(tmp_path_factory: pytest.TempPathFactory, records: Records) -> None:
+    path = tmp_path_factory.mktemp("round") / "cdn.json"
+    cdn.write(records, str(path), context_of()[0])
+    assert list(cdn.read(Source(str(path)), context_of()[0])) == [
+        {**record, "file_name": f"{record['image_id']}.jpg"} for record in records
+    ]
+
+
+GROUND_TRUTH = "image HICO_test2015_00000001: hois[0].score"
+
+
+def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        cdn.write(lines(FIXTURES / "gt.jsonl"), str(tmp_path / "cdn.json"), context_of()[0])
+    assert str(error.value) == f"{GROUND_TRUTH}: missing; --to cdn-json writes predictions (is this the ground truth?)"
+    assert list(tmp_path.iterdir()) == []
+
+
+# GEN-VLKT
+
+
+def vlkt_item(hois: list[dict[str, Any]], boxes: int = 2) -> dict[str, Any]:
+    return {
+        "filename": "HICO_test2015_00000009.jpg",
+        "predictions": [{"bbox": [*box]} for box in [BOX, OTHER, [0.0, 0.0, 1.0, 1.0]][:boxes]],
+        "hoi_prediction": hois,
+    }
+
+
+def test_gen_vlkt_takes_labels_from_interactions(tmp_path: Path) -> None:
+    """A box that is a bicycle for one interaction and an airplane for another becomes two boxes; unused ones go."""
+    ride_bicycle = VOCABULARY.interaction_ids["ride", "bicycle"]
+    ride_airplane = VOCABULARY.interaction_ids["ride", "airplane"]
+    hug_person = VOCABULARY.interaction_ids["hug", "person"]
+    ids = [ride_bicycle, ride_airplane, hug_person, ride_bicycle]
+    path = dump(tmp_path / "results.json", [vlkt_item([*(hoi_of(category_id=i)[0] for i in ids)], boxes=3)])
+    context, said = context_of()
+    [record] = convert(path, "gen-vlkt", context)
+    assert record["boxes"] == [BOX, OTHER, OTHER, OTHER]
+    assert record["labels"] == ["person", "bicycle", "airplane", "person"]
+    assert [(hoi["verb"], hoi["subject"], hoi["object"]) for hoi in record["hois"]] == [
+        ("ride", 0, 1),
+        ("ride", 0, 2),
+        ("hug", 0, 3),
+        ("ride", 0, 1),
+    ]
+    assert context.dropped == {"boxes without a class (no interaction uses them)": (1, f"{path}: [0].predictions[2]")}
+    assert said == []
+
+
+def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
+    path = dump(tmp_path / "results.json", [vlkt_item(hoi_of(category_id=116))])
+    context, said = context_of()
+    convert(path, "gen-vlkt", context)
+    assert said == [
+        f"{path}: category_id read as interactions (0-599), but none exceeds 116: if these are verbs, the boxes have "
+        "lost their category_id"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"category_id": 600}, "category_id: id 600, but there are 600, counted from 0"),
+        ({"subject_id": -1}, "subject_id: index -1, but the image has 2 boxes; indices are 0-based"),
+        ({"object_id": 2}, "object_id: index 2, but the image has 2 boxes; indices are 0-based"),
+    ],
+)
+def test_gen_vlkt_errors(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = dump(tmp_path / "results.json", [vlkt_item(hoi_of(**changes))])
+    with pytest.raises(DataError) as error:
+        convert(path, "gen-vlkt")
+    assert str(error.value) == f"{path}: [0].hoi_prediction[0].{message}"
+
+
+def test_categories_tell_cdn_from_gen_vlkt(tmp_path: Path) -> None:
+    for item, name in ((cdn_item(), "cdn"), (vlkt_item([]), "gen-vlkt"), (vlkt_item([], boxes=0), "cdn")):
+        text = dump(tmp_path / "results.json", str({"preds": [item], "gts": []}))
+        assert detect(Source(str(text))) == name
+
+
+# PPDM
+
+
+def ppdm_item(boxes: str = "predictions", hois: str = "hoi_prediction", **changes: Any) -> dict[str, Any]:
+    return {
+        boxes: [{"bbox": BOX, "category_id": 1}, {"bbox": OTHER, "category_id": "90\n"}],
+        hois: [{"subject_id": 0, "object_id": 1, "category_id": "117\n", "score": 0.5, **changes}],
+        "file_name": "HICO_test2015_00000009.jpg",
+    }
+
+
+@pytest.mark.parametrize("boxes", ["predictions", "prediction", "annotations", "annotation"])
+@pytest.mark.parametrize("hois", ["hoi_prediction", "hoi_predictions", "hoi_annotation"])
+def test_ppdm_reads_every_spelling(boxes: str, hois: str, tmp_path: Path) -> None:
+    path = dump(tmp_path / "predictions.json", [ppdm_item(boxes, hois)])
+    assert converter("ppdm").sniff(Source(str(path)))
+    [record] = convert(path, "ppdm")
+    assert record == {
+        "image_id": "HICO_test2015_00000009",
+        "file_name": "HICO_test2015_00000009.jpg",
+        "boxes": [BOX, OTHER],
+        "labels": ["person", "toothbrush"],
+        "hois": [{"subject": 0, "object": 1, "verb": VOCABULARY.verbs[116], "score": 0.5}],
+    }
+
+
+def test_ppdm_leaves_ground_truth_alone(tmp_path: Path) -> None:
+    """The same layout without scores is an annotation file."""
+    item = ppdm_item("annotations", "hoi_annotation")
+    del item["hoi_annotation"][0]["score"]
+    assert not converter("ppdm").sniff(Source(str(dump(tmp_path / "test_hico.json", [item]))))
+
+
+def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
+    items = [ppdm_item(object_id=-1), ppdm_item(subject_id=2), ppdm_item()]
+    path = dump(tmp_path / "predictions.json", items)
+    context, _ = context_of()
+    assert [len(record["hois"]) for record in convert(path, "ppdm", context)] == [0, 0, 1]
+    assert context.dropped == {
+        "interactions that point at no box of their image": (2, f"{path}: [0].hoi_prediction[0]"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but there are 117, counted from 1"),
+        (
+            {**ppdm_item(), "predictions": [{"bbox": BOX, "category_id": 12}]},
+            "[0].predictions[0].category_id: id 12 is none of COCO's 80 (1-90 with gaps)",
+        ),
+        (
+            {**ppdm_item(), "file_name": "COCO_val2014_000000000042.jpg"},
+            "[0].file_name: 'COCO_val2014_000000000042.jpg' is a V-COCO image, whose verbs count otherwise: use --from "
+            "qpic-vcoco-list or ppdm-vcoco-list",
+        ),
+        ({"file_name": "a.jpg", "predictions": []}, f"[0]: has no 'hoi_prediction'; {REALLY}"),
+    ],
+)
+def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = dump(tmp_path / "predictions.json", [item])
+    with pytest.raises(DataError) as error:
+        convert(path, "ppdm")
+    assert str(error.value) == f"{path}: {message}"
+
+
+def test_ppdm_announces_boxes_that_look_one_based(tmp_path: Path) -> None:
+    """PPDM's evaluator adds 1 to every box before best_predictions.json is written."""
+    boxes = [{"bbox": [1.0 + n % 5, 1.0, 50.0, 60.0], "category_id": 1} for n in range(1000)]
+    item = {**ppdm_item(), "predictions": boxes}
+    path = dump(tmp_path / "best_predictions.json", [item])
+    context, said = context_of()
+    convert(path, "ppdm", context)
+    assert said == [
+        f"{path}: boxes taken as they are (0-based), but none of 1,000 begins before 1: PPDM files saved after its own "
+        "evaluation are 1-based (best_predictions.json); use the file saved before"
+    ]
+    boxes[7]["bbox"] = [0.0, 1.0, 50.0, 60.0]
+    context, said = context_of()
+    convert(dump(path, [item]), "ppdm", context)
+    assert said == []
+
+
+# detections_XX.mat: reading
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the fixture that a test may spoil."""
+    return shutil.copytree(FOREIGN / "detections_mat", tmp_path / "mat")
+
+
+def cells_of(path: Path) -> Any:
+    return loadmat(path)["all_boxes"]
+
+
+def write_cells(path: Path, cells: Any) -> None:
+    path.write_bytes(matlab_file(cells))
+
+
+def error_of(folder: Path, images: list[str] | None = IMAGES) -> str:
+    with pytest.raises(DataError) as error:
+        convert(folder, "mat", context_of(images)[0])
+    return str(error.value)
+
+
+def test_mat_order_and_merged_boxes(folder: Path) -> None:
+    """Triplets in HOI order, then in the order of their cell; equal boxes of one label once."""
+    cells = cells_of(folder / "detections_02.mat")
+    ride = VOCABULARY.interactions_of("bicycle").index(VOCABULARY.interaction_ids["ride", "bicycle"])
+    hold = VOCABULARY.interactions_of("bicycle").index(VOCABULARY.interaction_ids["hold", "bicycle"])
+    cells[ride, 3] = np.array([[*BOX, *OTHER, 0.25], [*BOX, *OTHER, 0.5], [*BOX, *OTHER, 0.5]], dtype=np.float32)
+    cells[hold, 3] = np.array([[*OTHER, *OTHER, 0.125]])
+    write_cells(folder / "detections_02.mat", cells)
+    record = convert(folder, "mat", context_of(IMAGES)[0])[3]
+    theirs = [last_pixels(box) for box in ([20.5, 30.2, 120.9, 300.4], [300.1, 40.0, 380.7, 99.5])]
+    assert record["boxes"] == [OTHER, OTHER, BOX, *theirs]
+    assert record["labels"] == ["person", "bicycle", "person", "person", "kite"]
+    assert [(hoi["verb"], hoi["subject"], hoi["object"], hoi["score"]) for hoi in record["hois"]] == [
+        ("hold", 0, 1, 0.125),
+        ("ride", 2, 1, 0.25),
+        ("ride", 2, 1, 0.5),
+        ("ride", 2, 1, 0.5),
+        ("fly", 3, 4, 0.361),
+        ("hold", 3, 4, 0.277),
+    ]
+
+
+def test_mat_numbers_files_in_coco_order() -> None:
+    """The three files that the projects' own tables name: person, bicycle, airplane and the rows they have."""
+    objects = VOCABULARY.objects
+    assert (objects[0], objects[1], objects[4]) == ("person", "bicycle", "airplane")
+    assert [len(VOCABULARY.interactions_of(objects[index])) for index in (0, 1, 4)] == [10, 14, 10]
+
+
+def test_mat_announces_the_join(folder: Path) -> None:
+    context, said = context_of(IMAGES)
+    convert(folder, "mat", context)
+    assert said == [
+        f"{folder}: columns joined with the 8 images of --images by position",
+        f"{folder}: x2, y2 are taken for last pixels, as UPT writes them (caveat last_pixels)",
+    ]
+
+
+def test_mat_without_images_takes_the_test_list(tmp_path: Path) -> None:
+    """As for the 9,658 columns of a full set; here the test list is that of the fixture."""
+    context, said = context_of()
+    context.vocabulary = replace(VOCABULARY, test_images=tuple(IMAGES))
+    detections_mat.write(PREDICTIONS, str(tmp_path / "mat"), context)
+    records = convert(tmp_path / "mat", "mat", context)
+    assert said == [
+        "columns are the 8 HICO-DET test images in their order (--images GT for others)",
+        f"{tmp_path}/mat: columns joined with the 8 HICO-DET test images by position (--images GT for others)",
+    ]
+    assert [record["image_id"] for record in records] == IMAGES
+    assert by_image(records) == by_image(PREDICTIONS, IMAGES)
+
+
+def test_mat_counts_must_agree(folder: Path) -> None:
+    assert error_of(folder, None) == (
+        f"{folder}: 8 columns, but the HICO-DET test list has 9,658; say which images these are with --images GT "
+        "(ground truth in the same order, or a list of names)"
+    )
+    assert error_of(folder, IMAGES[:7]) == (
+        f"{folder}: 8 columns, but --images has 7; columns are images by position, so give the list the files were "
+        "made from"
+    )
+
+
+def test_mat_missing_files(folder: Path) -> None:
+    (folder / "detections_14.mat").unlink()
+    problem = "of the 80 files; without all of them classes would silently score 0"
+    assert error_of(folder) == f"{folder}/detections_14.mat: is missing {problem}"
+    (folder / "detections_80.mat").unlink()
+    assert error_of(folder) == f"{folder}/detections_14.mat: is missing with 1 others {problem}"
+
+
+def test_mat_wrong_rows(folder: Path) -> None:
+    path = folder / "detections_02.mat"
+    write_cells(path, cells_of(path)[:13])
+    assert error_of(folder) == (
+        f"{path}: all_boxes: has 13 rows, but bicycle (object 2) has 14 interactions; "
+        "files are numbered in COCO order (01 is person), and rows are its interactions"
+    )
+
+
+def test_mat_alphabetical_numbers(folder: Path, tmp_path: Path) -> None:
+    renamed = tmp_path / "alphabetical"
+    renamed.mkdir()
+    for number, name in enumerate(VOCABULARY.alphabetical_objects, start=1):
+        old = folder / f"detections_{VOCABULARY.object_ids[name] + 1:02d}.mat"
+        shutil.copy(old, renamed / f"detections_{number:02d}.mat")
+    assert error_of(renamed) == (
+        f"{renamed}/detections_02.mat: all_boxes: has 10 rows, but bicycle (object 2) has 14 interactions; "
+        "the files are numbered in alphabetical order: number them in COCO order (01 is person)"
+    )
+
+
+def test_mat_files_of_two_sets(folder: Path) -> None:
+    path = folder / "detections_03.mat"
+    write_cells(path, cells_of(path)[:, :7])
+    assert error_of(folder) == (
+        f"{path}: all_boxes: has 7 columns, but detections_01.mat has 8; the files are not of one set"
+    )
+
+
+FLAT = (
+    "flat rows of GEN-VLKT's or PPDM's script, which need a second script to become cells by image; "
+    "convert its predictions (results.json) instead"
+)
+
+
+def test_mat_flat_rows(folder: Path) -> None:
+    """What the first script saves: [human box, object box, image number, offset, score x 1000] a row, or nothing."""
+    path = folder / "detections_01.mat"
+    rows = np.empty((3, 5), dtype=object)
+    for row in rows:
+        row[:] = [np.array(BOX), np.array(OTHER), 42, 0, 512.5]
+    write_cells(path, rows)
+    assert error_of(folder) == f"{path}: all_boxes: is 3 x 5: {FLAT}"
+    write_cells(path, np.zeros((0, 0)))
+    assert error_of(folder) == f"{path}: all_boxes: is a 0 x 0 array of numbers, not of cells: {FLAT}"
+
+
+BAD_CELLS = [
+    (np.zeros((2, 8)), "2 x 8; a cell is K x 9 numbers (human box, object box, score)"),
+    (np.array(["text"]), "no numbers; a cell is K x 9 numbers (human box, object box, score)"),
+    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: mend what wrote it"),
+    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: mend what wrote it"),
+]
+
+
+@pytest.mark.parametrize(("cell", "problem"), BAD_CELLS)
+def test_mat_bad_cells(cell: Any, problem: str, folder: Path) -> None:
+    path = folder / "detections_02.mat"
+    cells = cells_of(path)
+    cells[2, 5] = cell
+    write_cells(path, cells)
+    place = f"{path}: all_boxes{{3,6}} (HICO_test2015_00000006)"
+    assert error_of(folder) == f"{place}: {problem}"
+    context, _ = context_of(IMAGES, skip=True)
+    assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
+    assert context.policy.skipped == 1
+
+
+def test_mat_unreadable_files(folder: Path) -> None:
+    path = folder / "detections_05.mat"
+    data = path.read_bytes()
+    path.write_bytes(b"MATLAB 7.3 MAT-file".ljust(116) + bytes(8) + b"\x00\x02IM" + bytes(64))
+    assert error_of(folder) == f"{path}: is a MATLAB 7.3 file (HDF5); save it with -v7"
+    savemat(path, {"boxes": np.zeros(3)})
+    assert error_of(folder) == f"{path}: all_boxes: is not in the file, which holds boxes"
+    for length in range(0, len(data), 7):
+        path.write_bytes(data[:length])
+        assert error_of(folder).startswith((f"{path}: is ", f"{path}: all_boxes: is not in"))
+
+
+def test_mat_single_file_is_refused(folder: Path) -> None:
+    path = folder / "detections_05.mat"
+    assert converter("mat").sniff(Source(str(path)))
+    assert error_of(path) == f"{path}: is no folder; give the folder that holds detections_01.mat to _80.mat"
+
+
+def test_mat_without_detections_is_announced(tmp_path: Path) -> None:
+    detections_mat.write([], str(tmp_path / "mat"), context_of(IMAGES)[0])
+    context, said = context_of(IMAGES)
+    records = convert(tmp_path / "mat", "mat", context)
+    assert records == [{"image_id": image_id, "boxes": [], "labels": [], "hois": []} for image_id in IMAGES]
+    assert said[1:] == [f"{tmp_path}/mat: every cell is empty, there is no detection at all; did what wrote it fail?"]
+
+
+# detections_XX.mat: writing
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("predictions", [PREDICTIONS, OF_LAST_PIXELS], ids=["edges", "last pixels"])
+def test_mat_survives_a_round_trip(tmp_path: Path, predictions: Records) -> None:
+    """What was written is read again, and written again it is the same to the byte; what its boxes are is known."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    detections_mat.write(predictions, str(first), context_of(IMAGES)[0])
+    records = convert(first, "mat", context_of(IMAGES)[0])
+    assert by_image(records) == by_image(predictions, IMAGES)
+    assert {tuple(record.get("caveats", ())) for record in records} == {tuple(predictions[0].get("caveats", ()))}
+    second.mkdir()  # an empty folder will do
+    detections_mat.write(records, str(second), context_of(IMAGES)[0])
+    assert bytes_of(first) == bytes_of(second)
+    assert convert(second, "mat", context_of(IMAGES)[0]) == records
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+
+
+def test_mat_is_what_scipy_would_write(tmp_path: Path) -> None:
+    detections_mat.write(OF_LAST_PIXELS, str(tmp_path / "mat"), context_of(IMAGES)[0])
+    for path in (tmp_path / "mat").iterdir():
+        theirs = (FOREIGN / "detections_mat" / path.name).read_bytes()
+        ours = path.read_bytes()
+        assert ours[124:] == theirs[124:]
+        assert ours[:124].rstrip() == b"MATLAB 5.0 MAT-file, written by hoicli; x2, y2 are last pixels"
+
+
+def test_mat_files_of_two_writers(tmp_path: Path) -> None:
+    """One cannot say of a box what it is."""
+    detections_mat.write(PREDICTIONS, str(tmp_path / "mat"), context_of(IMAGES)[0])
+    shutil.copy(FOREIGN / "detections_mat/detections_07.mat", tmp_path / "mat")
+    place = tmp_path / "mat/detections_07.mat"
+    assert (
+        error_of(tmp_path / "mat") == f"{place}: was not written with detections_01.mat; the files are not of one set"
+    )
+    with pytest.raises(DataError, match="has the caveat last_pixels, which image HICO_test2015_00000002 has not"):
+        detections_mat.write([OF_LAST_PIXELS[0], *PREDICTIONS[1:]], str(tmp_path / "two"), context_of(IMAGES)[0])
+    assert not (tmp_path / "two").exists()
+
+
+def test_mat_counts_what_it_cannot_hold(tmp_path: Path) -> None:
+    record = {
+        "image_id": IMAGES[0],
+        "boxes": [BOX, OTHER, OTHER, BOX],
+        "labels": ["person", "bicycle", "kite", "dog"],
+        "hois": [
+            {"subject": 0, "object": 1, "verb": "ride", "score": 0.5, "verb_score": 0.75},
+            {"subject": 0, "object": 1, "verb": "fly", "score": 0.5},
+            {"subject": 1, "object": 1, "verb": "ride", "score": 0.5},
+            {"subject": 0, "object": 1, "verb": "ride", "score": 0.5},
+        ],
+    }
+    context, _ = context_of(IMAGES)
+    detections_mat.write([record], str(tmp_path / "mat"), context)
+    assert context.dropped == {
+        "verb scores (the format has one score a triplet)": (1, f"image {IMAGES[0]}: hois[0]"),
+        "triplets outside the 600 interactions": (1, f"image {IMAGES[0]}: hois[1]"),
+        "triplets whose subject is no person": (1, f"image {IMAGES[0]}: hois[2]"),
+        "boxes that no triplet uses": (2, f"image {IMAGES[0]}: boxes[2]"),
+    }
+    row = (SUBJECT, BOX, "bicycle", OTHER, "ride", 0.5)
+    assert triplets(convert(tmp_path / "mat", "mat", context_of(IMAGES)[0])[0]) == [row, row]
+
+
+THERE = "-o {path}: is there already; give a folder that does not exist, or an empty one"
+STRANGER = [{"image_id": "b", "boxes": [], "labels": [], "hois": []}]
+
+
+@pytest.mark.parametrize(
+    ("target", "images", "records", "kind", "message"),
+    [
+        ("-", IMAGES, PREDICTIONS, UsageError, "--to mat writes a folder of files; name it with -o DIR"),
+        ("full", IMAGES, PREDICTIONS, UsageError, THERE),
+        ("full/file", IMAGES, PREDICTIONS, UsageError, THERE),
+        ("none/mat", IMAGES, PREDICTIONS, UsageError, "-o {path}: there is no folder {parent}; make it first"),
+        (
+            "mat",
+            None,
+            STRANGER,
+            UsageError,
+            "--to mat: columns are images by position, and b is no HICO-DET test image; give all images in order with "
+            "--images GT",
+        ),
+        (
+            "mat",
+            IMAGES[:6],
+            PREDICTIONS,
+            DataError,
+            "image HICO_test2015_00000007: image_id: is not among the images of --images; give the ground truth of all "
+            "images",
+        ),
+        ("mat", [*IMAGES, IMAGES[0]], PREDICTIONS, DataError, "--images: names an image twice; a column is one image"),
+        (
+            "mat",
+            IMAGES,
+            lines(FIXTURES / "gt.jsonl"),
+            DataError,
+            f"{GROUND_TRUTH}: missing; --to mat writes predictions (is this the ground truth?)",
+        ),
+    ],
+)
+def test_mat_refusals_leave_nothing(
+    target: str, images: Any, records: Records, kind: type[Exception], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").touch()
+    path = target if target == "-" else str(tmp_path / target)
+    with pytest.raises(kind) as error:
+        detections_mat.write(records, path, context_of(images)[0])
+    assert str(error.value) == message.format(path=path, parent=Path(path).parent)
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["full", "file"]
+
+
+# The command
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """results.json with its fifth image cut off."""
+    data = (FOREIGN / "results.json").read_bytes()
+    path = tmp_path / "cut.json"
+    path.write_bytes(data[: data.index(b"_00000005") + 40])
+    return path
+
+
+def test_command_stops_at_a_cut_file(hoicli: Hoicli, cut: Path) -> None:
+    result = hoicli("convert", "--from", "cdn", cut)
+    error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
+    assert (result.code, result.err.splitlines()[-1]) == (1, error)
+    assert len(result.out.splitlines()) == 4
+
+
+def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None:
+    result = hoicli("convert", "--from", "cdn", cut, "--on-error", "skip")
+    assert result.code == 0
+    assert [orjson.loads(line)["image_id"] for line in result.out.splitlines()] == [
+        record["image_id"] for record in PREDICTIONS[:4]
+    ]
+    assert "4 images, 17 boxes, 22 triplets" in result.err
+    error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
+    assert f"hoicli: skipped 1 item; the first: {error}\n" in result.err
+
+
+def test_command_writes_and_reads_mat(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, target = FIXTURES / "gt.jsonl", tmp_path / "mat"
+    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "mat", "-o", target, "--images", gt)
+    assert (result.code, result.out) == (0, "")
+    assert len(list(target.iterdir())) == 80
+    result = hoicli("convert", target, "--images", gt)
+    assert result.code == 0
+    assert f"hoicli: {target}: columns joined with the 8 images of --images by position\n" in result.err
+    assert f"{target} as mat (predictions)" in result.err
+    assert "8 images, 32 boxes, 41 triplets" in result.err
+    expected = by_image(PREDICTIONS, IMAGES)
+    assert by_image([orjson.loads(line) for line in result.out.splitlines()]) == expected
+
+
+def test_command_tells_wrong_counts(hoicli: Hoicli) -> None:
+    folder = FOREIGN / "detections_mat"
+    result = hoicli("convert", folder)
+    assert result.code == 1
+    assert result.err.splitlines()[-1].startswith(f"{folder}: 8 columns, but the HICO-DET test list has 9,658;")
+
+
+def test_command_needs_a_folder_for_mat(hoicli: Hoicli) -> None:
+    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "mat")
+    assert result.code == 2
+    assert result.err.splitlines()[-1] == "hoicli: --to mat writes a folder of files; name it with -o DIR"

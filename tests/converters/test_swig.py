@@ -1,0 +1,455 @@
+"""SWIG-HOI: the vocabulary, its files, and the protocol, by hand and against the slow evaluator."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.arrays.reading import concatenate, read_scenes
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.tally import Tally
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import normalise
+from tests.support import reference, strategies
+from tests.support.project import FIXTURES, Hoicli
+
+SWIG = load("swig")
+FOLDER = FIXTURES / "swig"
+TRUTH, PREDICTIONS = FOLDER / "gt.jsonl", FOLDER / "predictions.jsonl"
+ANNOTATIONS, DUMP = FOLDER / "foreign" / "swig_dev_1000.json", FOLDER / "foreign" / "preds.pkl"
+EVALUATED = {"full": 5539, "zero_shot": 1391, "rare": 2841, "non_rare": 1307}
+
+Record = dict[str, Any]
+
+
+def records(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rows(text: str) -> list[Record]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# The vocabulary
+
+
+def test_the_numbers_everyone_quotes() -> None:
+    assert (len(SWIG.verbs), len(SWIG.objects), len(SWIG.interactions)) == (407, 1000, 14130)
+    evaluated = SWIG.subsets["evaluated"]
+    assert {"full": len(evaluated)} | {name: len(group & evaluated) for name, group in SWIG.groups.items()} == EVALUATED
+    assert len(SWIG.verb_ids) == 407
+    assert len(SWIG.object_ids) == 1000
+    assert len(SWIG.interaction_ids) == 14130
+    assert SWIG.objects[0] == "person"
+
+
+def test_a_name_of_several_senses_says_which() -> None:
+    senses = [name for name in SWIG.objects if ".n." in name]
+    names = {name.split(".")[0] for name in senses}
+    assert (len(senses), len(names)) == (73, 36)
+    assert names.isdisjoint(SWIG.objects)
+    assert SWIG.noun_ids["ball.n.01"] == "n02778669"  # to throw
+    assert SWIG.noun_ids["ball.n.03"] == "n13899404"  # of wool
+    assert SWIG.noun_ids["mouse.n.01"] == "n02330245"  # the animal
+    assert SWIG.noun_ids["mouse.n.04"] == "n03793489"  # the device
+
+
+def test_the_published_lists(shared: Path) -> None:
+    published = json.loads((shared / "data/swig-hoi/swig_vocabulary.json").read_text())
+    for entries, ours in (("categories", SWIG.objects), ("actions", SWIG.verbs)):
+        assert [normalise(entry["name"]) for entry in published[entries]] == [name.split(".n.")[0] for name in ours]
+    assert [entry["noun_id"] for entry in published["categories"]] == list(SWIG.noun_ids.values())
+    group, names = SWIG.group_of, ["zero_shot", "rare", "non_rare"]
+    for number, verb, thing, frequency, evaluation in published["interactions"]:
+        assert SWIG.interactions[number] == (SWIG.verbs[verb], SWIG.objects[thing])
+        assert group[number] == names[frequency]
+        assert (number in SWIG.subsets["evaluated"]) == bool(evaluation)
+
+
+def lists() -> dict[str, list[Record]]:
+    """The three lists of swig_v1_categories.py."""
+    group, names = SWIG.group_of, ["zero_shot", "rare", "non_rare"]
+    return {
+        "categories": [
+            {"gloss": [], "def": "", "id": number, "name": name.split(".n.")[0].replace("_", " "), "noun_id": noun}
+            for number, (name, noun) in enumerate(SWIG.noun_ids.items())
+        ],
+        "actions": [{"id": number, "name": verb, "def": "it's"} for number, verb in enumerate(SWIG.verbs)],
+        "interactions": [
+            {
+                "id": number,
+                "name": f"{verb} {thing}",
+                "action_id": SWIG.verb_ids[verb],
+                "object_id": SWIG.object_ids[thing],
+                "frequency": names.index(group[number]),
+                "evaluation": int(number in SWIG.subsets["evaluated"]),
+            }
+            for number, (verb, thing) in enumerate(SWIG.interactions)
+        ],
+    }
+
+
+def python(path: Path, content: dict[str, Any]) -> Path:
+    """The lists as the projects write them."""
+    body = "\n\n".join(f"SWIG_{name.upper()} = {value!r}" for name, value in content.items())
+    path.write_text(f'"""Metadata."""\n__all__ = ["SWIG_ACTIONS"]\n\n{body}\n')
+    return path
+
+
+def test_the_command_lists_everything(hoicli: Hoicli) -> None:
+    for what, count in (("interactions", 14130), ("verbs", 407), ("objects", 1000)):
+        assert len(rows(hoicli("vocab", "swig", "--list", what).out)) == count
+    first = rows(hoicli("vocab", "swig").out)[0]
+    assert first == {"id": 0, "verb": "injecting", "object": "syringe", "frequency": "non_rare", "in": ["evaluated"]}
+    assert rows(hoicli("vocab", "swig", "--list", "objects").out)[23] == {
+        "id": 23,
+        "object": "ball.n.01",
+        "noun_id": "n02778669",
+    }
+    refused = hoicli("vocab", "swig", "--list", "splits")
+    assert (refused.code, refused.err) == (2, "hoicli: --list splits: swig has none\n")
+
+
+def test_the_other_datasets_are_listed_too(hoicli: Hoicli) -> None:
+    classes = rows(hoicli("vocab", "vcoco").out)
+    assert len(classes) == 51
+    assert classes[0] == {"id": 0, "verb": "hold", "role": "obj", "in": ["24", "25", "29"]}
+    verbs = {row["verb"]: row["roles"] for row in rows(hoicli("vocab", "vcoco", "--list", "verbs").out)}
+    assert (len(verbs), verbs["eat"], verbs["walk"]) == (26, ["obj", "instr"], [])
+    assert len(rows(hoicli("vocab", "vcoco", "--list", "objects").out)) == 80
+
+
+def test_a_metadata_file_lists_what_it_holds(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = lists()
+    as_json = tmp_path / "swig.json"
+    as_json.write_text(json.dumps(content))
+    for path in (python(tmp_path / "swig_v1_categories.py", content), as_json):
+        result = hoicli("vocab", path)
+        assert result.code == 0
+        assert result.out == hoicli("vocab", "swig").out
+        assert result.err == "hoicli: the same as swig, as hoicli has it\n"
+    columns = ["id", "action_id", "object_id", "frequency", "evaluation"]
+    content["interactions"] = [[row[key] for key in columns] for row in content["interactions"]]  # type: ignore[misc]
+    as_json.write_text(json.dumps({**content, "interaction_columns": columns}))
+    assert hoicli("vocab", as_json).err == "hoicli: the same as swig, as hoicli has it\n"
+
+
+def test_a_metadata_file_that_differs_says_where(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = lists()
+    content["interactions"][7]["evaluation"] = 0
+    content["actions"][3]["name"] = "clapping loudly"
+    result = hoicli("vocab", python(tmp_path / "mine.py", content), "--list", "verbs")
+    assert result.code == 0
+    assert result.err.splitlines() == [
+        "hoicli: verbs: 1 different, the first is id 3: clapping_loudly here, applauding in hoicli",
+        "hoicli: interactions: 3 different, the first is id 7: socializing person non_rare not evaluated here, "
+        "socializing person non_rare evaluated in hoicli",
+        "hoicli: hoicli evaluates with its own swig, not with this file",
+    ]
+
+
+def broken(**changes: Any) -> dict[str, Any]:
+    return {**lists(), **changes}
+
+
+PROBLEMS: dict[str, tuple[str | dict[str, Any], str]] = {
+    "code": (
+        'SWIG_CATEGORIES = __import__("os").system("touch /")',
+        "holds more than literals, and nothing of it is run",
+    ),
+    "no Python": ("SWIG_CATEGORIES = [", "no Python ("),
+    "a sum": ("SWIG_CATEGORIES = 1" + "+1" * 200_000, "holds more than literals, and nothing of it is run"),
+    "a sum in a string": ('SWIG_CATEGORIES = f"{1' + "+1" * 200_000 + '}"', "holds more than literals"),
+    "depth": ("SWIG_CATEGORIES = " + "[" * 5000, "no Python ("),
+    "a tower": ("SWIG_CATEGORIES = " + "-" * 50000 + "1", "holds more than literals"),
+    "bytes": ("\x00", "holds more than literals"),
+    "another file": ("import os\n", "holds more than literals"),
+    "other literals": ("__all__ = []\n", "categories: missing; the file needs SWIG_CATEGORIES, SWIG_ACTIONS"),
+    "no literal": ("SWIG_CATEGORIES = {[]: 1}\n", "no list of literals (unhashable type: 'list')"),
+    "JSON of something": ('{"a": 1}', "categories: missing; the file needs SWIG_CATEGORIES, SWIG_ACTIONS"),
+    "JSON cut off": ('{"a": ', "not JSON ("),
+    "no entry": (broken(categories=[3]), "categories[0].id: missing, or not a whole number"),
+    "no noun": (broken(categories=[{"id": 0, "name": "person"}]), "categories[0].noun_id: missing, or not a text"),
+    "not in order": (
+        broken(actions=[{"id": 5, "name": "riding"}]),
+        "actions[0].id: 5, but entries are numbered in their",
+    ),
+    "a verb twice": (
+        broken(actions=[{"id": number, "name": "riding"} for number in range(2)]),
+        "actions: two entries with one name",
+    ),
+    "an id too high": (
+        broken(
+            interactions=[{"id": 0, "action_id": 407, "object_id": 0, "frequency": 0, "evaluation": 0}],
+        ),
+        "interactions[0].action_id: 407, but it runs from 0 to 406",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), PROBLEMS.values(), ids=PROBLEMS)
+def test_a_wrong_metadata_file_is_one_line(
+    hoicli: Hoicli, tmp_path: Path, content: str | dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "mine.py"
+    if isinstance(content, str):
+        path.write_text(content)
+    else:
+        python(path, content)
+    result = hoicli("vocab", path)
+    assert result.code == 1
+    assert result.err.startswith(f"{path}: {message}")
+    assert result.err.count("\n") == 1
+
+
+# The files
+
+
+def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--dataset", "swig", ANNOTATIONS)
+    assert rows(result.out) == records(TRUTH)
+    assert result.err.endswith("as swig (ground truth): 5 images, 13 boxes, 10 triplets\n")
+
+
+def test_annotations_under_another_dataset_are_refused(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--dataset", "hico", ANNOTATIONS)
+    message = f"{ANNOTATIONS}: is of swig (swig), not hico; leave --dataset out, or choose with --from\n"
+    assert (result.code, result.err) == (1, message)
+    assert hoicli("convert", ANNOTATIONS).code == 0, "its own layout says so"
+
+
+def changed(path: Path, change: Any) -> Path:
+    content = json.loads(ANNOTATIONS.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda c: c[1]["box_annotations"][0].update(category_id=1000),
+            "[1].box_annotations[0].category_id: id 1000, but",
+        ),
+        (lambda c: c[1]["box_annotations"][0].update(bbox=[1, 2]), "[1].box_annotations[0].bbox: [1, 2] is no box"),
+        (
+            lambda c: c[0]["hoi_annotations"][2].update(action_id=-1),
+            "[0].hoi_annotations[2].action_id: id -1, but there",
+        ),
+        (
+            lambda c: c[0]["hoi_annotations"][0].update(object_id=3),
+            "[0].hoi_annotations[0].object_id: id 3, but there are 3",
+        ),
+        (lambda c: c[2].pop("file_name"), "[2]: has no 'file_name'; is this really the format?"),
+    ],
+)
+def test_a_wrong_annotation_is_named(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
+    path = changed(tmp_path / "swig.json", change)
+    result = hoicli("convert", "--dataset", "swig", path)
+    assert result.code == 1
+    assert result.err.startswith(f"{path}: {message}")
+
+
+def triplets(found: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
+    return {
+        record["image_id"]: sorted(
+            (
+                hoi["verb"],
+                record["labels"][hoi["object"]],
+                hoi["score"],
+                *record["boxes"][hoi["subject"]],
+                *record["boxes"][hoi["object"]],
+            )
+            for hoi in record["hois"]
+        )
+        for record in found
+    }
+
+
+@pytest.mark.parametrize("images", [TRUTH, ANNOTATIONS])
+def test_dumps_are_joined_by_img_id(hoicli: Hoicli, images: Path) -> None:
+    """Two file names of the fixtures end in 12: the number in a name is no image."""
+    result = hoicli("convert", "--dataset", "swig", "--images", images, DUMP)
+    assert result.code == 0, result.err
+    assert triplets(rows(result.out)) == triplets(records(PREDICTIONS))
+    assert [record["img_id"] for record in rows(result.out)] == [0, 1, 2, 3]
+
+
+def test_dumps_need_the_images(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--dataset", "swig", DUMP)
+    assert (result.code, result.err) == (
+        1,
+        f"{DUMP}: names images by number only; give the annotation file, which has them as img_id, with --images GT\n",
+    )
+
+
+def test_two_images_with_one_img_id_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    images = changed(tmp_path / "swig.json", lambda content: content[1].update(img_id=0))
+    result = hoicli("convert", "--dataset", "swig", "--images", images, DUMP)
+    assert (result.code, result.err) == (1, f"{images}: juggling_12 and flicking_5 have one img_id, 0\n")
+
+
+def test_a_dump_can_be_written_and_read_back(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "preds.json"
+    assert hoicli("convert", "--dataset", "swig", PREDICTIONS, "--to", "inpcc-json", "-o", path).code == 0
+    assert set(json.loads(path.read_text())) == {"0", "1", "2", "3"}
+    result = hoicli("convert", "--dataset", "swig", "--images", TRUTH, path)
+    assert triplets(rows(result.out)) == triplets(records(PREDICTIONS))
+
+
+def test_a_compressed_dump_with_file_names(hoicli: Hoicli, tmp_path: Path) -> None:
+    row = {"scores": {14129: [0.5]}, "boxes": {14129: [[1.0] * 8]}, "keys": {14129: ["hugging_12.jpg"]}}
+    path = tmp_path / "preds.pkl.gz"
+    path.write_bytes(gzip.compress(pickle.dumps(row)))
+    (record,) = rows(hoicli("convert", "--dataset", "swig", path).out)
+    assert record["image_id"] == "hugging_12"
+    assert (record["hois"][0]["verb"], record["labels"][1]) == SWIG.interactions[14129]
+
+
+# The protocol
+
+
+def test_the_figures_by_hand(hoicli: Hoicli) -> None:
+    """juggling ball.n.01: both found first, AP 1. flicking ball.n.03 (zero-shot): a better false positive, 1/2.
+    catching ball.n.01 (rare): one of two found, precision 1 at recalls 0 to 0.5, 6/11. riding horse, hugging person: 1.
+    leading horse, kicking ball.n.01: 0. hugging ball.n.01 and twirling ball.n.03 are not evaluated."""
+    result = hoicli("eval", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS)
+    found = {row["subset"]: (row["value"], row["n"]) for row in rows(result.out) if row["metric"] == "mAP"}
+    ap = {"full": 1 + 1 / 2 + 6 / 11 + 1 + 1, "zero_shot": 1 / 2, "rare": 6 / 11, "non_rare": 3}
+    assert list(found) == list(EVALUATED)
+    for subset, (value, count) in found.items():
+        assert count == EVALUATED[subset]
+        assert value == pytest.approx(100 * ap[subset] / count, rel=1e-12)
+    recall = {row["subset"]: row["value"] for row in rows(result.out) if row["metric"] == "mean_max_recall"}
+    assert recall["rare"] == pytest.approx(100 * 0.5 / 2841)
+    assert {row["signature"].rsplit("|", 1)[0] for row in rows(result.out)} == {"protocol:swig|data:swig"}
+
+
+def test_all_protocols_of_the_dataset_are_this_one(hoicli: Hoicli) -> None:
+    named = hoicli("eval", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS)
+    assert hoicli("eval", "--dataset", "swig", "--gt", TRUTH, PREDICTIONS).out == named.out
+
+
+def test_per_class_rows_are_of_the_evaluated(hoicli: Hoicli) -> None:
+    found = [
+        row
+        for row in rows(hoicli("eval", "--protocol", "swig", "--per-class", "--gt", TRUTH, PREDICTIONS).out)
+        if row["metric"] == "AP"
+    ]
+    assert len(found) == EVALUATED["full"]
+    values = {(row["verb"], row["object"]): (row["subset"], row["n"]) for row in found if row["n"]}
+    assert values[("flicking", "ball.n.03")] == ("zero_shot", 1)
+    assert values[("catching", "ball.n.01")] == ("rare", 2)
+    assert ("hugging", "ball.n.01") not in values
+
+
+def test_matches_pipe_into_eval(hoicli: Hoicli, tmp_path: Path) -> None:
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS, "-o", matches).code == 0
+    outcomes = [item["outcome"] for record in records(matches) for item in record["predictions"]]
+    assert {name: outcomes.count(name) for name in outcomes} == {
+        "true_positive": 6,
+        "false_positive": 3,
+        "other_class": 2,
+    }
+    direct = hoicli("eval", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS)
+    assert hoicli("eval", matches).out == direct.out
+
+
+def test_order_shards_and_classes_that_do_not_count_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
+    before = hoicli("eval", "--protocol", "swig", "--gt", TRUTH, PREDICTIONS).out
+    found = records(PREDICTIONS)
+    for record in found:
+        labels = record["labels"]
+        record["hois"] = [
+            hoi
+            for hoi in record["hois"]
+            if SWIG.interaction_ids[hoi["verb"], labels[hoi["object"]]] in SWIG.subsets["evaluated"]
+        ]
+    assert sum(len(record["hois"]) for record in found) == 9
+    random.Random(1).shuffle(found)
+    shards = [tmp_path / f"{number}.jsonl" for number in range(2)]
+    for shard, part in zip(shards, (found[:1], found[1:]), strict=True):
+        shard.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in part))
+    assert hoicli("eval", "--protocol", "swig", "--gt", TRUTH, *shards).out == before
+
+
+LABELS = ("person", "horse", "ball.n.01", "ball.n.03")
+VERBS = ("hugging", "riding", "flicking", "twirling")
+NAMES = dict(zip((*strategies.LABELS, *strategies.VERBS), (*LABELS, *VERBS), strict=True))
+
+
+def renamed(found: list[Record]) -> list[Record]:
+    """Random scenes of HICO-DET's terms in SWIG-HOI's."""
+    for record in found:
+        record["labels"] = [NAMES[label] for label in record["labels"]]
+        record.pop("image_hois", None)
+        for hoi in record["hois"]:
+            hoi["verb"] = NAMES[hoi["verb"]]
+    return found
+
+
+def lines(found: list[Record]) -> list[Line]:
+    return [Line("test", number, orjson.dumps(record)) for number, record in enumerate(found, start=1)]
+
+
+def tally(truth: list[Record], predictions: list[Record]) -> Tally:
+    batches = read_scenes(lines(truth), SWIG, scored=False, policy=ErrorPolicy())
+    annotated = GroundTruth(concatenate(batches, SWIG), SWIG)
+    result = Tally([PROTOCOLS["swig"]], len(SWIG.interactions))
+    for batch, outcomes in matched_batches(
+        lines(predictions), annotated, [PROTOCOLS["swig"]], Filters(), ErrorPolicy()
+    ):
+        result.add_batch(batch, outcomes)
+    result.add_truth(annotated)
+    return result
+
+
+@settings(max_examples=150)
+@given(strategies.datasets())
+def test_it_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
+    truth, predictions = map(renamed, data)
+    ((_, ours),) = tally(truth, predictions).results(SWIG)
+    pairs = [pair for pair in SWIG.interactions if pair[0] in VERBS and pair[1] in LABELS]
+    pairs = [pair for pair in pairs if SWIG.interaction_ids[pair] in SWIG.subsets["evaluated"]]
+    assert len(pairs) >= 5
+    for pair, (ap, recall, positives) in reference.evaluate("swig", truth, predictions, pairs).items():
+        number = SWIG.interaction_ids[pair]
+        assert ours.in_mean[number]
+        assert ours.positives[number] == positives
+        assert math.isclose(ours.ap[number], ap, abs_tol=1e-12), pair
+        assert math.isclose(ours.max_recall[number], recall, abs_tol=1e-12), pair
+    assert int(ours.in_mean.sum()) == EVALUATED["full"]
+
+
+@given(st.sampled_from([(19_998, 1 / 19_999), (19_999, 0.0)]))
+@settings(max_examples=2)
+def test_only_so_many_predictions_of_a_class_count(case: tuple[int, float]) -> None:
+    """A true positive behind 19,998 better false ones is the last that counts."""
+    ahead, ap = case
+    truth = {
+        "image_id": "a",
+        "boxes": [[0, 0, 10, 10], [20, 20, 40, 40]],
+        "labels": ["person", "horse"],
+        "hois": [{"subject": 0, "object": 1, "verb": "riding"}],
+    }
+    hois = [{"subject": 1, "object": 1, "verb": "riding", "score": 0.9}] * ahead
+    predicted = {**truth, "hois": [*hois, {"subject": 0, "object": 1, "verb": "riding", "score": 0.1}]}
+    ((_, results),) = tally([truth], [predicted]).results(SWIG)
+    assert results.ap[SWIG.interaction_ids["riding", "horse"]] == pytest.approx(ap)

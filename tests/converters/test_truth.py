@@ -1,0 +1,672 @@
+"""Ground truth in other people's formats: each fixture converts back to fixtures/gt.jsonl, and faults are told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.converters.hico_mat import read
+from hoicli.errors import DataError
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load as load_vocabulary
+from tests.foreign import hico_mat as maker
+from tests.support.project import FIXTURES, Hoicli, Result
+
+FOREIGN = FIXTURES / "foreign"
+BOXES, LABELS = FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"
+TRUTH = [json.loads(line) for line in (FIXTURES / "gt.jsonl").read_bytes().splitlines()]
+NO_LABELS = (
+    "hoicli: no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
+)
+
+Record = dict[str, Any]
+
+
+def records(result: Result) -> list[Record]:
+    """What a successful conversion wrote."""
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def refusal(result: Result) -> str:
+    """The one line that says why a conversion failed."""
+    assert result.code == 1, result
+    return result.err.splitlines()[-1]
+
+
+def without(keys: tuple[str, ...]) -> list[Record]:
+    """The truth of the fixtures as a format has it that lacks some keys."""
+    return [{key: value for key, value in record.items() if key not in keys} for record in TRUTH]
+
+
+@pytest.mark.parametrize(
+    ("paths", "lacks"),
+    [
+        ((BOXES, LABELS), ()),
+        ((LABELS, BOXES), ()),
+        ((FOREIGN / "anno_list.json",), ()),
+        ((FOREIGN / "instances_test2015.json",), ("image_hois",)),
+        ((FOREIGN / "test_hico.json",), ("image_hois", "width", "height")),
+    ],
+    ids=["hico-mat", "hico-mat, anno.mat first", "no-frills", "pocket", "hoia"],
+)
+def test_fixture_converts_back(hoicli: Hoicli, paths: tuple[Path, ...], lacks: tuple[str, ...]) -> None:
+    assert records(hoicli("convert", *paths)) == without(lacks)
+
+
+# pocket
+
+
+def test_pocket_takes_the_object_order_of_the_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Branch `class` of hicodet has COCO's order, and COCO's spelling."""
+    content = json.loads((FOREIGN / "instances_test2015.json").read_text())
+    alphabetical, coco = content["objects"], list(load_vocabulary("hico").objects)
+    for annotation in content["annotation"]:
+        annotation["object"] = [coco.index(alphabetical[index]) for index in annotation["object"]]
+    content["objects"] = [name.replace("_", " ") for name in coco]
+    path = written(tmp_path / "instances_test2015.json", content)
+    result = hoicli("convert", path)
+    assert records(result) == without(("image_hois",))
+    assert NO_LABELS in result.err
+
+
+def written(path: Path, content: Any) -> Path:
+    """A JSON file."""
+    path.write_text(json.dumps(content))
+    return path
+
+
+# hoia
+
+
+Change = Callable[[list[Record]], object]
+
+
+def hoia_file(tmp_path: Path, change: Change) -> Path:
+    """test_hico.json with a change."""
+    content = json.loads((FOREIGN / "test_hico.json").read_text())
+    change(content)
+    return written(tmp_path / "hoia.json", content)
+
+
+def test_hoia_keeps_sizes_where_the_file_has_them(hoicli: Hoicli, tmp_path: Path) -> None:
+    """test_hico_ann.json of INP-CC."""
+
+    def add(content: list[Record]) -> None:
+        for number, (item, record) in enumerate(zip(content, TRUTH, strict=True)):
+            item.update(img_id=number, height=record["height"], width=record["width"])
+
+    assert records(hoicli("convert", hoia_file(tmp_path, add))) == without(("image_hois",))
+
+
+def test_hoia_drops_interactions_without_boxes(hoicli: Hoicli, tmp_path: Path) -> None:
+    def point_nowhere(content: list[Record]) -> None:
+        content[1]["hoi_annotation"][0]["object_id"] = 3
+        content[1]["hoi_annotation"][2]["subject_id"] = 99
+        content[7]["hoi_annotation"][1]["object_id"] = -1
+
+    path = hoia_file(tmp_path, point_nowhere)
+    result = hoicli("convert", path)
+    assert [len(record["hois"]) for record in records(result)] == [2, 1, 2, 0, 3, 1, 3, 1]
+    assert result.err.splitlines() == [
+        NO_LABELS,
+        f"hoicli: converted {path} as hoia (ground truth): 8 images, 19 boxes, 13 triplets",
+        "hoicli: left out: interactions that point beyond the boxes of their image: 2 "
+        f"(the first: {path}: [1].hoi_annotation[0])",
+        "hoicli: left out: interactions without a subject or an object (index -1): 1 "
+        f"(the first: {path}: [7].hoi_annotation[1])",
+    ]
+
+
+def test_hoia_keeps_equal_boxes_apart(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The indices of the file are its own; merging would shift them."""
+
+    def repeat(content: list[Record]) -> None:
+        content[0]["annotations"].insert(0, content[0]["annotations"][0])
+        for hoi in content[0]["hoi_annotation"]:
+            hoi.update(subject_id=hoi["subject_id"] + 1, object_id=hoi["object_id"] + 1)
+
+    record = records(hoicli("convert", hoia_file(tmp_path, repeat)))[0]
+    assert record["boxes"] == [TRUTH[0]["boxes"][0], *TRUTH[0]["boxes"]]
+    assert [hoi["subject"] for hoi in record["hois"]] == [1, 3]
+
+
+def test_hoia_says_when_boxes_look_like_xywh(hoicli: Hoicli, tmp_path: Path) -> None:
+    def to_xywh(content: list[Record]) -> None:
+        for annotation in content[0]["annotations"]:
+            x1, y1, x2, y2 = annotation["bbox"]
+            annotation["bbox"] = [x1, y1, x2 - x1 + 1, y2 - y1 + 1]
+
+    path = hoia_file(tmp_path, to_xywh)
+    result = hoicli("convert", path)
+    assert records(result)[0]["boxes"] == [[319, 50, 79, 298], [147, 244, 298, 169], [470, 60, 90, 280]]
+    assert (
+        f"hoicli: boxes with x2 < x1 or y2 < y1: 3 (the first: {path}: [0].annotations[0].bbox); they only make sense "
+        "as [x, y, w, h], but are read as [x1, y1, x2, y2], as every evaluator reads this layout"
+    ) in result.err.splitlines()
+
+
+def _set(item: int, key: str, row: int, field: str, value: Any) -> Change:
+    """A change of one field of a HOI-A file."""
+
+    def change(content: list[Record]) -> None:
+        content[item][key][row][field] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            _set(1, "annotations", 1, "category_id", "12\n"),
+            "[1].annotations[1].category_id: id 12 is none of COCO's 80 (1-90 with gaps); is this file HICO-DET's?",
+        ),
+        (
+            _set(0, "annotations", 0, "category_id", 0),
+            "[0].annotations[0].category_id: id 0 is none of COCO's 80 (1-90 with gaps); is this file HICO-DET's?",
+        ),
+        (
+            _set(2, "hoi_annotation", 1, "category_id", 118),
+            "[2].hoi_annotation[1].category_id: id 118, but there are 117, counted from 1",
+        ),
+        (
+            _set(2, "hoi_annotation", 0, "category_id", 0),
+            "[2].hoi_annotation[0].category_id: id 0, but there are 117, counted from 1",
+        ),
+        (
+            _set(4, "annotations", 2, "bbox", [1, 2, 3]),
+            "[4].annotations[2].bbox: [1, 2, 3] is no box; give [x1, y1, x2, y2]",
+        ),
+        (
+            lambda content: content[5].pop("file_name"),
+            "[5]: has no 'file_name'; is this really the format? (--from NAME chooses another)",
+        ),
+        (
+            lambda content: content.append(content[0]),
+            None,  # told by the conversion, not the converter: the image has a name, the item has none
+        ),
+    ],
+)
+def test_hoia_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: str | None) -> None:
+    path = hoia_file(tmp_path, change)
+    expected = f"{path}: {problem}"
+    if problem is None:
+        expected = f"{path}: image HICO_test2015_00000001: occurs twice in the source; keep one of the two"
+    assert refusal(hoicli("convert", path)) == expected
+    skipped = hoicli("convert", path, "--on-error", "skip")
+    assert len(records(skipped)) == (8 if problem is None else 7)
+    assert f"hoicli: skipped 1 item; the first: {expected}" in skipped.err.splitlines()
+
+
+def test_hoia_refuses_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The layout is the same, the verbs count from 0."""
+
+    def rename(content: list[Record]) -> None:
+        for item in content:
+            item["file_name"] = item["file_name"].replace("HICO_test2015_", "COCO_val2014_")
+        content[6]["hoi_annotation"][2]["category_id"] = 0
+
+    path = hoia_file(tmp_path, rename)
+    assert refusal(hoicli("convert", "--from", "hoia", path)) == (
+        f"{path}: is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0): "
+        "use --from qpic-vcoco or ppdm-vcoco-gt"
+    )
+
+    def keep_verbs(content: list[Record]) -> None:
+        content[0]["file_name"] = "COCO_val2014_000000000001.jpg"
+
+    assert records(hoicli("convert", hoia_file(tmp_path, keep_verbs)))[0]["image_id"] == "COCO_val2014_000000000001"
+
+
+def test_hoia_cut_off(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    path.write_bytes((FOREIGN / "test_hico.json").read_bytes()[:900])
+    problem = f"{path}: [2]: not readable (the list breaks off), and nothing after it was read; write the file again"
+    assert refusal(hoicli("convert", path)) == problem
+    assert len(records(hoicli("convert", path, "--on-error", "skip"))) == 2
+
+
+# no-frills
+
+
+def frills_file(tmp_path: Path, change: Change) -> Path:
+    """anno_list.json with a change; item 0 is the train image, item n is line n of the truth."""
+    content = json.loads((FOREIGN / "anno_list.json").read_text())
+    change(content)
+    return written(tmp_path / "anno_list.json", content)
+
+
+TRAIN = {**TRUTH[0], "image_id": "HICO_train2015_00000001", "file_name": "HICO_train2015_00000001.jpg"}
+
+
+def test_no_frills_splits(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = FOREIGN / "anno_list.json"
+    test, train = hoicli("convert", path), hoicli("convert", path, "--split", "train")
+    assert "hoicli: taking the test split: 8 images; --split train takes the other 1" in test.err.splitlines()
+    assert "hoicli: taking the train split: 1 images; --split test takes the other 8" in train.err.splitlines()
+    assert records(train) == [TRAIN]
+    path = frills_file(tmp_path, lambda content: content.pop(0))
+    assert "taking the" not in hoicli("convert", path).err
+    assert refusal(hoicli("convert", path, "--split", "train")) == (
+        f"{path}: none of its 8 images is of the train split; --split test takes them"
+    )
+
+
+def test_no_frills_invisible_interaction_is_an_image_label(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = frills_file(tmp_path, lambda content: content[3].update(pos_hoi_ids=[]))
+    assert records(hoicli("convert", path))[2]["image_hois"] == [["hold", "apple"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda content: content[1]["hois"][0].update(id="601"),
+            "[1].hois[0].id: id 601, but there are 600, counted from 1",
+        ),
+        (
+            lambda content: content[1].update(pos_hoi_ids=["001", "000"]),
+            "[1].pos_hoi_ids[1]: id 000, but there are 600, counted from 1",
+        ),
+        (
+            lambda content: content[1]["hois"][1].update(connections=[[0, 1]]),
+            "[1].hois[1].connections[0]: id 1, but there are 1, counted from 0",
+        ),
+        (
+            lambda content: content[1]["hois"][1].update(object_bboxes=[[1, 2, 3, "4"]]),
+            "[1].hois[1].object_bboxes[0]: [1, 2, 3, '4'] is no box; give [x1, y1, x2, y2]",
+        ),
+        (
+            lambda content: content[1].pop("image_path_postfix"),
+            "[1]: has no 'image_path_postfix'; is this really the format? (--from NAME chooses another)",
+        ),
+    ],
+)
+def test_no_frills_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: str) -> None:
+    path = frills_file(tmp_path, change)
+    assert refusal(hoicli("convert", path)) == f"{path}: {problem}"
+    assert len(records(hoicli("convert", path, "--on-error", "skip"))) == 7
+
+
+# hico-mat
+
+
+def test_hico_mat_without_anno(hoicli: Hoicli) -> None:
+    """What only anno.mat knows is missing (image 4), and the conversion says that this can be."""
+    expected = [{**record, "caveats": ["derived_labels"]} for record in TRUTH]
+    expected[3]["image_hois"] = []
+    result = hoicli("convert", BOXES)
+    assert records(result) == expected
+    assert result.err.splitlines() == [
+        "hoicli: taking bbox_test, the test split; --split train takes the other",
+        "hoicli: no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
+        "give anno.mat as a second path",
+        f"hoicli: converted {BOXES} as hico-mat (ground truth): 8 images, 19 boxes, 16 triplets",
+    ]
+
+
+def test_hico_mat_train(hoicli: Hoicli) -> None:
+    result = hoicli("convert", BOXES, LABELS, "--split", "train")
+    assert records(result) == [TRAIN]
+    assert "hoicli: taking bbox_train, the train split; --split test takes the other" in result.err.splitlines()
+
+
+def test_hico_mat_joins_by_file_name(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The columns of anno.mat in another order, and one more."""
+    other = {"file_name": "HICO_test2015_00000099.jpg", "image_hois": [["ride", "horse"]]}
+    path = tmp_path / "anno.mat"
+    maker.save(path, {**maker.labels([*TRUTH[::-1], other], "test"), "list_action": maker.actions()})
+    result = hoicli("convert", BOXES, path)
+    assert records(result) == TRUTH
+    assert result.err.splitlines()[-1] == (
+        "hoicli: left out: images of anno.mat that anno_bbox.mat does not have: 1 "
+        f"(the first: {path}: HICO_test2015_00000099.jpg)"
+    )
+
+
+def test_hico_mat_however_it_is_stored(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Not compressed (-v6), in one file, gzipped, and with the small integers that MATLAB makes of whole numbers."""
+    everything = {"bbox_test": maker.images(TRUTH), **maker.labels(TRUTH, "test"), "list_action": maker.actions()}
+    path = tmp_path / "both.mat"
+    savemat(path, everything, do_compression=False)
+    assert records(hoicli("convert", path)) == TRUTH
+    (tmp_path / "both.mat.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert records(hoicli("convert", tmp_path / "both.mat.gz")) == TRUTH
+    image = everything["bbox_test"][0, 0]
+    for name in ("bboxhuman", "bboxobject"):
+        for box in image["hoi"][0, 0][name][0]:
+            for side in box.dtype.names:
+                box[side] = np.uint16(box[side])
+    image["hoi"][0, 0]["bboxhuman"][0, 0]["x1"] = np.uint8(0)
+    savemat(path, everything)
+    assert records(hoicli("convert", path))[0]["boxes"] == [[-1, 50, 398, 348], *TRUTH[0]["boxes"][1:]]
+
+
+def test_hico_mat_fields_are_taken_by_name(tmp_path: Path) -> None:
+    images = maker.images(TRUTH)
+    turned = np.empty(images.shape, dtype=[(name, object) for name in ("extra", "hoi", "size", "filename")])
+    for name in ("hoi", "size", "filename"):
+        turned[name] = images[name]
+    turned["extra"] = [[np.zeros((0, 0))] * len(TRUTH)]
+    savemat(tmp_path / "turned.mat", {"bbox_test": turned})
+    assert [record["hois"] for record in converted(tmp_path / "turned.mat")] == [record["hois"] for record in TRUTH]
+
+
+def converted(path: Path, *companions: Path) -> list[Record]:
+    """The records of an anno_bbox.mat, without the command."""
+    context = Context(load_vocabulary("hico"), ErrorPolicy(), announce=lambda _: None)
+    return list(read(Source(str(path), [Source(str(other)) for other in companions]), context))
+
+
+def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
+    images = maker.images(TRUTH[:1])
+    images[0, 0]["hoi"][0, 1]["connection"] = np.zeros((0, 0))
+    savemat(tmp_path / "anno_bbox.mat", {"bbox_test": images})
+    (record,) = converted(tmp_path / "anno_bbox.mat")
+    assert record["boxes"] == TRUTH[0]["boxes"]
+    assert [hoi["verb"] for hoi in record["hois"]] == ["sit_on"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "options", "message"),
+    [
+        (
+            (LABELS,),
+            (),
+            f"{LABELS}: holds image-level labels only; give the boxes too: hoicli convert anno_bbox.mat anno.mat",
+        ),
+        ((BOXES, BOXES), (), f"{BOXES}: bbox_test is in {BOXES} too; give each file once"),
+        (
+            (BOXES, FIXTURES / "gt.jsonl"),
+            (),
+            f"{FIXTURES / 'gt.jsonl'}: is neither anno_bbox.mat nor anno.mat; convert it by itself",
+        ),
+        ((BOXES, "nowhere.mat"), (), "nowhere.mat: no such file; check the path"),
+    ],
+)
+def test_hico_mat_wrong_files(hoicli: Hoicli, paths: Any, options: Any, message: str) -> None:
+    assert refusal(hoicli("convert", *paths, *options)) == message
+
+
+@pytest.mark.parametrize(
+    ("variables", "split", "problem"),
+    [
+        ({"bbox_test": maker.images(TRUTH)}, "train", "has no bbox_train, only bbox_test; --split test takes it"),
+        ({"bbox_train": maker.images(TRUTH)}, "test", "has no bbox_test, only bbox_train; --split train takes it"),
+        (
+            {"bbox_test": maker.images(TRUTH), "list_action": maker.actions()},
+            "test",
+            "has no list_test; give the anno.mat of HICO-DET",
+        ),
+        (
+            {"bbox_test": np.zeros((3, 3))},
+            "test",
+            "bbox_test: has no field 'filename' (it is no struct); is this HICO-DET's file?",
+        ),
+        (
+            {"bbox_test": maker.structs(("filename", "size"), [("a", "b")])},
+            "test",
+            "bbox_test: has no field 'hoi' (only 'filename', 'size'); is this HICO-DET's file?",
+        ),
+    ],
+)
+def test_hico_mat_wrong_variables(
+    hoicli: Hoicli, tmp_path: Path, variables: dict[str, Any], split: str, problem: str
+) -> None:
+    path = tmp_path / "some.mat"
+    savemat(path, variables)
+    assert refusal(hoicli("convert", path, "--split", split)) == f"{path}: {problem}"
+
+
+def test_hico_mat_other_companion(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "other.mat"
+    savemat(path, {"all_boxes": np.zeros((1, 1))})
+    assert refusal(hoicli("convert", BOXES, path)) == (
+        f"{path}: is neither anno_bbox.mat nor anno.mat (it holds 'all_boxes'); convert it by itself"
+    )
+
+
+Images = Callable[[Any], object]
+
+
+def _first(field: str, value: Any, hoi: int = 0) -> Images:
+    """A change of one field of image 1."""
+
+    def change(images: Any) -> None:
+        images[0, 0]["hoi"][0, hoi][field] = value
+
+    return change
+
+
+def _size(value: Any) -> Images:
+    def change(images: Any) -> None:
+        images[0, 0]["size"] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (_first("id", 601.0), ".hoi(1).id: id 601, but there are 600, counted from 1"),
+        (_first("id", 0.0, hoi=1), ".hoi(2).id: id 0, but there are 600, counted from 1"),
+        (_first("id", 1.5), ".hoi(1).id: 1.5 is no whole number; ids and indices are"),
+        (
+            _first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])),
+            ".hoi(1).connection(2,:): id 2.0, but there are 1, counted from 1",
+        ),
+        (
+            _first("connection", np.array([[np.nan, 1.0]])),
+            ".hoi(1).connection(1,:): nan is no whole number; ids and indices are",
+        ),
+        (_first("connection", np.ones((2, 3))), ".hoi(1).connection: is no n x 2 matrix; fetch the file again"),
+        (
+            _first("bboxhuman", maker.structs(("x1", "y1", "w", "h"), [(1.0, 1.0, 9.0, 9.0)])),
+            ".hoi(1).bboxhuman: has no field 'x2' (only 'x1', 'y1', 'w', 'h'); is this HICO-DET's file?",
+        ),
+        (
+            _first("bboxobject", np.ones((1, 4)), hoi=1),
+            ".hoi(2).bboxobject: has no field 'x1' (it is no struct); is this HICO-DET's file?",
+        ),
+        (_size(np.zeros((0, 0))), ".size: 0 sizes; an image has one"),
+        (
+            _size(maker.structs(("width", "height"), [("wide", 480.0)])),
+            ": is not shaped as expected ('str' object has no attribute 'flat'); --from NAME chooses another format",
+        ),
+    ],
+)
+def test_hico_mat_wrong_images(hoicli: Hoicli, tmp_path: Path, change: Images, problem: str) -> None:
+    images = maker.images(TRUTH)
+    change(images)
+    path = tmp_path / "anno_bbox.mat"
+    savemat(path, {"bbox_test": images})
+    assert refusal(hoicli("convert", path)) == f"{path}: bbox_test(1){problem}"
+    assert len(records(hoicli("convert", path, "--on-error", "skip"))) == 7
+
+
+def _anno(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """anno.mat with a change."""
+    content = {**maker.labels(TRUTH, "test"), "list_action": maker.actions()}
+    change(content)
+    path = tmp_path / "anno.mat"
+    savemat(path, content)
+    return path
+
+
+def _rename(row: int, name: Any) -> Callable[[dict[str, Any]], object]:
+    def change(content: dict[str, Any]) -> None:
+        content["list_test"][row, 0] = name
+
+    return change
+
+
+def _swap_actions(content: dict[str, Any]) -> None:
+    content["list_action"][[0, 1]] = content["list_action"][[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            _swap_actions,
+            "list_action(1): 'direct airplane', but the vocabulary has 'board airplane'; give the anno.mat of HICO-DET",
+        ),
+        (
+            lambda content: content.update(list_action=content["list_action"][:-1]),
+            "list_action: 599 interactions, but hico has 600; give the anno.mat of HICO-DET",
+        ),
+        (
+            lambda content: content.update(anno_test=content["anno_test"][:, 1:]),
+            "anno_test: is no matrix of 600 interactions by 8 names (list_test); fetch the file again",
+        ),
+        (
+            _rename(0, TRUTH[4]["file_name"]),
+            "list_test: 'HICO_test2015_00000005.jpg' occurs twice, so its column is not known; fetch the file again",
+        ),
+        (_rename(3, 7.0), "list_test: is no list of file names; fetch the file again"),
+        (lambda content: content.pop("anno_test"), "has no anno_test; give the anno.mat of HICO-DET"),
+    ],
+)
+def test_hico_mat_wrong_labels(
+    hoicli: Hoicli, tmp_path: Path, change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    path = _anno(tmp_path, change)
+    assert refusal(hoicli("convert", BOXES, path)) == f"{path}: {problem}"
+
+
+def test_hico_mat_names_both_files_where_names_differ(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = _anno(tmp_path, _rename(2, "HICO_test2015_00000033.jpg"))
+    assert refusal(hoicli("convert", BOXES, path)) == (
+        f"{BOXES}: bbox_test(3).filename: 'HICO_test2015_00000003.jpg' is not in list_test of {path} "
+        "(it has 'HICO_test2015_00000033.jpg'); give two files of one release"
+    )
+
+
+# The container
+
+
+def test_matlab_7_3_is_refused_by_name(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "anno_bbox.mat"
+    for head in (b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM", b"\x89HDF\r\n\x1a\n".ljust(128)):
+        path.write_bytes(head + bytes(1000))
+        assert refusal(hoicli("convert", path)) == f"{path}: is a MATLAB 7.3 file (HDF5); save it with -v7"
+
+
+@pytest.mark.parametrize("size", [1, 127, 128, 140, 500, 1300])
+def test_cut_off_mat(hoicli: Hoicli, tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.mat"
+    path.write_bytes(BOXES.read_bytes()[:size])
+    message = refusal(hoicli("convert", path))
+    assert message.startswith(f"{path}: ")
+    if size < 128:
+        assert message.endswith(": is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7")
+    elif size == 128:
+        assert ": not a format hoicli knows (a MATLAB file); " in message  # a header and nothing else is a whole file
+    elif size > 140:
+        assert message.endswith(": is damaged or cut off (a variable goes beyond its end); fetch or save it again")
+
+
+def test_damaged_compression(hoicli: Hoicli, tmp_path: Path) -> None:
+    data = bytearray(BOXES.read_bytes())
+    data[800] ^= 255
+    path = tmp_path / "damaged.mat"
+    path.write_bytes(data)
+    message = refusal(hoicli("convert", path))
+    assert message.startswith(f"{path}: is damaged or cut off (")
+    assert message.endswith("); fetch or save it again")
+
+
+def plain(tmp_path: Path) -> tuple[Path, bytes]:
+    """bbox_test without compression, so that its bytes can be changed."""
+    path = tmp_path / "plain.mat"
+    savemat(path, {"bbox_test": maker.images(TRUTH)}, do_compression=False)
+    return path, path.read_bytes()
+
+
+def test_a_declared_size_takes_no_room(tmp_path: Path) -> None:
+    """2 to the power of 31 images in 17 KB. SciPy's reader would make room for all of them."""
+    path, data = plain(tmp_path)
+    dimensions = 128 + 8 + 16 + 8 + 4
+    assert struct.unpack_from("<I", data, dimensions) == (8,)
+    path.write_bytes(data[:dimensions] + struct.pack("<I", (1 << 31) - 1) + data[dimensions + 4 :])
+    with pytest.raises(DataError, match="is damaged or cut off"):
+        converted(path)
+    path.write_bytes(data[:dimensions] + struct.pack("<I", 7) + data[dimensions + 4 :])
+    with pytest.raises(DataError, match="only 7 items declared, but there are more at byte "):
+        converted(path)
+
+
+def test_deep_nesting_is_refused(tmp_path: Path) -> None:
+    value: Any = np.zeros((1, 1))
+    for _ in range(40):
+        cell = np.empty((1, 1), dtype=object)
+        cell[0, 0] = value
+        value = cell
+    savemat(tmp_path / "deep.mat", {"bbox_test": value})
+    with pytest.raises(DataError, match="a matrix goes beyond its end"):
+        converted(tmp_path / "deep.mat")
+
+
+def test_any_damage_is_one_data_error(tmp_path: Path) -> None:
+    """Changed bytes are read as data or refused with the file's name; SciPy's reader crashes on some of these."""
+    path, original = plain(tmp_path)
+    chance = random.Random(0)
+    refused = 0
+    for _ in range(400):
+        data = bytearray(original)
+        at = chance.randrange(128, len(data)) // 4 * 4
+        data[at : at + 4] = chance.choice([b"\xff\xff\xff\x7f", bytes(4), b"\x0e\0\0\0", chance.randbytes(4)])
+        path.write_bytes(data)
+        try:
+            converted(path)
+        except DataError as error:
+            refused += 1
+            assert str(error).startswith(f"{path}: ")  # noqa: PT017 (most of the damage is refused, not all)
+    assert refused > 200
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_container_in_both_byte_orders(tmp_path: Path, order: str) -> None:
+    """A file made by hand: numbers, text in two encodings, a struct in a cell; small elements and large."""
+
+    def element(kind: int, data: bytes) -> bytes:
+        if 0 < len(data) <= 4:
+            small = (struct.pack("<HH", kind, len(data)), struct.pack(">HH", len(data), kind))[order == ">"]
+            return small + data.ljust(4, b"\0")
+        return struct.pack(order + "II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    def matrix(number: int, shape: tuple[int, ...], name: bytes, *parts: bytes) -> bytes:
+        head = element(6, struct.pack(order + "II", number, 0))
+        head += element(5, struct.pack(f"{order}{len(shape)}I", *shape)) + element(1, name)
+        content = head + b"".join(parts)
+        return struct.pack(order + "II", 14, len(content)) + content
+
+    numbers = matrix(6, (2, 2, 1), b"anno_test", element(3, struct.pack(order + "4h", 1, -1, 3, 4)))
+    narrow = matrix(4, (1, 2), b"", element(16, "ä".encode()))
+    wide = matrix(4, (1, 3), b"", element(17, "äöü".encode("utf-16-le" if order == "<" else "utf-16-be")))
+    empty = struct.pack(order + "II", 14, 0)
+    fields = element(5, struct.pack(order + "I", 8)) + element(1, b"a".ljust(8, b"\0") + b"text".ljust(8, b"\0"))
+    cells = matrix(1, (1, 2), b"list_test", narrow, matrix(2, (1, 1), b"", fields, empty, wide))
+    version = b"\x00\x01IM" if order == "<" else b"\x01\x00MI"
+    path = tmp_path / "hand.mat"
+    path.write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + version + numbers + cells)
+
+    source = Source(str(path))
+    assert list(variables(source)) == ["anno_test", "list_test"]
+    assert load(source, "anno_test").flat() == (1, -1, 3, 4)
+    assert load(source, "anno_test").array().tolist() == [[[1], [3]], [[-1], [4]]]
+    nothing = Numbers((0, 0), order + "d", b"")
+    assert load(source, "list_test") == Cells((1, 2), ["ä", Structs(("a", "text"), [(nothing, "äöü")])])

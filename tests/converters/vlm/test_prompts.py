@@ -1,0 +1,167 @@
+"""Prompts, and that the answers they ask for are read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+GT = FIXTURES / "gt.jsonl"
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def truth() -> dict[str, dict[str, Any]]:
+    return {record["image_id"]: record for record in lines_of(GT.read_text())}
+
+
+def triplets(record: dict[str, Any]) -> set[tuple[Any, ...]]:
+    """(person's box, verb, object, its box) of each triplet."""
+    return {
+        (
+            tuple(record["boxes"][hoi["subject"]]),
+            hoi["verb"],
+            record["labels"][hoi["object"]],
+            tuple(record["boxes"][hoi["object"]]),
+        )
+        for hoi in record["hois"]
+    }
+
+
+def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: float) -> bool:
+    """The same triplets, their boxes equal but for the rounding of a convention."""
+
+    def alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        return one[1:3] == other[1:3] and all(
+            abs(a - b) <= within for at in (0, 3) for a, b in zip(one[at], other[at], strict=True)
+        )
+
+    return len(found) == len(expected) and all(any(alike(one, other) for other in expected) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("coords", "write", "within"),
+    [
+        ("pixels", lambda box, _, __: box, 0),
+        ("1000", lambda box, w, h: [round(1000 * v / side) for v, side in zip(box, (w, h, w, h), strict=True)], 0.33),
+        ("1000-yx", lambda box, w, h: [round(1000 * box[at] / (h, w)[at % 2 == 0]) for at in (1, 0, 3, 2)], 0.33),
+        ("relative", lambda box, w, h: [v / side for v, side in zip(box, (w, h, w, h), strict=True)], 1e-9),
+        (
+            "resized:100x50",
+            lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
+            1e-9,
+        ),
+    ],
+)  # fmt: skip
+def test_a_model_that_knows_the_truth_gets_it_back(
+    hoicli: Hoicli, tmp_path: Path, coords: str, write: Any, within: float
+) -> None:
+    prompts = lines_of(hoicli("prompts", "--coords", coords, "--response-format", GT).out)
+    assert [prompt["image_id"] for prompt in prompts] == list(truth())
+    answered = tmp_path / "answers.jsonl"
+    with answered.open("w") as file:
+        for prompt in prompts:
+            record = truth()[prompt["image_id"]]
+            size = record["width"], record["height"]
+            answer = {
+                "interactions": [
+                    {
+                        "person_box": write(record["boxes"][hoi["subject"]], *size),
+                        "object_box": write(record["boxes"][hoi["object"]], *size),
+                        "object": record["labels"][hoi["object"]].replace("_", " "),
+                        "verbs": [hoi["verb"].replace("_", " ")],
+                    }
+                    for hoi in record["hois"]
+                ]
+            }
+            jsonschema.validate(answer, prompt["response_format"]["json_schema"]["schema"])
+            assert prompt["coords"] == coords
+            file.write(json.dumps({**prompt, "response": f"```json\n{json.dumps(answer)}\n```"}) + "\n")
+    result = hoicli("convert", "--from", "vlm", answered)
+    assert result.code == 0, result.err
+    records = lines_of(result.out)
+    assert len(records) == len(truth())
+    for record in records:
+        original = truth()[record["image_id"]]
+        assert close(triplets(record), triplets(original), within)
+        assert {key: record[key] for key in ("file_name", "width", "height")} == {
+            key: original[key] for key in ("file_name", "width", "height")
+        }
+
+
+def test_pairs_show_numbered_boxes_and_their_answers_are_read_with_them(hoicli: Hoicli, tmp_path: Path) -> None:
+    result = hoicli("prompts", "--task", "pairs", "--coords", "pixels", "--response-format", GT)
+    prompts = lines_of(result.out)
+    asked = [record for record in truth().values() if record["hois"]]
+    assert [prompt["image_id"] for prompt in prompts] == [record["image_id"] for record in asked]
+    assert result.err == f"hoicli: {len(asked)} prompts; {8 - len(asked)} images without a pair have none\n"
+    answered = tmp_path / "answers.jsonl"
+    with answered.open("w") as file:
+        for prompt in prompts:
+            record = truth()[prompt["image_id"]]
+            pairs = re.findall(r"\((\d+), (\d+)\)", prompt["prompt"])
+            assert {(int(subject), int(thing)) for subject, thing in pairs} == {
+                (hoi["subject"], hoi["object"]) for hoi in record["hois"]
+            }
+            for index in {int(number) for pair in pairs for number in pair}:
+                label = record["labels"][index].replace("_", " ")
+                assert f"{index}: {label} {record['boxes'][index]}\n" in prompt["prompt"]
+            answer = {"interactions": [{"subject": hoi["subject"], "object": hoi["object"], "verbs": [hoi["verb"]]}
+                                       for hoi in record["hois"]]}  # fmt: skip
+            jsonschema.validate(answer, prompt["response_format"]["json_schema"]["schema"])
+            file.write(json.dumps({**prompt, "response": json.dumps(answer)}) + "\n")
+    records = lines_of(hoicli("convert", "--from", "vlm", "--boxes", GT, answered).out)
+    for record in records:
+        original = truth()[record["image_id"]]
+        assert triplets(record) == triplets(original)
+        assert record["boxes"] == original["boxes"]
+
+
+def test_pairs_are_those_of_the_record_else_everybody_with_everything(hoicli: Hoicli, tmp_path: Path) -> None:
+    boxes = [[0, 0, 10, 10], [5, 5, 20, 20], [1, 1, 2, 2]]
+    plain = {"image_id": "a", "boxes": boxes, "labels": ["person", "cup", "person"]}
+    path = tmp_path / "boxes.jsonl"
+    path.write_text(json.dumps(plain) + "\n" + json.dumps({**plain, "pairs": [{"subject": 2, "object": 1}]}) + "\n")
+    prompts = lines_of(hoicli("prompts", "--task", "pairs", "--coords", "pixels", path).out)
+    shown = [re.findall(r"\(\d, \d\)", prompt["prompt"]) for prompt in prompts]
+    assert shown == [["(0, 1)", "(0, 2)", "(2, 0)", "(2, 1)"], ["(2, 1)"]]
+    assert "0: person" not in prompts[1]["prompt"]
+
+
+def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
+    detect = lines_of(hoicli("prompts", "--vocabulary", "hico", "--response-format", GT).out)[0]
+    assert "- dining table: clean, eat at, sit at\n" in detect["prompt"]
+    assert detect["prompt"].count("\n- ") == 80
+    assert "no interaction" not in detect["prompt"]
+    assert "no interaction" not in json.dumps(detect["response_format"])
+    pairs = lines_of(hoicli("prompts", "--task", "pairs", "--vocabulary", "hico", GT).out)[0]
+    assert re.findall(r"^- [^:]*", pairs["prompt"], re.MULTILINE) == ["- bench"]
+    vcoco = lines_of(hoicli("prompts", "--vocabulary", "vcoco", GT).out)[0]
+    assert "Objects: person, bicycle," in vcoco["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--task", "count"), 2, "--task count: choose from detect, pairs"),
+        (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
+        (("--coords", "qwen2.5"), 2, "resize the images yourself and use resized:WxH"),
+        (("--vocabulary", "coco"), 2, "unknown dataset 'coco'"),
+        (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
+        (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
+    ],
+)
+def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], code: int, words: str) -> None:
+    path = tmp_path / "images.jsonl"
+    path.write_text('{"image_id": "a", "boxes": [[1, 2, 3, 4], [1, 2, 3, 4]], "labels": ["person", "cup"]}\n')
+    result = hoicli("prompts", *options, path)
+    assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
+    assert words in result.err

@@ -1,0 +1,670 @@
+"""Answers of vision-language models as records: what is read, what is left out and said, and what is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.converters.vlm.claims import claims_of, numbers_of
+from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
+from hoicli.converters.vlm.names import label_of, split_phrase, verbs_of
+from hoicli.converters.vlm.spelling import Spelling
+from hoicli.converters.vlm.text import LONGEST, mentions_in, values_in
+from hoicli.errors import DataError, UsageError
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES, Hoicli, Result
+
+PERSON, THING = [100, 200, 300, 400], [250, 300, 500, 450]
+RIDE = {"person_bbox": PERSON, "object_bbox": THING, "object": "bicycle", "verb": "ride"}
+
+
+def row(answer: object, **more: object) -> dict[str, object]:
+    return {"file_name": "a.jpg", "width": 1000, "height": 500, "response": answer, **more}
+
+
+@pytest.fixture
+def convert(hoicli: Hoicli, tmp_path: Path) -> Any:
+    """Convert rows: (records, result)."""
+
+    def call(*rows: object, options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
+        path = tmp_path / "answers.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+        result = hoicli("convert", "--from", "vlm", path, *options)
+        return [json.loads(line) for line in result.out.splitlines()], result
+
+    return call
+
+
+def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (record["boxes"][hoi["subject"]], hoi["verb"], record["labels"][hoi["object"]], record["boxes"][hoi["object"]])
+        for hoi in record["hois"]
+    ]
+
+
+RIDES = [(PERSON, "ride", "bicycle", THING)]
+
+# Text
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('[{"a": 1}]', [[{"a": 1}]]),
+        ('Sure! ```json\n[{"a": 1}]\n``` Hope it helps [1].', [[{"a": 1}]]),
+        ('```\n{"a": 1}\n```\n```\n{"a": 2}\n```', [{"a": 1}, {"a": 2}]),
+        ('```json\n[{"a": 1}]', [[{"a": 1}]]),
+        ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
+        ('<think>[{"a": 0}]</think>[{"a": 1}]', [[{"a": 1}]]),
+        ('[{"a": 0}] no</think> [{"a": 1}]', [[{"a": 1}]]),
+        ('<think> <answer>[{"a": 1}]', [[{"a": 1}]]),
+        ("<think>x</think><answer>[{'a': 1}]</answer> [2]", [[{"a": 1}]]),
+        ("[{'a': 'person's hat', 'b': \"it's\"}]", [[{"a": "person's hat", "b": "it's"}]]),
+        ('[{"a": 1, // one\n "b": 2, # two\n /* three */ "c": 3,},]', [[{"a": 1, "b": 2, "c": 3}]]),
+        ("[{'a': True, 'b': None, c: (1, 2.5)}]", [[{"a": True, "b": None, "c": [1, 2.5]}]]),
+        ('[{"a": 1} {"a": 2}]', [[{"a": 1}, {"a": 2}]]),
+        (r'["\"x\" \u00e9 \q \ud83d\ude00"]', [['"x" é q 😀']]),
+        ("[]", [[]]),
+        ("There is nobody.", []),
+        ("[see figure 3]", []),
+        ("", []),
+    ],
+)
+def test_values_in_a_text(text: str, values: list[Any]) -> None:
+    found = values_in(text)
+    assert (found.values, found.cut) == (values, False)
+
+
+def test_any_cut_keeps_the_complete_items_and_nothing_else() -> None:
+    items = [{"bbox": [1, 2, 3, 4], "label": "person"}, {"bbox": [5, 6, 7, 8], "label": "dog"}, {"n": {"bbox": [1, 2]}}]
+    for text in (json.dumps(items), json.dumps({"interactions": items}), json.dumps(items).replace('"', "'")):
+        ends = [text.index("}, {") + 1, text.rindex("}, {") + 1, text.rindex("}]") + 1]
+        start = text.index("[")
+        for end in range(start + 1, len(text) - 1):
+            found = values_in("Here: ```json\n" + text[:end])
+            value = found.values[0] if found.values else []
+            listed = value["interactions"] if isinstance(value, dict) and "interactions" in value else value
+            if end <= text.rindex("]"):
+                assert found.cut
+            if end < ends[0]:
+                assert listed == [] or "label" not in listed, text[:end]
+            else:
+                assert listed == items[: sum(end >= place for place in ends)], text[:end]
+
+
+@given(st.text(alphabet="[]{}()\"'\\,:/#*\n 1a<>think", max_size=300))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    claims_of(values_in(text).values, lambda _: None)
+    mentions_in(text)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+        max_leaves=12,
+    ).filter(lambda value: isinstance(value, list | dict))
+)
+def test_json_is_read_as_json(value: Any) -> None:
+    assert values_in(json.dumps(value)).values == [value]
+    claims_of([value], lambda _: None)
+
+
+@pytest.mark.parametrize("piece", ["[", "{", "['x ", '{"a":', "[/*", "[#", "[1,", "<box>", "```", '["a\\'])
+def test_hostile_texts_take_no_time(piece: str) -> None:
+    text = piece * (300_000 // len(piece))
+    claims_of(values_in(text).values, lambda _: None)
+    mentions_in(text)
+
+
+def test_endless_repetition_is_read_to_a_limit() -> None:
+    item = '{"a": 1}, '
+    found = values_in("[" + item * (2 * LONGEST // len(item)))
+    assert found.cut
+    assert len(found.values[0]) == LONGEST // len(item)
+
+
+def test_boxes_in_tokens() -> None:
+    text = (
+        "<ref>the man</ref><box>[[1, 2, 3, 4]]</box> is riding <|object_ref_start|>a bike<|object_ref_end|>"
+        "<|box_start|>(5,6),(7,8)<|box_end|>. <ref>dogs</ref><box>[[1,1,2,2],[3,3,4,4]]</box><box>[[9,9]]</box>"
+    )
+    found = [(mention.label, mention.box, mention.after) for mention in mentions_in(text)]
+    assert found == [
+        ("the man", [1, 2, 3, 4], "is riding"),
+        ("a bike", [5, 6, 7, 8], "."),
+        ("dogs", [1, 1, 2, 2], ""),
+        ("dogs", [3, 3, 4, 4], ""),
+        ("", [9, 9], ""),
+    ]
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("said", "label", "verbs"),
+    [
+        ("ride", None, ["ride"]),
+        ("Riding", None, ["riding"]),
+        ("ride, sit on", None, ["ride", "sit_on"]),
+        ("ride and sit_on", None, ["ride", "sit_on"]),
+        ("hold/carry", None, ["hold", "carry"]),
+        (["ride", "sit on", "ride"], None, ["ride", "sit_on"]),
+        ("riding a bicycle", "bicycle", ["riding"]),
+        ("sit on the dining table", "dining_table", ["sit_on"]),
+        ("sit at a/an dining_table", "dining table", ["sit_at"]),
+        ("The person is holding the cups.", "cup", ["holding"]),
+        ("**washing** the train", "train", ["washing"]),
+        ("no_interaction with a/an dog", "dog", ["no_interaction"]),
+        ("no interaction", "dog", ["no_interaction"]),
+        ("I cannot make out what this person is doing here", "dog", []),
+        ("bicycle", "bicycle", ["bicycle"]),
+        (7, None, []),
+        ("", None, []),
+    ],
+)
+def test_verbs(said: object, label: str | None, verbs: list[str]) -> None:
+    assert verbs_of(said, label) == verbs
+
+
+@pytest.mark.parametrize(
+    ("said", "verbs", "label"),
+    [
+        ("hold cup", ["hold"], "cup"),
+        ("riding a bicycle", ["riding"], "bicycle"),
+        ("sitting on dining table", ["sitting_on"], "dining_table"),
+        ("talking on the cell phone", ["talking_on"], "cell_phone"),
+        ("hold and ride bicycle", ["hold", "ride"], "bicycle"),
+        ("ride a/an horse", ["ride"], "horse"),
+        ("the man is feeding the giraffe.", ["feeding"], "giraffe"),
+        ("walking", ["walking"], None),
+        ("no_interaction with a/an dog", ["no_interaction"], "dog"),
+        ("no interaction", ["no_interaction"], None),
+    ],
+)
+def test_phrases(said: str, verbs: list[str], label: str | None) -> None:
+    assert split_phrase(said) == (verbs, label)
+
+
+def test_labels() -> None:
+    assert [label_of(text) for text in ("Dining  Table", "a/an horse", "the cell_phone.", "**Cup**", "an  apple ")] == [
+        "dining_table", "horse", "cell_phone", "cup", "apple",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "verb"),
+    [
+        ("ride", "ride"), ("riding", "ride"), ("sitting_on", "sit_on"), ("Sit On", "sit_on"), ("lying_on", "lie_on"),
+        ("hopping_on", "hop_on"), ("swinging", "swing"), ("swing", "swing"), ("typing_on", "type_on"),
+        ("no_interaction", "no_interaction"), ("text on", "text_on"), ("fondle", None), ("ing", None),
+    ],
+)  # fmt: skip
+def test_the_vocabularys_spelling(said: str, verb: str | None) -> None:
+    assert Spelling(load("hico")).verb(said) == verb
+
+
+def test_every_gerund_of_hico_finds_its_verb() -> None:
+    spelling = Spelling(load("hico"))
+    for verb in load("hico").verbs:
+        first, _, rest = verb.partition("_")
+        stem = first[:-1] if first.endswith("e") and first not in ("tie", "lie") else first
+        stem = {"tie": "ty", "lie": "ly"}.get(first, stem)
+        for gerund in (stem + "ing", stem + stem[-1] + "ing", first + "ing"):
+            found = spelling.verb(f"{gerund}_{rest}" if rest else gerund)
+            assert found in (verb, None)
+            if gerund == stem + "ing":
+                assert found == verb
+
+
+# Boxes
+
+
+@pytest.mark.parametrize(
+    ("value", "numbers"),
+    [
+        ([1, 2, 3, 4], [1, 2, 3, 4]),
+        ([[1, 2, 3, 4]], [1, 2, 3, 4]),
+        ([[1, 2], [3, 4]], [1, 2, 3, 4]),
+        (["1", " 2.5", "3", "4"], [1, 2.5, 3, 4]),
+        ("[1, 2, 3, 4]", [1, 2, 3, 4]),
+        ("1 2 3 4", [1, 2, 3, 4]),
+        ({"x1": 1, "y1": 2, "x2": 3, "y2": 4}, [1, 2, 3, 4]),
+        ({"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}, [1, 2, 3, 4]),
+        ({"x": 1, "y": 2, "width": 3, "height": 4}, [1, 2, 4, 6]),
+        ([1, 2, 3], None),
+        ([1, 2, 3, 4, 5], None),
+        ([1, 2, 3, "x"], None),
+        ([1, 2, 3, None], None),
+        ([1, 2, 3, True], None),
+        ([1, 2, 3, float("inf")], None),
+        ([1, 2, 3, 10**400], None),
+        ({"x": 1}, None),
+        ("left", None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_the_numbers_of_a_box(value: object, numbers: list[float] | None) -> None:
+    assert numbers_of(value) == numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "box", "pixels"),
+    [
+        ("pixels", [10, 20, 30, 40], [10, 20, 30, 40]),
+        ("1000", [100, 200, 300, 400], [100, 100, 300, 200]),
+        ("1000-yx", [200, 100, 400, 300], [100, 100, 300, 200]),
+        ("relative", [0.1, 0.2, 0.3, 0.4], [100, 100, 300, 200]),
+        ("resized:500x250", [50, 50, 150, 100], [100, 100, 300, 200]),
+        ("qwen2.5", [101, 101, 302, 202], [101 * 1000 / 1008, 101 * 500 / 504, 302 * 1000 / 1008, 202 * 500 / 504]),
+    ],
+)
+def test_frames_lead_to_pixels_and_back(name: str, box: list[float], pixels: list[float]) -> None:
+    frame = parse_frame(name)
+    assert str(frame) == name
+    assert frame.to_pixels(box, (1000, 500)) == pytest.approx(pixels)
+    assert frame.from_pixels(pixels, (1000, 500)) == box
+    if name != "pixels":
+        with pytest.raises(DataError, match="the image's size is not known"):
+            frame.to_pixels(box, None)
+
+
+@pytest.mark.parametrize(
+    ("size", "bounds", "copy"),
+    [
+        ((1000, 500), QWEN_PIXELS, (1008, 504)),  # 35.7 and 17.9 patches of 28
+        ((640, 427), QWEN_PIXELS, (644, 420)),  # 22.9 and 15.25
+        ((20, 20), QWEN_PIXELS, (56, 56)),  # too small: both sides grow by 2.8
+        ((4000, 3000), (3136, 1_003_520), (1148, 840)),  # too large: by the root of 11.96, and down
+        ((8000, 30), (3136, 1_003_520), (8008, 28)),
+    ],
+)
+def test_the_copy_that_qwen_makes(size: tuple[int, int], bounds: tuple[int, int], copy: tuple[int, int]) -> None:
+    assert resized_by_qwen(*size, *bounds) == copy
+
+
+@pytest.mark.parametrize("name", ["", "1000-xy", "resized:0x5", "resized:5", "qwen2.5:5-4", "qwen2.5:1-2000000", "px"])
+def test_unknown_frames_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"choose from 1000 \(Qwen2-VL, Qwen3-VL, InternVL\), 1000-yx"):
+        parse_frame(name)
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps([RIDE]),
+        json.dumps({"interactions": [RIDE]}),
+        json.dumps({"image": "x", "result": {"pairs": [RIDE]}}),
+        json.dumps(RIDE),
+        [RIDE],
+        {"interactions": [RIDE]},
+        json.dumps([{"human": PERSON, "object": THING, "object class": "bicycle", "verb class": "ride"}]),
+        json.dumps([{"human_bbox": PERSON, "object_bbox": THING, "interaction": "ride bicycle"}]),
+        json.dumps([{"Subject Box": PERSON, "objectBox": [THING], "objectCategory": "Bicycle", "actions": ["ride"]}]),
+        json.dumps([{"subject": {"bbox_2d": PERSON, "label": "man"}, "predicate": "ride",
+                     "object": {"bbox_2d": THING, "label": "bicycle"}}]),
+        json.dumps([{"sub_bbox": PERSON, "obj_bbox": THING, "obj_class": "bicycle", "action": "ride"}]),
+        json.dumps([[{"bbox_2d": PERSON, "label": "person"},
+                     {"bbox_2d": THING, "label": "bicycle", "action": "ride"}]]),
+        json.dumps({"boxes": [PERSON, THING], "labels": ["person", "bicycle"],
+                    "hois": [{"subject": 0, "object": 1, "verb": "ride"}]}),
+        "<think>The man rides.</think><answer>" + json.dumps([RIDE]) + "</answer>",
+        str([RIDE]),
+        "Sure:\n```json\n" + json.dumps(RIDE)[:-1] + ", // done\n},\n```",
+        json.dumps([RIDE, RIDE, RIDE]),
+    ],
+)  # fmt: skip
+def test_one_triplet_in_many_words(convert: Any, answer: object) -> None:
+    records, result = convert(row(answer))
+    assert result.code == 0, result.err
+    assert [triplets(record) for record in records] == [RIDES]
+    assert records[0].items() >= {"image_id": "a", "file_name": "a.jpg", "width": 1000, "height": 500}.items()
+    assert all("score" not in hoi for hoi in records[0]["hois"])
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ({"person_bbox": [1, 2, 3]}, "a triplet without a person or an object, or with a box that is not four numbers"),
+        ({"object_bbox": None}, "a triplet without boxes (--boxes FILE gives a detector's)"),
+        ({"object_bbox": None, "object": None, "verb": "walk"}, "a triplet without a person or an object, or"),
+        ({"person_bbox": [300, 200, 100, 400]}, "a box whose second corner lies before its first"),
+        ({"object": None, "verb": "ride"}, "a triplet whose object has no name"),
+        ({"verb": "I am afraid that I cannot tell you"}, "a pair without a verb that can be read"),
+        ({"verb": None}, "a pair without a verb that can be read"),
+    ],
+)
+def test_what_cannot_be_read_is_left_out_and_said(convert: Any, item: dict[str, object], reason: str) -> None:
+    records, result = convert(row("[]"), row(json.dumps([{**RIDE, **item}, RIDE])))
+    assert [triplets(record) for record in records] == [RIDES]
+    assert f"left out: {reason}" in result.err
+    assert "1 (the first: " in result.err
+    assert "answers.jsonl:2)" in result.err
+
+
+def test_several_faults_are_counted_by_kind_with_the_first_place(convert: Any) -> None:
+    text = json.dumps([RIDE, RIDE])[:-3]
+    _, result = convert(row("I see nothing."), row(text), row("No."), row(json.dumps([RIDE])))
+    assert result.err.splitlines()[-3:] == [
+        f"hoicli: left out: an answer in which nothing can be read: 2 (the first: {_place(result, 1)})",
+        f"hoicli: left out: the unfinished end of an answer that was cut off: 1 (the first: {_place(result, 2)})",
+        f"hoicli: left out: a triplet that is said again: 1 (the first: {_place(result, 4)})",
+    ]
+
+
+def _place(result: Result, line: int) -> str:
+    path = result.err.split("converted ")[1].split(" as vlm")[0]
+    return f"{path}:{line}"
+
+
+def test_an_empty_list_is_an_answer_and_nonsense_is_none(convert: Any) -> None:
+    records, _ = convert(row("[]"), row("?", file_name="b.jpg"), row('{"interactions": []}', file_name="c.jpg"))
+    assert [(record["image_id"], record["boxes"], record["hois"]) for record in records] == [
+        ("a", [], []),
+        ("c", [], []),
+    ]
+
+
+def test_a_left_out_triplet_leaves_no_box_behind(convert: Any) -> None:
+    records, _ = convert(row(json.dumps([{**RIDE, "person_bbox": [1]}])))
+    assert records[0]["boxes"] == []
+
+
+def test_scores_are_kept_where_they_are_given(convert: Any) -> None:
+    records, result = convert(row(json.dumps([{**RIDE, "confidence": 0.5}, {**RIDE, "verb": "hold", "score": "0.25"}])))
+    assert [hoi["score"] for hoi in records[0]["hois"]] == [0.5, 0.25]
+    assert "no score" not in result.err
+    assert result.err.count("\n") == 1
+    records, result = convert(row(json.dumps([{**RIDE, "score": "high"}, {**RIDE, "verb": "hold", "score": 0.5}])))
+    assert [hoi.get("score") for hoi in records[0]["hois"]] == [None, 0.5]
+    assert "1 of 2 triplets have no score, the others do" in result.err
+    assert "left out: a score that is no number (its triplet is kept): 1" in result.err
+    _, result = convert(row(json.dumps([RIDE])))
+    assert "the answers give no scores: good for mF1" in result.err
+
+
+def test_rows_of_one_image_are_taken_together(convert: Any) -> None:
+    pair = [{"bbox_2d": PERSON, "label": "person"}, {"bbox_2d": THING, "label": "bicycle"}]
+    lines = "\n".join(json.dumps(one) for one in (pair, pair[::-1]))
+    records, _ = convert(
+        row(lines, action="riding", object_category="bicycle"),
+        row(json.dumps([{"pair_id": 1, "person_bbox": PERSON, "object_bbox": THING}]), action="hold", object="bicycle"),
+    )
+    assert len(records) == 1
+    assert triplets(records[0]) == [(PERSON, "riding", "bicycle", THING), (PERSON, "hold", "bicycle", THING)]
+    assert records[0]["labels"] == ["person", "bicycle"]
+
+
+def test_things_of_the_answer_are_named_by_their_label(convert: Any) -> None:
+    things = [{"bbox_2d": PERSON, "label": "man"}, {"bbox_2d": THING, "label": "bicycle"},
+              {"bbox_2d": THING, "label": "cup"}, {"bbox_2d": PERSON, "label": "cup"}]  # fmt: skip
+    said = [{"subject": "man", "object": name, "verb": "hold"} for name in ("bicycle", "cup", "kite")]
+    records, result = convert(row(json.dumps({"objects": things, "relations": said})))
+    assert triplets(records[0]) == [(PERSON, "hold", "bicycle", THING)]
+    assert "left out: a triplet that names a label of no box, or of several: 2" in result.err
+
+
+def test_two_persons_are_a_pair(convert: Any) -> None:
+    pair = [{"bbox_2d": PERSON, "label": "person"}, {"bbox_2d": THING, "label": "person"}]
+    records, _ = convert(row(json.dumps([pair]), action="hug", object="person"))
+    assert triplets(records[0]) == [(PERSON, "hug", "person", THING)]
+
+
+def test_sentences_with_boxes(convert: Any) -> None:
+    text = (
+        "<ref>man</ref><box>[[100,200,300,400]]</box> is sitting on the <ref>bench</ref><box>[[250,300,500,450]]</box>."
+        "<ref>dog</ref><box>[[1,1,2,2]]</box>"
+    )
+    records, result = convert(row(text), options=())
+    person, thing = [100, 100, 300, 200], [250, 150, 500, 225]
+    assert triplets(records[0]) == [(person, "sitting_on", "bench", thing)]
+    assert "boxes in <box> or <|box_start|> tokens: taken as 1000; --coords says otherwise" in result.err
+
+
+# Coordinates
+
+
+def test_the_convention_is_asked_for(convert: Any) -> None:
+    records, result = convert(row("[]"), row(json.dumps([RIDE])), options=())
+    assert (result.code, records) == (2, [])
+    assert (
+        "answers.jsonl:2: nothing says what the boxes' numbers mean; tell it with --coords: 1000 (Qwen2-VL,"
+        in result.err
+    )
+    assert result.err.count("\n") == 1
+    for family in ("Qwen2.5-VL", "Qwen3-VL", "InternVL", "Gemini", "Groma"):
+        assert family in result.err
+
+
+def test_a_row_may_say_its_convention_and_the_option_wins(convert: Any) -> None:
+    in_thousandths = row(json.dumps([RIDE]), coords="1000")
+    records, _ = convert(in_thousandths, options=())
+    assert records[0]["boxes"] == [[100, 100, 300, 200], [250, 150, 500, 225]]
+    records, _ = convert(in_thousandths, options=("--coords", "pixels"))
+    assert records[0]["boxes"] == [PERSON, THING]
+
+
+def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
+    bare = {"file_name": "x/a.jpg", "response": [RIDE]}
+    _, result = convert(bare, options=("--coords", "1000"))
+    assert result.code == 1
+    assert (
+        "answers.jsonl:1: the image's size is not known; give width and height, or --images GT with them" in result.err
+    )
+    truth = tmp_path / "gt.jsonl"
+    truth.write_text('{"image_id": "a", "width": 1000, "height": 500, "boxes": [], "labels": [], "hois": []}\n')
+    records, _ = convert(bare, options=("--coords", "1000", "--images", truth))
+    assert records[0]["boxes"][0] == [100, 100, 300, 200]
+    assert records[0]["file_name"] == "a.jpg"
+
+
+def test_boxes_far_outside_are_kept_and_said(convert: Any) -> None:
+    records, result = convert(row([{**RIDE, "object_bbox": [0, 0, 1000, 1000]}]))
+    assert records[0]["boxes"][1] == [0, 0, 1000, 1000]
+    assert "1 of 2 boxes reach over a tenth of a side out of their image" in result.err
+    assert "is it another --coords?" in result.err
+
+
+def test_options_of_answers_are_refused_elsewhere(hoicli: Hoicli, tmp_path: Path) -> None:
+    result = hoicli("convert", "--from", "cdn", "--coords", "1000", tmp_path / "x")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "are for --from vlm" in result.err
+    assert hoicli("convert", "--from", "vlm", "--coords", "metres", tmp_path / "x").code in (1, 2)
+
+
+# A detector's boxes
+
+
+def detections(path: Path) -> Path:
+    record = {"image_id": "a", "width": 9, "height": 9, "boxes": [PERSON, THING, PERSON, THING],
+              "labels": ["person", "bicycle", "cat", "cat"], "scores": [0.9, 0.8, 0.7, 0.6]}  # fmt: skip
+    path.write_text(json.dumps(record) + "\n")
+    return path
+
+
+def test_boxes_of_a_detector_are_named_by_index_or_label(convert: Any, tmp_path: Path) -> None:
+    said = [
+        {"subject": 0, "object": 1, "verbs": ["ride", "sit on"]},
+        {"person": "person", "object": "bicycle", "verb": "hold"},
+        {"subject_id": "0", "object_id": "2", "verb": "pet"},
+        {"person": 0, "object": "cat", "verb": "pet"},
+        {"subject": 0, "object": 7, "verb": "pet"},
+    ]
+    records, result = convert(row(json.dumps(said)), options=("--boxes", detections(tmp_path / "boxes.jsonl")))
+    assert records[0]["boxes"] == [PERSON, THING, PERSON, THING]
+    assert records[0]["scores"] == [0.9, 0.8, 0.7, 0.6]
+    assert records[0]["hois"] == [
+        {"subject": 0, "object": 1, "verb": "ride"},
+        {"subject": 0, "object": 1, "verb": "sit_on"},
+        {"subject": 0, "object": 1, "verb": "hold"},
+        {"subject": 0, "object": 2, "verb": "pet"},
+    ]
+    assert "left out: a triplet that names a label of no box, or of several: 1" in result.err
+    assert "left out: a triplet with the index of a box that is not there: 1" in result.err
+
+
+def test_indices_without_boxes_ask_for_them(convert: Any) -> None:
+    _, result = convert(row('[{"subject": 0, "object": 1, "verb": "ride"}]'))
+    assert result.code == 1
+    assert "answers.jsonl:1: names boxes by index; give the boxes that were shown with --boxes FILE" in result.err
+
+
+def test_bad_boxes_files_are_named(convert: Any, tmp_path: Path) -> None:
+    path = tmp_path / "boxes.jsonl"
+    path.write_text('{"image_id": "a", "boxes": [[1, 2, 3]], "labels": ["person"]}\n')
+    _, result = convert(row("[]"), options=("--boxes", path))
+    assert (result.code, result.err) == (
+        1, f"{path}:1: boxes[0]: [1, 2, 3] is no box; give four finite numbers [x1, y1, x2, y2]\n"
+    )  # fmt: skip
+
+
+# Containers
+
+
+def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
+    phrase = {"triplet_id": 0, "file_name": "a.jpg", "person_bbox": PERSON, "object_bbox": THING,
+              "ground_truth": "hold bicycle", "prediction": "ride bicycle", "raw_output": "ride bi"}  # fmt: skip
+    grounding = {"image_id": 17, "image_path": "test/a.jpg", "action": "ride", "object_category": "bicycle",
+                 "predicted_pairs": [{"person_box": PERSON, "object_box": THING, "pair_id": 1}]}  # fmt: skip
+    content = json.dumps([{**RIDE}])
+    batch = {"custom_id": "a", "response": {"body": {"choices": [{"message": {"content": content}}]}}}
+    documents: dict[str, Any] = {
+        "list": [{"file_name": "a.jpg", "text": content}],
+        "lines": {"file_name": "a.jpg", "generated_text": content},
+        "phrases": [phrase],
+        "grounding": [grounding],
+        "batch": batch,
+        "map": {"a.jpg": content},
+        "hoi-r1": {"outputs": [content, content], "preds": [None, []],
+                   "gt_paths": [{"file_name": "a.jpg"}, {"file_name": "a.jpg"}]},
+        "mllms": {"a": [{"obj_class": "bicycle", "action": "ride", "score": 0.5, "hoi_id": 3, "sub_bbox": PERSON,
+                         "obj_bbox": THING}]},
+    }  # fmt: skip
+    own_pixels = {"phrases", "grounding", "mllms"}
+    for name, document in documents.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(document))
+        options = () if name in own_pixels else ("--coords", "pixels")
+        result = hoicli("convert", "--from", "vlm", path, *options)
+        assert result.code == 0, (name, result.err)
+        records = [json.loads(line) for line in result.out.splitlines()]
+        assert [(record["image_id"], triplets(record)) for record in records] == [("a", RIDES)], name
+        assert ("taken as pixels; --coords says otherwise" in result.err) == (name in own_pixels)
+        if name not in ("batch", "map", "mllms"):  # the others could be anything
+            detected = hoicli("convert", path, *options)
+            assert detected.out == result.out, (name, detected.err)
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ('{"a.jpg": {"QA_0": ["ride a/an horse"]}}', "holds multiple-choice questions or their letters"),
+        ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
+        ('{"outputs": ["x"], "gt_paths": [["a.jpg"]]}', "outputs[0]: names no image"),
+        ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
+        ('[{"response": "[]"}]', "[0]: names no image; put its file_name or image_id into the row"),
+        ("[1]", "[0]: is no object; each answer is an object"),
+        ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: not JSON"),
+        ('[{"file_name": "a.jpg", "response": "[]"}, {"file', "[1]: not readable"),
+        ("<html>", "holds no answers"),
+        ("{}", "holds no answers"),
+    ],
+)
+def test_files_that_hold_no_answers(hoicli: Hoicli, tmp_path: Path, document: str, words: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(document)
+    result = hoicli("convert", "--from", "vlm", "--coords", "1000", path)
+    assert result.code == 1
+    assert result.err.count("\n") == 1
+    assert words in result.err
+    assert str(path) in result.err
+
+
+def test_a_bad_row_is_skipped_when_asked(convert: Any) -> None:
+    records, result = convert(
+        row("[]"), {"response": "[]"}, row([RIDE]), options=("--coords", "pixels", "--on-error", "skip")
+    )
+    assert [triplets(record) for record in records] == [RIDES]
+    assert "skipped 1 item; the first: " in result.err
+
+
+@pytest.mark.parametrize(
+    ("fields", "image_id"),
+    [
+        ({"file_name": "d/a.jpg"}, "a"),
+        ({"image_id": "b", "file_name": "a.jpg"}, "b"),
+        ({"image_id": "b.jpg"}, "b"),
+        ({"image_id": 7, "file_name": "COCO_val2014_000000000007.jpg"}, 7),
+        ({"image_id": 3, "file_name": "HICO_test2015_00000007.jpg"}, "HICO_test2015_00000007"),
+        ({"image_id": 3}, 3),
+    ],
+)
+def test_which_image_a_row_is_about(convert: Any, fields: dict[str, Any], image_id: object) -> None:
+    records, _ = convert({"response": "[]", **fields})
+    assert [record["image_id"] for record in records] == [image_id]
+
+
+# The vocabulary, and what comes after
+
+
+def test_to_vocabulary(convert: Any) -> None:
+    said = [{**RIDE, "verb": "riding, fondling"}, {**RIDE, "object": "unicorn"}, {**RIDE, "object": "Dining table"}]
+    records, result = convert(row(said), options=("--coords", "pixels", "--to-vocabulary"))
+    assert [(hoi["verb"], records[0]["labels"][hoi["object"]]) for hoi in records[0]["hois"]] == [
+        ("ride", "bicycle"), ("ride", "dining_table"),
+    ]  # fmt: skip
+    assert "left out: a verb outside the vocabulary: 1" in result.err
+    assert "left out: an object outside the vocabulary: 1" in result.err
+    things = [{"bbox_2d": THING, "label": name} for name in ("unicorn", "Cell phone", "woman")]
+    records, result = convert(row(things), options=("--coords", "pixels", "--to-vocabulary"))
+    assert records[0]["labels"] == ["cell_phone", "person"]
+    assert "left out: an object outside the vocabulary: 1" in result.err
+
+
+def test_from_answers_to_explanations(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The whole way on the fixtures: what became of each annotated triplet, as the supplement's Figure 6 tells it."""
+    folder = FIXTURES / "vlm"
+    predictions, table, why = (tmp_path / name for name in ("predictions.jsonl", "sim.jsonl", "why.jsonl"))
+    assert hoicli("convert", "--from", "vlm", "--coords", "1000", "-o", predictions, folder / "answers.jsonl").code == 0
+    pair = ("--gt", folder / "ground_truth.jsonl", predictions)
+    assert hoicli("shoe-sim", "--backend", "wordnet:wup", "-o", table, *pair).code == 0
+    result = hoicli("shoe-eval", "--sim", table, "--explain", why, *pair)
+    assert result.code == 0
+    assert "are not in the similarity table" not in result.err
+    told = {
+        (line["image_id"], line["verb"], line["outcome"]): (
+            line.get("predicted_verb"),
+            line.get("predicted_verb_synset"),
+            round(line.get("verb_similarity", 0), 3),
+        )
+        for line in map(json.loads, why.read_text().splitlines())
+    }
+    assert told == {
+        ("giraffe", "pet", "matched"): ("touching", "touch.v.01", 0.286),
+        ("giraffe", "pet", "false_positive"): ("feed", "feed.v.06", 0.25),
+        ("train", "wash", "matched"): ("clean", "clean.v.01", 0.8),
+        ("kite", "fly", "matched"): ("fly", "fly.v.03", 1.0),
+        ("kite", "pull", "matched"): ("hold", "keep.v.01", 0.4),
+        ("motorcycle", "hold", "matched"): ("hold", "hold.v.02", 1.0),
+        ("motorcycle", "ride", "matched"): ("ride", "ride.v.10", 1.0),
+        ("motorcycle", "sit_on", "missed"): (None, None, 0),
+        ("toilet", "flush", "matched"): ("touching", "touch.v.01", 0.25),
+    }
+
+
+def test_records_pass_validate(convert: Any, hoicli: Hoicli, tmp_path: Path) -> None:
+    records, _ = convert(row([RIDE]), row([RIDE], file_name="b.jpg"))
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    result = hoicli("validate", "--open-vocabulary", path)
+    assert (result.code, result.out) == (0, "")

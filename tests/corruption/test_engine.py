@@ -1,0 +1,461 @@
+"""`hoicli corrupt`: files and records, the same in any number of processes and after any interruption; faults told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import PIL.Image
+import pytest
+
+from hoicli.corruption.constants import CONSTANTS
+from hoicli.corruption.quality import Original
+from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.errors import DataError
+from hoicli.io.pool import ordered_map
+from tests.support.pictures import textured
+from tests.support.project import FIXTURES, ROOT, Hoicli
+
+GT, PREDICTIONS, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "images"
+Record = dict[str, Any]
+
+
+def records_of(text: str) -> list[Record]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three small PNG images and a JPEG in a folder of their own, and gt.jsonl beside it."""
+    images = tmp_path / "images"
+    (images / "sub").mkdir(parents=True)
+    records = []
+    for number, name in enumerate(["a.png", "b.png", "sub/c.png", "d.jpg"]):
+        PIL.Image.fromarray(textured(40 + 4 * number, 56)).save(images / name)
+        records.append(
+            {
+                "image_id": f"image-{number}",
+                "file_name": name,
+                "width": 56,
+                "height": 40 + 4 * number,
+                "boxes": [[4, 5, 30, 36], [20, 10, 50, 30]],
+                "labels": ["person", "bench"],
+                "hois": [{"subject": 0, "object": 1, "verb": "sit_on"}],
+                "source": {"kept": number},
+            }
+        )
+    (tmp_path / "gt.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return tmp_path
+
+
+def call(folder: Path, *options: object, out: str = "out") -> list[object]:
+    return ["corrupt", "--images", folder / "images", "--out", folder / out, *options, folder / "gt.jsonl"]
+
+
+# The contract
+
+
+def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder: Path) -> None:
+    result = hoicli(*call(folder, "--jobs", 1))
+    assert (result.code, result.err) == (0, "")
+    records = records_of(result.out)
+    assert len(records) == 4 * 20 * 5
+    assert {record["file_name"] for record in records} == set(files_of(folder / "out"))
+    assert [record["image_id"] for record in records[::100]] == [f"image-{number}" for number in range(4)]
+    cells = [(record["corruption"], record["severity"]) for record in records[:100]]
+    assert cells == [(name, severity) for name in CONSTANTS for severity in range(1, 6)]
+    for record in records:
+        name = record["file_name"].split("/", 2)
+        assert name[:2] == [record["corruption"], str(record["severity"])]
+        assert (record["recipe"], record["seed"]) == ("hoicli-1", 0)
+        assert len(record["visibility"]) == len(record["boxes"]) == 2
+        assert record["source"] == {"kept": int(record["image_id"][-1])}
+        pixels = np.asarray(PIL.Image.open(folder / "out" / record["file_name"]))
+        original = np.asarray(PIL.Image.open(folder / "images" / name[2]))
+        assert pixels.shape == original.shape
+        assert (record["psnr"], record["ssim"]) == (Original(original).psnr(pixels), Original(original).ssim(pixels))
+    picked = records[3 * 5 + 2]
+    source = np.asarray(PIL.Image.open(folder / "images" / "a.png"))
+    expected = corrupt(source, "glass_blur", 3, image_id="image-0")
+    assert (np.asarray(PIL.Image.open(folder / "out" / picked["file_name"])) == expected).all()
+
+
+def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoicli, folder: Path) -> None:
+    assert hoicli(*call(folder, "--corruption", "jpeg")).code == 0
+    source = np.asarray(PIL.Image.open(folder / "images" / "d.jpg"))
+    for severity, (quality,) in enumerate(CONSTANTS["jpeg"].levels, start=1):
+        expected = BytesIO()
+        PIL.Image.fromarray(source).save(expected, "JPEG", quality=quality)
+        made = PIL.Image.open(folder / f"out/jpeg/{severity}/d.jpg")
+        assert made.quantization == PIL.Image.open(expected).quantization  # type: ignore[attr-defined]
+        assert np.abs(np.asarray(made).astype(int) - np.asarray(PIL.Image.open(expected))).max() <= 1
+
+
+def test_the_records_of_a_cell_are_a_ground_truth(hoicli: Hoicli, tmp_path: Path) -> None:
+    result = hoicli("corrupt", "--images", IMAGES, "--out", tmp_path / "out", "--corruption", "elastic,occlusion",
+                    "--severity", "2,5", GT)  # fmt: skip
+    assert result.code == 0
+    records = records_of(result.out)
+    truth = tmp_path / "gt.jsonl"
+    truth.write_text(
+        "".join(json.dumps(r) + "\n" for r in records if (r["corruption"], r["severity"]) == ("elastic", 5))
+    )
+    assert hoicli("validate", truth).code == 0
+    rows = records_of(hoicli("eval", "--gt", truth, "--protocol", "hico", PREDICTIONS).out)
+    clean = records_of(hoicli("eval", "--gt", GT, "--protocol", "hico", PREDICTIONS).out)
+    assert [row["subset"] for row in rows] == [row["subset"] for row in clean]
+    assert rows[0]["value"] == pytest.approx(clean[0]["value"], abs=0.2)  # few predictions are on the edge of IoU 0.5
+    # all cells at once are no ground truth: an image twice is an error that names both lines
+    truth.write_text(result.out)
+    assert "is at" in hoicli("eval", "--gt", truth, PREDICTIONS).err
+
+
+@pytest.mark.parametrize(
+    ("options", "cells"),
+    [
+        (("--corruption", "jpeg", "--severity", "3"), [("jpeg", 3)]),
+        (("--corruption", "zoom_blur,jpeg", "--severity", "5,1"),
+         [(n, s) for n in ("jpeg", "zoom_blur") for s in (1, 5)]),
+        (("--corruption", "jpeg", "--corruption", "moire", "--severity", "2-4"),
+         [(n, s) for n in ("jpeg", "moire") for s in (2, 3, 4)]),
+        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in CORRUPTIONS]),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_made(
+    hoicli: Hoicli, folder: Path, options: tuple[str, ...], cells: list[tuple[str, int]]
+) -> None:
+    records = records_of(hoicli(*call(folder, *options)).out)
+    assert Counter((r["corruption"], r["severity"]) for r in records) == dict.fromkeys(cells, 4)
+    assert list(dict.fromkeys((r["corruption"], r["severity"]) for r in records)) == cells
+
+
+def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    options = ("--out", "out", "--corruption", "pixelate", "--severity", "1")
+    records = records_of(hoicli("corrupt", *options, "images/a.png", "images/sub/c.png").out)
+    assert [(r["image_id"], r["file_name"]) for r in records] == [
+        ("a", "pixelate/1/images/a.png"), ("c", "pixelate/1/images/sub/c.png"),
+    ]  # fmt: skip
+    assert "boxes" not in records[0]
+    records = records_of(
+        hoicli("corrupt", "--images", "images/sub", *options, folder / "images/sub/c.png", "images/b.png").out
+    )
+    assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
+
+
+def test_a_record_without_an_id_has_the_files_name(hoicli: Hoicli, folder: Path) -> None:
+    (folder / "gt.jsonl").write_text('{"file_name": "sub/c.png"}\n')
+    (record,) = records_of(hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1)).out)
+    assert record["image_id"] == "c"
+
+
+# The same, whatever the way
+
+
+def test_processes_shards_and_order_change_nothing(hoicli: Hoicli, folder: Path) -> None:
+    alone = hoicli(*call(folder, "--jobs", 1, "--seed", 5))
+    together = hoicli(*call(folder, "--jobs", 3, "--seed", 5, out="together"))
+    assert together.out == alone.out
+    expected = files_of(folder / "out")
+    assert files_of(folder / "together") == expected
+    lines = []
+    for number in (1, 2, 3):
+        lines += hoicli(*call(folder, "--shard", f"{number}/3", "--seed", 5, out="sharded")).out.splitlines()
+    assert sorted(lines) == sorted(alone.out.splitlines())
+    assert files_of(folder / "sharded") == expected
+    records = (folder / "gt.jsonl").read_text().splitlines(keepends=True)
+    (folder / "gt.jsonl").write_text("".join(reversed(records)))
+    backwards = hoicli(*call(folder, "--seed", 5, out="backwards")).out.splitlines()
+    assert sorted(backwards) == sorted(alone.out.splitlines())
+    assert files_of(folder / "backwards") == expected
+    some = hoicli(*call(folder, "--corruption", "shot_noise", "--severity", 4, "--seed", 5, out="some"))
+    assert set(some.out.splitlines()) <= set(alone.out.splitlines())
+    assert all(expected[name] == data for name, data in files_of(folder / "some").items())
+
+
+def test_a_finished_file_is_left_and_its_record_comes_all_the_same(hoicli: Hoicli, folder: Path) -> None:
+    options = ("--corruption", "occlusion,elastic,jpeg")
+    first = hoicli(*call(folder, *options))
+    before = {path: path.stat().st_mtime_ns for path in (folder / "out").rglob("*.*")}
+    expected = files_of(folder / "out")
+    missing, broken, foreign = (folder / f"out/elastic/{severity}/b.png" for severity in (1, 2, 3))
+    missing.unlink()
+    broken.write_bytes(broken.read_bytes()[:30])
+    PIL.Image.fromarray(textured(44, 56)).save(foreign)  # an image, but none of ours
+    again = hoicli(*call(folder, *options))
+    assert again.out == first.out
+    assert files_of(folder / "out") == expected
+    changed = {path for path, stamp in before.items() if path.stat().st_mtime_ns != stamp}
+    assert changed == {missing, broken, foreign}
+
+
+def test_a_file_of_other_settings_is_made_anew(hoicli: Hoicli, folder: Path) -> None:
+    options = ("--corruption", "gaussian_noise", "--severity", 1)
+    seeds = [hoicli(*call(folder, *options, "--seed", seed)).out for seed in (0, 1, 0)]
+    assert seeds[0] == seeds[2]
+    assert [r["psnr"] for r in records_of(seeds[0])] != [r["psnr"] for r in records_of(seeds[1])]
+    fresh = hoicli(*call(folder, *options, out="fresh"))
+    assert fresh.out == seeds[0]
+    assert files_of(folder / "fresh") == files_of(folder / "out")
+    shutil.copy(folder / "images/b.png", folder / "images/a.png")  # another picture under the same name
+    (folder / "gt.jsonl").write_text('{"image_id": "image-0", "file_name": "a.png"}\n')
+    hoicli(*call(folder, *options))
+    assert (folder / "out/gaussian_noise/1/a.png").read_bytes() != (
+        folder / "fresh/gaussian_noise/1/a.png"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_path: Path, jobs: int) -> None:
+    command = [sys.executable, "-m", "hoicli", "corrupt", "--images", str(IMAGES), "--jobs", str(jobs), "--severity",
+               "5", "--corruption", "glass_blur,moire,zoom_blur"]  # fmt: skip
+    out = tmp_path / "killed"
+    process = subprocess.Popen([*command, "--out", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
+    deadline = time.monotonic() + 60
+    while len(list(out.rglob("*.jpg"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    left = {name: data for name, data in files_of(out).items() if not Path(name).name.startswith(".")}
+    assert len(left) >= 4
+    for name in left:
+        PIL.Image.open(out / name).load()
+    again = hoicli(*command[3:], "--out", out, GT)
+    whole = hoicli(*command[3:], "--out", tmp_path / "whole", GT)
+    assert again.out == whole.out
+    assert files_of(out) == files_of(tmp_path / "whole")  # what was half written is gone, too
+
+
+# Things gone wrong: one line each
+
+
+def broken_folder(folder: Path) -> Path:
+    """b.png cut off; the other three are good."""
+    path = folder / "images/b.png"
+    path.write_bytes(path.read_bytes()[:-200])
+    return folder
+
+
+def test_a_bad_image_stops_the_run_or_is_left_out(hoicli: Hoicli, folder: Path) -> None:
+    good = hoicli(*call(folder, "--corruption", "jpeg", out="good")).out.splitlines()
+    broken_folder(folder)
+    for jobs in (1, 2):
+        result = hoicli(*call(folder, "--corruption", "jpeg", "--jobs", jobs, out=f"stop{jobs}"))
+        assert result.code == 1
+        assert result.err.startswith(f"{folder}/gt.jsonl:2: file_name: 'b.png' is damaged (")
+        assert result.err.count("\n") == 1
+        result = hoicli(*call(folder, "--corruption", "jpeg", "--jobs", jobs, "--on-error", "skip", out=f"skip{jobs}"))
+        assert result.code == 0
+        assert result.out.splitlines() == good[:5] + good[10:]
+        assert result.err.startswith(
+            f"hoicli: skipped 1 image; the first: {folder}/gt.jsonl:2: file_name: 'b.png' is dama"
+        )
+        assert not list((folder / f"skip{jobs}").rglob("*b.png*"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"image_id": 1}', "file_name: missing; it names the image under --images"),
+        ('{"image_id": 1, "file_name": ""}', "file_name: missing; "),
+        ('{"image_id": 1, "file_name": "../x.png"}', "file_name: '../x.png' leads out of the folder; "),
+        ('{"image_id": 1, "file_name": "/etc/x.png"}', "file_name: '/etc/x.png' leads out of the folder; "),
+        ('{"image_id": 1, "file_name": "C:\\\\x.png"}', "leads out of the folder; "),
+        ('{"image_id": 1, "file_name": "nothing.png"}', "file_name: no such file: "),
+        ('{"image_id": 1, "file_name": "sub"}', "file_name: no such file: "),
+        ('{"image_id": 1.5, "file_name": "a.png"}', "image_id: a number; it must be a string or an integer"),
+        ('{"image_id": 1, "file_name": "a.png", "boxes": [[1, 2, 3]]}', "boxes[0]: [1, 2, 3] is no box; "),
+        ('{"image_id": 1, "file_name": "a.png", "boxes": 7}', "boxes: a number; it must be an array"),
+        ('{"image_id": 1, "file_name": "a.png", "width": 57, "height": 40}', "width: the record says 57 x 40, "),
+        ('{"image_id": 1, "file_name": "a.png", "width": 40, "height": 56}', "turned image? hoicli reads it unturned"),
+        ('{"image_id": 1, "file_name": "a.png"}\n{"image_id": 1, "file_name": "b.png"}', "2: image_id: image '1' is"),
+        ('{"image_id": 1, "file_name": "a.png"}\n{"image_id": 2, "file_name": "./a.png"}', "keep one line a file"),
+        ('{"image_id": 1, "file_name": "a.png"', "the line is cut off"),
+        ("[1]", "an array, not an object"),
+    ],
+)  # fmt: skip
+def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, folder: Path, line: str, message: str) -> None:
+    (folder / "gt.jsonl").write_text(line + "\n")
+    result = hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1))
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert result.err.startswith(f"{folder}/gt.jsonl:")
+    assert message in result.err
+    skipped = hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1, "--on-error", "skip"))
+    assert skipped.code == 0
+    assert "skipped 1 image; the first: " in skipped.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "corrupt: give the folder to write the images to with --out DIR"),
+        (("--out", "out", "--corruption", "gausian_noise"), "unknown 'gausian_noise'; did you mean 'gaussian_noise'?"),
+        (("--out", "out", "--corruption", "fog,zzz"), "--corruption: unknown 'fog', 'zzz'; hoicli corrupt --list"),
+        (("--out", "out", "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range as 2-4, or all"),
+        (("--out", "out", "--severity", "4-2"), "--severity 4-2: an empty range; "),
+        (("--out", "out", "--severity", ""), "--severity : give 1 to 5"),
+        (("--out", "out", "--shard", "3"), "--shard 3: write K/N, for example 3/16"),
+        (("--out", "out", "--shard", "4/3"), "--shard 4/3: the parts of 3 are 1/3 to 3/3"),
+        (("--out", "out", "--shard", "0/3"), "--shard 0/3: the parts of 3 are"),
+        (("--out", "out", "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
+        (("--out", "out", "--images", "nowhere"), "--images nowhere: no such folder"),
+        (("--out", "gt.jsonl"), "--out gt.jsonl: cannot be made ("),
+        (("--out", "out", "--on-error", "ignore"), "--on-error ignore: choose stop or skip"),
+        (("--preview", "images/a.png"), "--preview: give the picture to draw with -o FILE.png (or .jpg)"),
+        (("--preview", "images/a.png", "-o", "no/x.png"), "there is no folder no; make it first"),
+    ],
+)  # fmt: skip
+def test_a_wrong_call_is_one_clear_line(
+    hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(folder)
+    result = hoicli("corrupt", *options, "gt.jsonl")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert message in result.err
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may read and write everything")
+def test_what_may_not_be_read_or_written_is_told(hoicli: Hoicli, folder: Path) -> None:
+    (folder / "images/a.png").chmod(0)
+    assert "Permission denied" in hoicli(*call(folder)).err
+    (folder / "closed").mkdir(mode=0o500)
+    result = hoicli(*call(folder, out="closed"))
+    assert (result.code, "not writable" in result.err) == (2, True)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Any:
+    """A file system of 64 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount a file system")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_is_told_and_leaves_whole_files(hoicli: Hoicli, folder: Path, tiny_disk: Path) -> None:
+    command = call(folder, "--corruption", "gaussian_noise", "--jobs", 1)
+    command[4] = tiny_disk / "out"
+    result = hoicli(*command)
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert "cannot be written to" in result.err
+    assert "No space left on device" in result.err
+    made = list((tiny_disk / "out").rglob("*.*"))
+    assert made
+    for path in made:
+        assert not path.name.startswith(".")
+        PIL.Image.open(path).load()
+    skipping = hoicli(*command, "--on-error", "skip")
+    assert skipping.code == 0
+    assert all((tiny_disk / "out" / record["file_name"]).is_file() for record in records_of(skipping.out))
+
+
+def test_a_dead_worker_is_told() -> None:
+    with pytest.raises(DataError, match="a worker process was killed"):
+        list(ordered_map(os._exit, [1, 2, 3], 2))
+
+
+def a_fault(number: int) -> int:
+    raise ZeroDivisionError(f"at {number}")
+
+
+def test_a_fault_in_a_worker_is_a_fault_here() -> None:
+    with pytest.raises(RuntimeError, match=r"ZeroDivisionError: at [12]"):
+        list(ordered_map(a_fault, [1, 2], 2))
+
+
+def test_results_come_in_order_and_work_does_not_run_far_ahead(tmp_path: Path) -> None:
+    results = ordered_map(str, range(200), 2)
+    assert next(results) == "0"
+    assert [next(results) for _ in range(199)] == [str(number) for number in range(1, 200)]
+    assert list(ordered_map(str, [], 4)) == []
+
+
+def test_conversions_are_told(hoicli: Hoicli, folder: Path) -> None:
+    PIL.Image.fromarray(textured(40, 56)).convert("CMYK").save(folder / "images/a.jpg")
+    (folder / "gt.jsonl").write_text('{"file_name": "a.jpg"}\n')
+    result = hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1))
+    assert result.err == "hoicli: 1 image had CMYK: written with 8 bits a channel, grey or RGB(A)\n"
+
+
+# Looking at it
+
+
+def test_list_explains_all(hoicli: Hoicli) -> None:
+    listed = hoicli("corrupt", "--list", "--format", "jsonl")
+    rows = records_of(listed.out)
+    assert {row["recipe"] for row in rows} == {"hoicli-1"}
+    assert listed.err.startswith("hoicli: RoHOI-style, recipe hoicli-1: the paper publishes no constants")
+    assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
+    assert rows[0]["severity_1"] == {"radius_px": 10, "sigma_px": 3}
+    assert all(row["source"] for row in rows)
+    table = hoicli("corrupt", "--list", "--format", "table").out.splitlines()
+    assert len(table) == 21
+    assert table[0].split()[:3] == ["corruption", "family", "description"]
+
+
+@pytest.mark.parametrize("name", ["sheet.png", "sheet.jpg"])
+def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    source = IMAGES / "HICO_test2015_00000001.jpg"
+    assert hoicli("corrupt", "--preview", source, "-o", path).code == 0
+    sheet = np.asarray(PIL.Image.open(path)).astype(int)
+    assert sheet.shape == (10 * (22 + 171 + 4), 2 * (5 * 260 + 12), 3)
+    tiles = {sheet[r * 197 + 22 : r * 197 + 193, c * 260 + b * 1312 : c * 260 + b * 1312 + 256].tobytes()
+             for r in range(10) for b in range(2) for c in range(5)}  # fmt: skip
+    assert len(tiles) == 100
+    image = np.asarray(PIL.Image.open(source))
+    tile = cv2.resize(corrupt(image, "vignette", 5), (256, 171), interpolation=cv2.INTER_AREA)
+    at = list(CORRUPTIONS).index("vignette") - 10
+    shown = sheet[at * 197 + 22 : at * 197 + 193, 1312 + 4 * 260 : 1312 + 4 * 260 + 256]
+    assert np.abs(shown - tile).mean() < 4
+
+
+def test_a_preview_of_no_image_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
+    bad = tmp_path / "x.jpg"
+    bad.write_text("text")
+    result = hoicli("corrupt", "--preview", bad, "-o", tmp_path / "sheet.png")
+    assert (result.code, result.err) == (
+        1,
+        f"{bad}: is no image that can be read (neither JPEG nor PNG); fetch it again\n",
+    )
+    assert "no such file" in hoicli("corrupt", "--preview", tmp_path / "y.jpg", "-o", tmp_path / "sheet.png").err
+
+
+@pytest.mark.parametrize("missing", ["cv2", "PIL.Image"])
+def test_without_the_extra_it_says_how_to_get_it(
+    hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    for options in (call(folder), ["corrupt", "--list"]):
+        result = hoicli(*options)
+        assert (result.code, result.err) == (
+            2,
+            "hoicli: corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'\n",
+        )
+
+
+def test_help_loads_neither_numpy_nor_opencv() -> None:
+    code = (
+        "import sys; from hoicli.cli import run; code = run(['corrupt', '--help']); "
+        "heavy = {'numpy', 'cv2', 'PIL'} & sys.modules.keys(); sys.exit(str(heavy) if heavy else code)"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr

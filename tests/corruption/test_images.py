@@ -1,0 +1,237 @@
+"""Image files of every kind are read as detectors read them and written as what they were; damaged ones are told."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import PIL.Image
+import pytest
+from numpy.typing import NDArray
+
+from hoicli.corruption.engine import apply
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
+from hoicli.corruption.registry import CORRUPTIONS, corrupt, draw, level_of
+from hoicli.errors import DataError
+from tests.support.pictures import textured
+
+Image = NDArray[np.uint8]
+SCENE = textured(40, 56)
+
+
+def file_of(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
+    file = BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def scene(mode: str = "RGB") -> PIL.Image.Image:
+    return PIL.Image.fromarray(SCENE).convert(mode)
+
+
+def written(data: bytes) -> PIL.Image.Image:
+    """The file that is made of a file, without any corruption."""
+    picture = decode(data)
+    image = PIL.Image.open(BytesIO(finished(picture, encode(picture, picture.pixels, picture.alpha), {"psnr": 1})))
+    image.load()
+    return image
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "RGB", "RGBA"])
+def test_png_comes_out_as_it_went_in(mode: str) -> None:
+    source = scene(mode)
+    if mode == "RGBA":
+        source.putalpha(PIL.Image.fromarray(SCENE[:, :, 0]))
+    result = written(file_of(source, "PNG"))
+    assert result.mode == ("L" if mode == "1" else mode)
+    assert (np.asarray(result) == np.asarray(source.convert(result.mode))).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "becomes", "told"), [("P", "RGB", "a palette"), ("LA", "RGBA", ""), ("CMYK", "RGB", "CMYK")]
+)
+def test_what_cannot_hold_a_corruption_is_converted(mode: str, becomes: str, told: str) -> None:
+    source = scene(mode)
+    data = file_of(source, "JPEG" if mode == "CMYK" else "PNG")
+    picture = decode(data)
+    expected = np.asarray(PIL.Image.open(BytesIO(data)).convert(becomes))
+    assert picture.converted == told
+    assert (picture.pixels == expected[:, :, :3]).all()
+    assert written(data).mode == becomes
+
+
+def test_a_palette_with_a_transparent_colour_keeps_it() -> None:
+    source = scene("P")
+    data = file_of(source, "PNG", transparency=3)
+    assert (np.asarray(written(data)) == np.asarray(PIL.Image.open(BytesIO(data)).convert("RGBA"))).all()
+
+
+def test_sixteen_bits_are_rounded_to_eight_not_cut_off() -> None:
+    deep = (SCENE[:, :, 0].astype(np.uint16) * 257 + 100).clip(0, 65535).astype(np.uint16)
+    picture = decode(file_of(PIL.Image.fromarray(deep), "PNG"))
+    assert picture.converted == "16 bits"
+    assert (picture.pixels[:, :, 0] == SCENE[:, :, 0]).all()
+    colour = np.stack([deep] * 3, axis=2)
+    picture = decode(bytes(cv2.imencode(".png", colour)[1]))
+    assert picture.converted == "16 bits"
+    assert np.abs(picture.pixels.astype(int) - SCENE[:, :, :1]).max() <= 1
+
+
+@pytest.mark.parametrize("orientation", [3, 6, 8])
+def test_a_turned_photograph_is_read_unturned_and_stays_marked(orientation: int) -> None:
+    exif = PIL.Image.Exif()
+    exif[0x0112] = orientation
+    for kind in ("JPEG", "PNG"):
+        data = file_of(scene(), kind, exif=exif)
+        picture = decode(data)
+        assert picture.pixels.shape == SCENE.shape
+        assert (picture.pixels == np.asarray(PIL.Image.open(BytesIO(data)))).all()
+        assert written(data).getexif()[0x0112] == orientation
+
+
+def test_the_colour_profile_stays() -> None:
+    profile = bytes(range(256)) * 300  # longer than a JPEG segment
+    for kind in ("JPEG", "PNG"):
+        assert written(file_of(scene(), kind, icc_profile=profile)).info["icc_profile"] == profile
+
+
+def test_jpeg_is_written_as_jpeg_near_the_pixels() -> None:
+    for mode in ("L", "RGB"):
+        data = file_of(scene(mode), "JPEG")
+        result = written(data)
+        assert (result.format, result.mode) == ("JPEG", mode)
+        apart = np.abs(np.asarray(result).astype(int) - np.asarray(PIL.Image.open(BytesIO(data))))
+        assert apart.mean() < 2
+        picture = decode(data)
+        encoded = encode(picture, picture.pixels, None)
+        assert (shown(picture, picture.pixels, encoded).squeeze() == np.asarray(result)).all()
+
+
+def test_a_png_named_jpg_stays_a_png() -> None:
+    assert decode(file_of(scene(), "PNG")).kind == "PNG"  # names are not asked
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
+    alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)
+    alpha[10:30, 10:40] = 255
+    picture = Picture(SCENE, alpha, "PNG", b"", "")
+    drawn = draw(name, SCENE.shape, image_id="", seed=0)
+    pixels, after = apply(picture, name, drawn, level_of(name, 5))
+    assert (pixels == corrupt(SCENE, name, 5)).all()
+    assert after is not None
+    assert after.shape == alpha.shape
+    assert (after == alpha).all() == (CORRUPTIONS[name].motion is None)
+
+
+def cut(data: bytes, share: float) -> bytes:
+    return data[: int(len(data) * share)]
+
+
+def png_of_size(width: int, height: int) -> bytes:
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")]
+    body = b"".join(
+        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+JPEG, PNG = file_of(scene(), "JPEG"), file_of(scene(), "PNG")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "the file is empty (0 bytes)"),
+        (b"<html>not found</html>", "is no image that can be read"),
+        (b"\x00" * 1000, "is no image that can be read"),
+        (cut(JPEG, 0.9), "is damaged ("),
+        (cut(JPEG, 0.6), "is damaged ("),
+        (JPEG[:-2], "is damaged ("),
+        (cut(PNG, 0.5), "is damaged ("),
+        (PNG[:60] + b"\xff" * 40 + PNG[100:], "is damaged ("),
+        (png_of_size(0, 0), "is "),
+        (png_of_size(0, 10), "is "),
+        (png_of_size(60_000, 1), "at most 30,000 a side"),
+        (png_of_size(29_000, 29_000), "has more pixels than an image should"),
+        (file_of(scene(), "GIF"), "is GIF; convert it to JPEG or PNG first"),
+        (file_of(scene(), "BMP"), "is BMP; convert it to JPEG or PNG first"),
+        (file_of(scene(), "WEBP"), "is WEBP; convert it to JPEG or PNG first"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_whole_image_is_told(data: bytes, words: str) -> None:
+    with pytest.raises(DataError) as caught:
+        decode(data)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [JPEG, PNG], ids=["jpeg", "png"])
+def test_every_cut_of_a_file_is_told_or_complete(data: bytes) -> None:
+    """OpenCV fills what is missing with grey and says nothing."""
+    whole, complete = decode(data).pixels, 0
+    for length in range(0, len(data), 5):
+        try:
+            picture = decode(data[:length])
+        except DataError:
+            continue
+        assert (picture.pixels == whole).all()
+        complete += 1
+    assert complete < 8  # the last bytes hold no pixels
+
+
+def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.jpg"
+    for data in (JPEG, PNG):
+        picture = decode(data)
+        stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
+        write_whole(path, finished(picture, encode(picture, picture.pixels, None), stamp))
+        assert stamp_of(path) == stamp
+    assert [file.name for file in path.parent.iterdir()] == ["b.jpg"]
+    for content in (JPEG, b"", b"hoicli corrupt {broken", b"hoicli corrupt [1]"):
+        path.write_bytes(content)
+        assert stamp_of(path) is None
+    assert stamp_of(tmp_path / "nothing") is None
+    assert stamp_of(tmp_path) is None
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "a.png"
+    target.write_bytes(b"before")
+
+    def full(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(target, PNG)
+    assert target.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_another_process_left_or_is_writing_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, part = tmp_path / "a.png", tmp_path / ".a.png.part"
+    part.write_bytes(PNG[:40])
+    write_whole(target, PNG)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG}
+    replace = os.replace
+
+    def late(source: Path, to: Path) -> None:  # the other process is done first, and takes our file for a leftover
+        target.write_bytes(PNG)
+        source.unlink()
+        replace(source, to)
+
+    monkeypatch.setattr("os.replace", late)
+    write_whole(target, PNG)
+    assert target.read_bytes() == PNG

@@ -1,0 +1,100 @@
+"""PSNR and SSIM are scikit-image's, and both fall with every severity of every corruption on real photographs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import cv2
+import numpy as np
+import PIL.Image
+import pytest
+from numpy.typing import NDArray
+
+from hoicli.corruption.constants import SEVERITIES
+from hoicli.corruption.pixels import resized
+from hoicli.corruption.quality import Original
+from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from tests.support.pictures import textured
+
+Image = NDArray[np.uint8]
+
+PHOTOS = ("astronaut.png", "camera.png", "chelsea.png", "coffee.png", "coins.png", "rocket.jpg", "motorcycle_left.png",
+          "grass.png", "gravel.png", "china.jpg", "flower.jpg")  # fmt: skip
+"""Photographs that scikit-image and scikit-learn carry: people, animals, things, a street, a night scene, texture."""
+SIDE = 280
+
+
+def photograph(name: str, side: int) -> Image:
+    """The photograph, its longer side reduced to `side`; the test is skipped where the package lacks the file."""
+    data = pytest.importorskip("sklearn" if name in ("china.jpg", "flower.jpg") else "skimage")
+    inside = "datasets/images" if data.__name__ == "sklearn" else "data"
+    path = Path(data.__file__ or "").parent / inside / name
+    if not path.is_file():
+        pytest.skip(f"this {data.__name__} has no {name}")
+    pixels = np.asarray(PIL.Image.open(path))
+    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels[:, :, :3]
+    share = min(1.0, side / max(pixels.shape[:2]))
+    height, width = (round(length * share) for length in pixels.shape[:2])
+    return resized(pixels, height, width, cv2.INTER_AREA)
+
+
+def some_pairs() -> list[tuple[Image, Image]]:
+    rng = np.random.default_rng(3)
+    scene = textured(70, 91)
+    noise = rng.integers(0, 256, (70, 91, 3), dtype=np.uint8)
+    white = np.full_like(scene, 255)
+    pairs = [(scene, noise), (white, noise), (white, white - 1), (scene, 255 - scene), (noise, noise)]
+    pairs += [(scene, corrupt(scene, name, 3)) for name in CORRUPTIONS]
+    pairs += [(one[:, :, :1], other[:, :, :1]) for one, other in pairs[:4]]
+    pairs += [(one[:7], other[:7]) for one, other in pairs[:2]]
+    return [(np.ascontiguousarray(one), np.ascontiguousarray(other)) for one, other in pairs]
+
+
+def test_ssim_and_psnr_are_those_of_scikit_image() -> None:
+    metrics = pytest.importorskip("skimage.metrics")
+    for one, other in some_pairs():
+        original = Original(one)
+        expected = metrics.structural_similarity(one, other, channel_axis=2, data_range=255)
+        assert original.ssim(other) == pytest.approx(expected, abs=1e-6)
+        assert original.ssim(other) == original.ssim(other)  # what is kept of the original changes nothing
+        psnr = original.psnr(other)
+        if psnr is None:
+            assert (one == other).all()
+        else:
+            assert psnr == pytest.approx(metrics.peak_signal_noise_ratio(one, other, data_range=255), abs=1e-4)
+
+
+def test_psnr_and_ssim_by_hand() -> None:
+    dark, light = np.full((9, 9, 1), 100, dtype=np.uint8), np.full((9, 9, 1), 110, dtype=np.uint8)
+    assert Original(dark).psnr(light) == round(10 * np.log10(255**2 / 100), 4)
+    luminance = (2 * 100 * 110 + 6.5025) / (100**2 + 110**2 + 6.5025)  # no contrast: the other factor is 1
+    assert Original(dark).ssim(light) == pytest.approx(luminance, abs=1e-6)
+    assert Original(dark).psnr(dark) is None
+    assert Original(dark).ssim(dark) == 1
+    assert Original(dark[:6]).ssim(light[:6]) is None
+    assert Original(dark[:6]).psnr(light[:6]) == Original(dark).psnr(light)
+
+
+def test_a_grey_picture_is_compared_with_colours_as_three_channels() -> None:
+    grey = textured(40, 50, 1)
+    coloured = corrupt(grey, "rainbow", 3)
+    expected = Original(np.repeat(grey, 3, axis=2))
+    ours = Original(grey)
+    assert (ours.psnr(coloured), ours.ssim(coloured)) == (expected.psnr(coloured), expected.ssim(coloured))
+
+
+@pytest.mark.parametrize("name", PHOTOS)
+def test_every_severity_is_worse_than_the_one_before(name: str) -> None:
+    photo = photograph(name, SIDE)
+    original = Original(photo)
+    for corruption in CORRUPTIONS:
+        results = [corrupt(photo, corruption, severity, image_id=name) for severity in SEVERITIES]
+        for measure in (original.psnr, original.ssim):
+            values = [measure(result) for result in results]
+            numbers = [value for value in values if value is not None]
+            assert len(numbers) == 5
+            assert all(milder > worse for milder, worse in pairwise(numbers)), (
+                corruption,
+                values,
+            )

@@ -1,0 +1,196 @@
+"""Boxes go where the pixels go, and visibility is what is still to be seen of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hoicli.corruption.constants import SEVERITIES
+from hoicli.corruption.engine import cell_record, share_visible
+from hoicli.corruption.registry import CORRUPTIONS, corrupt, draw, level_of
+from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes
+
+Image = NDArray[np.uint8]
+Box = tuple[int, int, int, int]
+
+HEIGHT, WIDTH = 480, 640
+BOXES: tuple[Box, ...] = (
+    (300, 200, 340, 280), (40, 30, 120, 90), (500, 350, 600, 460), (250, 20, 420, 60), (20, 200, 60, 300),
+    (150, 100, 480, 380),
+)  # fmt: skip
+LEVELS = pytest.mark.parametrize("severity", SEVERITIES)
+
+
+def record_of(
+    name: str, severity: int, boxes: list[Any], image_id: object, size: tuple[int, int] = (HEIGHT, WIDTH)
+) -> Any:
+    shape = (*size, 3)
+    drawn = draw(name, shape, image_id=image_id, seed=0)
+    record = {"image_id": image_id, "file_name": "a.png", "boxes": boxes}
+    return cell_record(record, (name, severity), 0, (1.0, 0.5), shape, drawn)
+
+
+def solid(box: Box) -> Image:
+    """White between x1 and x2, y1 and y2, half white at their pixels: half of the light is where the box ends."""
+    image = np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8)
+    image[box[1] : box[3] + 1, box[0] : box[2] + 1] = 128
+    image[box[1] + 1 : box[3], box[0] + 1 : box[2]] = 255
+    return image
+
+
+def found(image: Image) -> tuple[float, float, float, float]:
+    """The bounds of what is light."""
+    light = image[:, :, 0] > 127
+    rows, columns = np.flatnonzero(light.any(axis=1)), np.flatnonzero(light.any(axis=0))
+    return float(columns[0]), float(rows[0]), float(columns[-1]), float(rows[-1])
+
+
+@LEVELS
+@pytest.mark.parametrize("name", ["elastic", "perspective"])
+@pytest.mark.parametrize("image_id", ["a", "c", "d"])
+def test_a_painted_box_is_found_where_the_record_says(name: str, severity: int, image_id: str) -> None:
+    record = record_of(name, severity, [list(box) for box in BOXES], image_id)
+    for box, moved in zip(BOXES, record["boxes"], strict=True):
+        seen = found(corrupt(solid(box), name, severity, image_id=image_id))
+        assert moved == pytest.approx(seen, abs=1.5)
+
+
+def test_both_lenses_are_among_those() -> None:
+    drawn = {draw("perspective", (HEIGHT, WIDTH, 3), image_id=image_id, seed=0) for image_id in "acd"}
+    assert drawn == {True, False}
+
+
+@LEVELS
+def test_corner_marks_are_found_where_the_lens_takes_them(severity: int) -> None:
+    for k in level_of("perspective", severity):
+        lens = Lens((HEIGHT, WIDTH), k)
+        for box in BOXES:
+            for corner in [(box[0], box[1]), (box[2], box[1]), (box[0], box[3]), (box[2], box[3])]:
+                image = solid((corner[0] - 2, corner[1] - 2, corner[0] + 2, corner[1] + 2))
+                barrel = CORRUPTIONS["perspective"].apply(image, True, k, 0.0)[:, :, 0].astype(float)
+                ((x, y),) = lens.forward(np.array([corner], dtype=np.float64))
+                if not (3 < x < WIDTH - 4 and 3 < y < HEIGHT - 4):
+                    continue
+                rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH]
+                assert (columns * barrel).sum() / barrel.sum() == pytest.approx(x, abs=0.3)
+                assert (rows * barrel).sum() / barrel.sum() == pytest.approx(y, abs=0.3)
+
+
+@LEVELS
+def test_corner_marks_lie_about_the_mean_magnification_of_a_zoom_blur(severity: int) -> None:
+    """A mark becomes a row of marks, one of each layer, whose area grows as the square of their distance from the
+    centre: weighted by its inverse, their centre is that of the mean magnification."""
+    record = record_of("zoom_blur", severity, [list(box) for box in BOXES[:4]], "a")
+    centre = np.array([(WIDTH - 1) / 2, (HEIGHT - 1) / 2])
+    rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH]
+    distance = np.hypot(columns - centre[0], rows - centre[1]) ** 2 + 1
+    for box, moved in zip(BOXES[:4], record["boxes"], strict=True):
+        for corner, expected in [((0, 1), (0, 1)), ((2, 3), (2, 3))]:
+            x, y = box[corner[0]], box[corner[1]]
+            far = 0.5 + (np.array([x, y]) - centre) * level_of("zoom_blur", severity)[0] + centre
+            if not (5 < far[0] < WIDTH - 6 and 5 < far[1] < HEIGHT - 6):
+                continue  # part of it left the image
+            light = corrupt(solid((x - 3, y - 3, x + 3, y + 3)), "zoom_blur", severity)[:, :, 0] / distance
+            at = np.array([(columns * light).sum(), (rows * light).sum()]) / light.sum()
+            assert at == pytest.approx([moved[expected[0]], moved[expected[1]]], abs=1.5)
+
+
+def test_a_zoomed_box_by_hand() -> None:
+    moved, visible = moved_boxes(Zoom((101, 201), 1.5), [[90, 40, 110, 60], [0, 0, 40, 100], [180, 0, 200, 20]])
+    assert moved == [[85.0, 35.0, 115.0, 65.0], [0.0, 0.0, 10.0, 101.0], [201.0, 0.0, 201.0, 5.0]]
+    assert visible[0] == 1
+    # of 40 columns those from 33.3 on are still there, of 100 rows those from 16.7 to 83.3
+    assert visible[1] == pytest.approx((40 - 33.3) / 40 * 66.7 / 100, abs=0.02)
+    assert visible[2] == 0
+
+
+def test_a_box_that_leaves_lies_on_the_border_and_is_not_seen() -> None:
+    lens = Lens((HEIGHT, WIDTH), -0.3)
+    (moved,), (visible,) = moved_boxes(lens, [[0, 0, 12, 9]])
+    assert visible == 0
+    assert moved[0] == 0
+    assert moved[1] == 0
+    assert moved[2] <= 0.01
+    record = record_of("perspective", 5, [[0, 0, 12, 9], [630, 470, 700, 500], [5, 5, 5, 5], [-50, -50, -40, -40]], "c")
+    for box in record["boxes"]:
+        assert 0 <= box[0] <= box[2] <= WIDTH
+        assert 0 <= box[1] <= box[3] <= HEIGHT
+
+
+@given(st.sampled_from([-0.14, -0.05, 0.0, 0.1, 0.4]), st.floats(0, 639), st.floats(0, 479))
+def test_the_lens_forward_undoes_where_pixels_come_from(k: float, x: float, y: float) -> None:
+    lens = Lens((HEIGHT, WIDTH), k)
+    (to,) = lens.forward(np.array([[x, y]]))
+    offset = to - lens.centre
+    back = lens.centre + offset * (1 + k * (offset**2).sum() / lens.radius**2)
+    assert back == pytest.approx([x, y], abs=1e-6)
+
+
+def test_a_displacement_moves_a_box_by_itself() -> None:
+    shift = Displacement(np.full((100, 120), -3.0), np.full((100, 120), 2.0))
+    assert moved_boxes(shift, [[50, 40, 70, 60]]) == ([[53, 38, 73, 58]], [1.0])
+    moved, (visible,) = moved_boxes(shift, [[110, 0, 119, 10]])
+    assert moved == [[113, 0, 119, 8]]
+    assert visible == pytest.approx(6.5 / 9 * 8.5 / 10, abs=0.03)
+    assert moved_boxes(shift, [[50.2, 40, 50.4, 40.3]])[0][0] == pytest.approx([53.2, 38, 53.4, 38.3], abs=0.01)
+
+
+@pytest.mark.parametrize("name", [name for name, row in CORRUPTIONS.items() if row.motion is None])
+def test_what_does_not_move_leaves_boxes_as_they_are(name: str) -> None:
+    boxes = [[319, 50, 398.25, 348], [-4.5, 0, 900, 10], [5, 5, 5, 5]]
+    record = record_of(name, 5, boxes, 7)
+    assert record["boxes"] == boxes
+    if CORRUPTIONS[name].hidden is None:
+        assert record["visibility"] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["occlusion", "packet_loss", "screen_crack"])
+@LEVELS
+def test_visibility_is_the_share_of_the_pixels_that_are_not_hidden(name: str, severity: int) -> None:
+    size = (90, 120)
+    corruption = CORRUPTIONS[name]
+    assert corruption.hidden is not None
+    mask = corruption.hidden((*size, 3), draw(name, (*size, 3), image_id="x", seed=0), *level_of(name, severity))
+    boxes = [[0, 0, 120, 90], [10, 10, 40, 70], [60, 20, 61, 21], [100, 80, 140, 95], [200, 10, 210, 20]]
+    record = record_of(name, severity, boxes, "x", size)
+    slow = []
+    for x1, y1, x2, y2 in boxes:
+        seen = [not mask[y, x] for y in range(y1, min(y2, 90)) for x in range(x1, min(x2, 120))]
+        slow.append(sum(seen) / len(seen) if seen else 0.0)
+    assert record["visibility"] == pytest.approx(slow, abs=5e-5)
+    assert record["visibility"][0] == pytest.approx(1 - mask.mean(), abs=5e-5)
+
+
+def test_visibility_by_hand() -> None:
+    hidden = np.zeros((10, 10), dtype=bool)
+    hidden[2:4, 3:6] = True
+    assert share_visible(hidden, [2, 1, 7, 5]) == round(1 - 6 / 20, 4)
+    assert share_visible(hidden, [3, 2, 6, 4]) == 0
+    assert share_visible(hidden, [3.5, 2.5, 3.6, 2.6]) == 0  # at least a pixel
+    assert share_visible(hidden, [-5, -5, 0, 0]) == 0  # not in the image
+    assert share_visible(hidden, [0, 0, 2, 2]) == 1
+
+
+def test_a_record_passes_everything_else_on() -> None:
+    record = {
+        "image_id": 9, "file_name": "in/a.png", "width": WIDTH, "height": HEIGHT, "boxes": [[300, 200, 340, 280]],
+        "labels": ["person"], "hois": [{"subject": 0, "object": 0, "verb": "hug"}], "anything": {"else": [1]},
+    }  # fmt: skip
+    shape = (HEIGHT, WIDTH, 3)
+    made = cell_record(record, ("perspective", 2), 4, (21.5, None), shape, True)
+    assert made["file_name"] == "perspective/2/in/a.png"
+    assert {key: made[key] for key in ("corruption", "severity", "seed", "psnr", "ssim")} == {
+        "corruption": "perspective", "severity": 2, "seed": 4, "psnr": 21.5, "ssim": None,
+    }  # fmt: skip
+    assert {key: made[key] for key in record if key not in ("file_name", "boxes")} == {
+        key: value for key, value in record.items() if key not in ("file_name", "boxes")
+    }
+    assert record["boxes"] == [[300, 200, 340, 280]]
+    without = cell_record({"image_id": 1, "file_name": "a.png"}, ("occlusion", 1), 0, (1.0, 1.0), shape, None)
+    assert "boxes" not in without
+    assert "visibility" not in without

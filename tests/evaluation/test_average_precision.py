@@ -1,0 +1,125 @@
+"""The integral and its grids: closed forms, and the three 11-point grids to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
+from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, PROTOCOLS
+
+
+def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:
+    """The AP of a single class."""
+    return float(interpolated_ap(np.array(ranks), np.array([0, len(ranks)]), np.array([positives]), grid)[0])
+
+
+def test_the_grids_are_those_of_their_libraries() -> None:
+    assert np.arange(0, 1.1, 0.1).tolist() == list(GRID_ARANGE)
+    # torch.linspace in float64 counts up from the start to the middle and down from the end after it
+    step = (1.0 - 0.0) / 10
+    assert [step * i if i < 5 else 1.0 - step * (10 - i) for i in range(11)] == list(GRID_LINSPACE)
+    assert [i / 10 for i in range(11)] == list(GRID_TENTHS)
+
+
+@pytest.mark.parametrize(
+    ("found", "arange", "linspace", "tenths"),
+    [
+        (1, 2, 2, 2),
+        (2, 3, 3, 3),
+        (3, 3, 3, 4),
+        (5, 6, 6, 6),
+        (6, 6, 7, 7),
+        (7, 7, 8, 8),
+        (8, 9, 9, 9),
+        (10, 11, 11, 11),
+    ],
+)
+def test_a_recall_of_exactly_so_many_tenths(found: int, arange: int, linspace: int, tenths: int) -> None:
+    """With perfect precision the AP counts the grid points reached: 3/10, 6/10 and 7/10 are where grids differ."""
+    ranks = list(range(1, found + 1))
+    for grid, points in ((GRID_ARANGE, arange), (GRID_LINSPACE, linspace), (GRID_TENTHS, tenths)):
+        assert one(ranks, 10, grid) == pytest.approx(points / 11)
+
+
+def test_matlabs_vector_would_be_another_grid_than_its_loop() -> None:
+    """0:0.1:1 as a vector is made from both of its ends, as MathWorks describes the colon; a loop that counts i * 0.1
+    is what `hico` takes `for t = 0:0.1:1` for. README, "What protocols leave open"."""
+    from_both_ends = [i * 0.1 for i in range(6)] + [1 - i * 0.1 for i in range(4, -1, -1)]
+    assert tuple(from_both_ends) == GRID_LINSPACE
+    assert tuple(i * 0.1 for i in range(11)) == GRID_ARANGE
+
+
+def test_which_protocol_has_which_grid() -> None:
+    assert {name: row.grid for name, row in PROTOCOLS.items()} == {
+        "hico": GRID_ARANGE,
+        "hico-ko": GRID_ARANGE,
+        "qpic": GRID_ARANGE,
+        "upt": GRID_LINSPACE,
+        "diag": GRID_ARANGE,
+        "inp-cc": GRID_TENTHS,
+        "swig": GRID_TENTHS,
+        "vcoco-agent": EVERY_RECALL,
+        "vcoco-s1": EVERY_RECALL,
+        "vcoco-s2": EVERY_RECALL,
+        "vcoco-qpic": GRID_ARANGE,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ranks", "positives", "ap"),
+    [
+        ([1], 1, 1.0),
+        ([2], 1, 0.5),
+        ([1, 2], 2, 1.0),
+        ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
+        ([1, 4], 2, (6 * 1 + 5 * 0.5) / 11),
+        ([], 5, 0.0),
+        ([], 0, 0.0),
+    ],
+)
+def test_closed_forms(ranks: list[int], positives: int, ap: float) -> None:
+    assert one(ranks, positives) == pytest.approx(ap)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "positives", "ap"),
+    [
+        ([1], 1, 1.0),
+        ([2], 1, 0.5),
+        ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
+        ([1, 4], 2, (1 + 0.5) / 2),
+        ([1, 4], 4, (1 + 0.5) / 4),  # what is never found adds nothing
+        ([3, 4, 5], 3, 3 / 5),
+        ([], 5, 0.0),
+        ([], 0, 0.0),
+    ],
+)
+def test_closed_forms_of_the_envelope(ranks: list[int], positives: int, ap: float) -> None:
+    first, second = np.array([*ranks, 1], dtype=np.int64), np.array([0, len(ranks), len(ranks) + 1])
+    assert enveloped_ap(first, second, np.array([positives, 1])).tolist() == pytest.approx([ap, 1.0])
+
+
+@given(st.sets(st.integers(1, 60), min_size=1, max_size=12), st.integers(0, 9))
+def test_the_envelope_is_the_area_under_the_best_precision(found: set[int], missed: int) -> None:
+    """Read off at every recall there is, from the highest precision of that recall or more."""
+    ranks, positives = sorted(found), len(found) + missed
+    precision = [count / rank for count, rank in enumerate(ranks, start=1)]
+    area = sum(max(precision[place:]) for place in range(len(ranks))) / positives
+    given = enveloped_ap(np.array(ranks), np.array([0, len(ranks)]), np.array([positives]))
+    assert given[0] == pytest.approx(area, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.sets(st.integers(1, 40), max_size=8), st.integers(0, 5)), max_size=6))
+def test_classes_do_not_see_each_other(classes: list[tuple[set[int], int]]) -> None:
+    rows = [(sorted(ranks), len(ranks) + extra) for ranks, extra in classes]
+    bounds = np.concatenate([[0], np.cumsum([len(ranks) for ranks, _ in rows])]).astype(np.int64)
+    ranks = np.array([rank for ranks, _ in rows for rank in ranks], dtype=np.int64)
+    positives = np.array([count for _, count in rows], dtype=np.int64)
+    for grid in (GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS):
+        together = interpolated_ap(ranks, bounds, positives, grid)
+        assert together.tolist() == [one(ranks, count, grid) for ranks, count in rows]
+    recalls = max_recall(bounds, positives).tolist()
+    assert recalls == [len(ranks) / count if count else 0.0 for ranks, count in rows]

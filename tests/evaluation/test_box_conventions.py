@@ -1,0 +1,181 @@
+"""What eval and its like say, at next to no cost, where predicted boxes do not lie where annotated ones do."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hoicli.evaluation.box_conventions import SAMPLE, BoxSample
+from tests.support.project import FIXTURES, Hoicli
+
+Box = list[float]
+Record = dict[str, Any]
+GT = FIXTURES / "gt.jsonl"
+
+
+def records(path: Path) -> list[Record]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+SIZES = {record["image_id"]: (record["width"], record["height"]) for record in records(GT)}
+
+
+def bent(folder: Path, change: Callable[[Box, tuple[float, float]], Box], name: str = "p.jsonl") -> Path:
+    """The predictions of the fixtures with other boxes, given each image's size."""
+    found = records(FIXTURES / "predictions.jsonl")
+    for record in found:
+        record["boxes"] = [change(box, SIZES[record["image_id"]]) for box in record["boxes"]]
+    path = folder / name
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
+    return path
+
+
+CHANGES: dict[str, Callable[[Box, tuple[float, float]], Box]] = {
+    "11 if they are [x, y, w, h]": lambda b, _: [b[0], b[1], b[2] - b[0], b[3] - b[1]],
+    "11 if they are [y1, x1, y2, x2]": lambda b, _: [b[1], b[0], b[3], b[2]],
+    "11 if they are [x2, y2, x1, y1]": lambda b, _: [b[2], b[3], b[0], b[1]],
+    "and none of their numbers is above 2: parts of the image's sides (0-1)?": lambda b, s: [
+        b[0] / s[0], b[1] / s[1], b[2] / s[0], b[3] / s[1]
+    ],
+}  # fmt: skip
+COMMANDS = {
+    "eval": ("eval",),
+    "match": ("match",),
+    "diagnose": ("diagnose",),
+    "diagnose --emit": ("diagnose", "--emit", "predictions"),
+    "report": ("report", "--format", "md"),
+    "compare": ("compare", "--bootstrap", "10"),
+}
+
+
+def questions(err: str) -> list[str]:
+    return [line for line in err.splitlines() if "do the boxes fit?" in line]
+
+
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    streams = [bent(tmp_path, CHANGES[what])]
+    if name == "compare":
+        streams.insert(0, FIXTURES / "predictions.jsonl")
+    result = hoicli(*COMMANDS[name], "--gt", GT, *streams)
+    assert result.code == 0
+    model = "p: " if name == "compare" else ""
+    (question,) = questions(result.err)
+    assert question.startswith(f"hoicli: {model}do the boxes fit? ")
+    assert question.endswith(
+        f" of the 12 boxes of best predictions meet an annotated box, {what}; hoicli validate --gt GT PREDS tells more"
+    )
+
+
+def test_what_the_question_points_to_tells_more(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = bent(tmp_path, CHANGES["11 if they are [x2, y2, x1, y1]"])
+    rows = [json.loads(line) for line in hoicli("validate", "--gt", GT, path).out.splitlines()]
+    assert {row["check"] for row in rows} >= {"inverted-box", "boxes-off-ground-truth"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_boxes_that_fit_are_not_asked_about(name: str, hoicli: Hoicli) -> None:
+    streams = [FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"][: 1 + (name == "compare")]
+    assert questions(hoicli(*COMMANDS[name], "--gt", GT, *streams).err) == []
+
+
+@pytest.mark.parametrize(
+    ("dataset", "gt", "preds"),
+    [
+        ("vcoco", "vcoco/ground_truth.jsonl", "vcoco/predictions.jsonl"),
+        ("swig", "swig/gt.jsonl", "swig/predictions.jsonl"),
+    ],
+)
+def test_other_datasets_are_not_asked_about(dataset: str, gt: str, preds: str, hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--dataset", dataset, "--gt", FIXTURES / gt, FIXTURES / preds)
+    assert (result.code, questions(result.err)) == (0, [])
+
+
+def test_too_few_images_are_not_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = bent(tmp_path, CHANGES["11 if they are [x, y, w, h]"])
+    path.write_bytes(b"\n".join(path.read_bytes().splitlines()[:4]))
+    assert questions(hoicli("eval", "--gt", GT, path).err) == []
+
+
+def poor(folder: Path, sigma: float, seed: int) -> Path:
+    """A detector whose every side is off by so much of the box (0.3: mAP falls to a tenth)."""
+    chance = random.Random(seed)
+
+    def moved(box: Box, _: tuple[float, float]) -> Box:
+        sides = (box[2] - box[0], box[3] - box[1]) * 2
+        x1, y1, x2, y2 = (at + chance.gauss(0, sigma) * side for at, side in zip(box, sides, strict=True))
+        return [min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)]
+
+    return bent(folder, moved)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_poor_detector_is_not_asked_about(seed: int, hoicli: Hoicli, tmp_path: Path) -> None:
+    assert questions(hoicli("eval", "--gt", GT, poor(tmp_path, 0.2, seed)).err) == []
+
+
+def test_published_dumps_are_not_asked_about(hoicli: Hoicli, shared: Path, tmp_path: Path) -> None:
+    golden = shared / "golden"
+    truth, found, vcoco_truth, vcoco_found = (tmp_path / name for name in ("gt", "p", "vcoco_gt", "vcoco_p"))
+    assert hoicli("convert", shared / "data/hico-det/instances_test2015.json", "-o", truth).code == 0
+    assert hoicli("convert", golden / "hico-500/predictions_cdn.json.gz", "-o", found).code == 0
+    files = (golden / "vcoco-600" / name for name in ("vcoco.json.gz", "instances_coco.json.gz", "ids.txt"))
+    assert hoicli("convert", *files, "-o", vcoco_truth).code == 0
+    assert hoicli("convert", golden / "vcoco-600/predictions.json.gz", "-o", vcoco_found).code == 0
+    result = hoicli("eval", "--gt", truth, "--protocol", "hico", found)
+    assert (result.code, questions(result.err)) == (0, [])
+    result = hoicli("eval", "--gt", vcoco_truth, "--protocol", "vcoco-s1", vcoco_found)
+    assert (result.code, questions(result.err)) == (0, [])
+
+
+# Which images are looked at
+
+Images = dict[str, tuple[list[Any], list[Any]]]
+
+
+def sampled(parts: Iterable[Images], batch: int) -> BoxSample:
+    """The sample of each part, gathered in batches as matching gives them, merged."""
+    whole = BoxSample()
+    for part in parts:
+        sample = BoxSample()
+        names = list(part)
+        for start in range(0, len(names), batch):
+            chosen = names[start : start + batch]
+            sample.add({chosen[row]: part[chosen[row]] for row in sample.wanted(chosen)})
+        whole.add(sample.images)
+    return whole
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_sample_depends_on_the_images_alone(seed: int) -> None:
+    chance = random.Random(seed)
+    count = chance.choice([3, SAMPLE, SAMPLE + 1, 500])
+    images: Images = {f"image_{number}": ([[number, 0, 1, 1]], [[0, 0, 1, 1]]) for number in range(count)}
+    expected = {name: images[name] for name in sorted(images)[:SAMPLE]}
+    for batch in (1, 7, 256):
+        names = list(images)
+        chance.shuffle(names)
+        cuts = sorted(chance.randrange(count + 1) for _ in range(chance.randrange(4)))
+        parts = [names[start:end] for start, end in zip([0, *cuts], [*cuts, count], strict=True)]
+        whole = sampled([{name: images[name] for name in part} for part in parts], batch)
+        assert whole.images == expected
+
+
+def test_boxes_of_almost_nothing_divide_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = bent(tmp_path, lambda *_: [0, 0, 1e-200, 1e-200])
+    gt = tmp_path / "gt.jsonl"
+    gt.write_bytes(
+        b"".join(
+            orjson.dumps({**record, "boxes": [[0, 0, 1e-200, 1e-200]] * len(record["boxes"])}) + b"\n"
+            for record in records(GT)
+        )
+    )
+    assert hoicli("eval", "--gt", gt, path).code == 0
+    assert hoicli("validate", "--gt", gt, path).code == 0

@@ -1,0 +1,69 @@
+"""The zero-shot settings of HICO-DET by every name in use, under every protocol: unseen and seen are their classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES, Hoicli
+
+HICO = load("hico")
+PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+NAMES = {
+    "rare_first": ("RF-UC", "rf-uc", "UC-RF", "uc_rf", "rare-first"),
+    "non_rare_first": ("NF-UC", "nf-uc", "UC-NF", "uc_nf", "non-rare-first"),
+    "unseen_object": ("UO", "uo", "unseen-object"),
+    "unseen_verb": ("UV", "uv", "Unseen_Verb"),
+    **{f"uc{number}": (f"UC{number}",) for number in range(5)},
+}
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_every_split_is_named_here() -> None:
+    assert NAMES.keys() == HICO.unseen.keys()
+
+
+@pytest.mark.parametrize(("split", "alias"), [(split, alias) for split in NAMES for alias in NAMES[split]])
+def test_names_for_one_split_give_the_same_bytes(hoicli: Hoicli, split: str, alias: str) -> None:
+    result = hoicli("eval", "--split", alias, *PAIR)
+    assert result.code == 0
+    assert result.out == hoicli("eval", "--split", split, *PAIR).out
+    assert f"|split:{split}|" in rows(result.out)[0]["signature"]
+
+
+@pytest.mark.parametrize("split", NAMES)
+def test_the_means_are_of_their_classes(hoicli: Hoicli, split: str) -> None:
+    """Under each protocol, the mean of unseen is that of the per-class values of the split's unseen interactions."""
+    found = rows(hoicli("eval", "--split", split, "--per-class", *PAIR).out)
+    names = [row.name for row in PROTOCOLS.values() if row.dataset == "hico"]
+    assert len(names) == 6
+    unseen = {HICO.interactions[number] for number in HICO.unseen[split]}
+    for protocol in names:
+        mine = [row for row in found if row["protocol"] == protocol]
+        means = {row["subset"]: row for row in mine if row["metric"] == "mAP"}
+        classes = {(row["verb"], row["object"]): row["value"] for row in mine if row["metric"] == "AP"}
+        for subset, members in (("unseen", unseen & classes.keys()), ("seen", classes.keys() - unseen)):
+            assert means[subset]["n"] == len(members)
+            value = sum(classes[pair] for pair in members) / len(members) if members else None
+            assert means[subset]["value"] == (None if value is None else pytest.approx(value, abs=1e-9))
+        assert means["unseen"]["n"] + means["seen"]["n"] == means["full"]["n"]
+
+
+def test_matches_give_them_too(hoicli: Hoicli, tmp_path: Path) -> None:
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--protocol", "hico", *PAIR, "-o", matches).code == 0
+    direct = hoicli("eval", "--protocol", "hico", "--split", "UV", *PAIR)
+    assert hoicli("eval", "--split", "UV", matches).out == direct.out
+
+
+def test_a_dataset_without_them_says_so(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--dataset", "swig", "--split", "RF-UC", *PAIR)
+    assert (result.code, result.err) == (2, "hoicli: --split RF-UC: swig has no zero-shot splits\n")

@@ -1,0 +1,195 @@
+"""Figures by their content: the words in an SVG, the bytes of all three formats, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
+from hoicli.figures.pairs import plot_pairs
+from hoicli.figures.shown import model_name
+from hoicli.figures.styles import ORACLES, STYLES
+
+Rows = list[dict[str, Any]]
+
+
+def deltas(model: str = "", value: float | None = 2.0, **values: float | None) -> Rows:
+    rows: Rows = [
+        {"metric": "delta_mAP", "subset": "full", "oracle": oracle, "value": values.get(oracle, value), "model": model}
+        for oracle in ORACLES
+    ]
+    return [*rows, {**rows[0], "subset": "rare", "value": 77.7}, {"metric": "mAP", "subset": "full", "value": 66.6}]
+
+
+COMPOSITION = {
+    "edges": [0, 10, 20, 30],
+    "counts": {"true_positive": [6, 2, 0], "interaction": [4, 8, 0], "both_boxes": [0, 0, 0]},
+}
+
+
+def sweep(model: str, key: str = "nms") -> Rows:
+    return [
+        {
+            "metric": metric,
+            "subset": "full",
+            "value": value + 3 * len(model),
+            "nms": None,
+            "det_threshold": None,
+            key: threshold,
+            "tags": {"model": model} if model else {},
+        }
+        for threshold, recall, precision in ((None, 80.0, 10.0), (0.5, 70.0, 20.0), (0.25, 60.0, 25.0))
+        for metric, value in (("pair_recall", recall), ("pair_precision", precision))
+    ]
+
+
+def words(path: Path) -> list[str]:
+    """Every text of an SVG, in the order it is drawn in."""
+    root = ElementTree.parse(path).getroot()
+    return ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def drawn(path: Path, rows: Rows, compositions: dict[str, Any] | None = None) -> list[str]:
+    plot_diagnosis(rows, compositions or {}, str(path))
+    return words(path)
+
+
+def test_one_model(tmp_path: Path) -> None:
+    texts = drawn(tmp_path / "one.svg", deltas("CDN", interaction=12.34), {"CDN": COMPOSITION})
+    assert [text for text in texts if text in {STYLES[oracle].words for oracle in ORACLES}][:9] == [
+        STYLES[oracle].words for oracle in ORACLES
+    ]
+    assert {"12.3", "mAP gained by oracle: CDN", NO_SUM, "True positive"} <= set(texts)
+    assert texts.count("2.0") == 8
+    assert texts.count("Both boxes") == 1  # an oracle, but without a prediction nothing for the legend
+    assert not {"77.7", "66.6"} & set(texts)
+
+
+def test_several_models_share_a_heading(tmp_path: Path) -> None:
+    rows = [*deltas("CDN"), *deltas("UPT", 3.14)]
+    texts = drawn(tmp_path / "two.svg", rows, {"UPT": COMPOSITION, "CDN": COMPOSITION})
+    assert texts.count("Interaction") == 2  # the heading and the legend
+    assert texts.count("3.1") == 9
+    assert texts.count("UPT") == 10  # a bar for each oracle, and a panel
+    assert "Predictions by rank: CDN" in texts  # the order of the rows
+
+
+def test_a_fifth_composition_is_left_out_and_said_so(tmp_path: Path) -> None:
+    names = [f"model {number}" for number in range(5)]
+    rows = [row for name in names for row in deltas(name)]
+    texts = drawn(tmp_path / "five.svg", rows, dict.fromkeys(names, COMPOSITION))
+    assert f"{NO_SUM}  Composition: the first 4 of 5 models." in texts
+    assert (texts.count("model 3"), texts.count("model 4")) == (10, 9)
+
+
+def test_nothing_to_average_is_a_dash(tmp_path: Path) -> None:
+    empty = {"edges": [0, 0, 0], "counts": {"true_positive": [0, 0]}}
+    texts = drawn(tmp_path / "none.svg", deltas(value=None, duplicate=float("nan")), {"": empty})
+    assert texts.count("\N{EN DASH}") == 9
+
+
+def test_a_loss_is_drawn_too(tmp_path: Path) -> None:
+    assert "\N{MINUS SIGN}1.5" in drawn(tmp_path / "loss.svg", deltas(association=-1.5))
+
+
+def test_names_are_text_and_short(tmp_path: Path) -> None:
+    names = ["$x^$ & <b>", "a\nb\x00c", "n" * 50, "\N{CJK UNIFIED IDEOGRAPH-4E2D}", "$"]
+    texts = drawn(tmp_path / "names.svg", [row for name in names for row in deltas(name)])
+    for shown in ("$x^$ & <b>", "a b c", "n" * 21 + "\N{HORIZONTAL ELLIPSIS}", "\N{CJK UNIFIED IDEOGRAPH-4E2D}", "$"):
+        assert texts.count(shown) == 9
+    plot_diagnosis(deltas(names[3]), {}, str(tmp_path / "glyph.png"))  # no warning about the font
+
+
+@pytest.mark.parametrize(("key", "caption"), [("nms", "pair NMS"), ("det_threshold", "detection")])
+def test_pairs(tmp_path: Path, key: str, caption: str) -> None:
+    path = tmp_path / "pairs.svg"
+    plot_pairs([*sweep("CDN", key), *sweep("UPTS", key)], str(path))
+    texts = words(path)
+    assert {"CDN", "UPTS", "pair recall (%)", "pair precision (%)", f"Points: {caption} threshold."} <= set(texts)
+    assert [texts.count(text) for text in ("none", "0.5", "0.25")] == [2, 2, 2]
+
+
+def test_a_point_without_a_value_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.svg"
+    plot_pairs([{**row, "value": None} if row["nms"] == 0.5 else row for row in sweep("")], str(path))
+    assert "0.5" not in words(path)
+    assert "0.25" in words(path)
+
+
+def test_both_thresholds_swept(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.svg"
+    rows = [
+        *sweep(""),
+        *({**row, "value": row["value"] - 5} for row in sweep("", "det_threshold") if row["det_threshold"]),
+    ]
+    plot_pairs(rows, str(path))
+    assert {"0.5 / none", "none / 0.5", "none / none", "Points: pair NMS / detection threshold."} <= set(words(path))
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf", ".PNG"])
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path, ending: str) -> None:
+    import matplotlib
+
+    before = matplotlib.rcParams.copy()  # dict() would ask for the backend, which imports pyplot
+    for name in ("a", "b"):
+        plot_diagnosis([*deltas("CDN"), *deltas("UPT")], {"CDN": COMPOSITION}, str(tmp_path / f"{name}1{ending}"))
+        plot_pairs(sweep("CDN"), str(tmp_path / f"{name}2{ending}"))
+        matplotlib.rcParams["font.size"] = 30  # someone's own settings change nothing
+    matplotlib.rcParams["font.size"] = before["font.size"]
+    for number in (1, 2):
+        data = (tmp_path / f"a{number}{ending}").read_bytes()
+        assert data == (tmp_path / f"b{number}{ending}").read_bytes()
+        assert data.startswith((b"\x89PNG", b"<?xml", b"%PDF"))
+    assert matplotlib.rcParams.copy() == before
+    assert "matplotlib.pyplot" not in sys.modules
+    assert len(list(tmp_path.iterdir())) == 4  # nothing left over
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    good = str(tmp_path / "x.svg")
+    for name in ("x.jpg", "x", "svg"):
+        with pytest.raises(UsageError, match=r"end the name in \.png, \.svg or \.pdf"):
+            plot_diagnosis(deltas(), {}, str(tmp_path / name))
+    with pytest.raises(UsageError, match=r"there is no folder .*none; make it first"):
+        plot_pairs(sweep(""), str(tmp_path / "none" / "x.svg"))
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(UsageError, match="is a directory"):
+        plot_pairs(sweep(""), str(tmp_path / "folder.svg"))
+    with pytest.raises(UsageError, match="no delta_mAP"):
+        plot_diagnosis([], {"CDN": COMPOSITION}, good)
+    with pytest.raises(UsageError, match="no pair recall"):
+        plot_pairs([{**row, "value": None} for row in sweep("")], good)
+    with pytest.raises(UsageError, match=r"two values of oracle duplicate for model CDN; .*--tag model=NAME"):
+        plot_diagnosis([*deltas("CDN"), *deltas("CDN")], {}, good)
+    with pytest.raises(UsageError, match="two values of pair_recall for model without a name"):
+        plot_pairs([*sweep(""), *sweep("")], good)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.svg"]
+
+
+def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    message = re.escape("--plot needs matplotlib: pip install 'hoicli[plot]'")
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        plot_diagnosis(deltas(), {}, str(tmp_path / "x.png"))
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        plot_pairs(sweep(""), str(tmp_path / "x.png"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_model_names() -> None:
+    assert model_name({"model": "a", "tags": {"model": "b"}}) == "a"
+    assert model_name({"tags": {"seed": "1", "model": "b"}}) == "b"
+    assert model_name({"tags": {"backbone": "r50", "seed": "1"}}) == "r50 1"
+    assert model_name({}) == ""
+
+
+def test_no_two_types_look_alike() -> None:
+    assert len({style.colour for style in STYLES.values()}) == len(STYLES)
+    errors = [style for name, style in STYLES.items() if not name.startswith("false")]
+    assert len({style.hatch for style in errors}) == len(errors)

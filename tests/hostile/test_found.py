@@ -1,0 +1,257 @@
+"""What the campaigns found, each as a file of its own: what crashed, hung, lied or said too much once."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.arrays.boxes import iou
+from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, SWIG, VCOCO
+from tests.support.project import Hoicli, Result
+
+
+def written(path: Path, content: Any) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def refusal(result: Result) -> str:
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1), result
+    return result.err.strip()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.pop("verbs"), "has no 'verbs'; is this really the format?"),
+        (lambda c: c.update(size=7), "is not shaped as expected (object of type 'int' has no len()); --from NAME"),
+        (lambda c: c.update(objects=[["x"]]), "is not shaped as expected ("),
+        (lambda c: c.update(verbs=None), "is not shaped as expected ("),
+    ],
+)
+def test_pocket_in_another_shape(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
+    content = json.loads((FOREIGN / "instances_test2015.json").read_text())
+    change(content)
+    path = written(tmp_path / "p.json", content)
+    assert refusal(hoicli("convert", "--from", "pocket", path)).startswith(f"{path}: {message}")
+
+
+def test_vsrl_with_an_infinite_id(hoicli: Hoicli, tmp_path: Path) -> None:
+    text = (VCOCO / "vcoco_test.json").read_text()
+    path = written(tmp_path / "vcoco_test.json", text.replace('"image_id": [11', '"image_id": [1e999', 1))
+    result = hoicli("convert", path, VCOCO / "instances.json")
+    assert refusal(result) == f"{path}: [0].image_id: inf is no whole number; ids and indices are"
+
+
+def test_records_whose_hois_are_none(hoicli: Hoicli, tmp_path: Path) -> None:
+    record = json.loads(PREDICTIONS.read_text().splitlines()[0])
+    path = written(tmp_path / "p.jsonl", {**record, "hois": 7})
+    assert refusal(hoicli("convert", path)) == f"{path}:1: hois: a number; it must be an array"
+    result = hoicli("convert", "--images", path, FOREIGN / "preds.pkl")  # a list of images is all it is here
+    assert (result.code, "is not among the 1 known ones" in result.err) == (1, True)
+
+
+def test_an_image_list_of_endless_numbers(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path / "images.txt", "HICO_test2015_" + "9" * 5000 + ".jpg\n")
+    assert refusal(hoicli("convert", "--images", path, FOREIGN / "inpcc.json")).startswith(str(FOREIGN))
+
+
+def test_a_size_of_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = json.loads((FOREIGN / "test_hico.json").read_text())
+    content[0] |= {"width": 0, "height": -5}
+    path = written(tmp_path / "p.json", content)
+    assert "width: 0 is no size; " in refusal(hoicli("convert", path))
+
+
+def test_integers_of_hundreds_of_digits_in_a_pickle(hoicli: Hoicli, tmp_path: Path) -> None:
+    """They are beyond any double, and Python refuses to print those of thousands."""
+    for number in (10**400, 10**5000):
+        content = pickle.loads((FOREIGN / "preds.pkl").read_bytes())
+        content["scores"][0] = [number]
+        path = tmp_path / "p.pkl"
+        path.write_bytes(pickle.dumps(content))
+        refusal(hoicli("convert", "--from", "inpcc", "--images", GT, path))
+    content = json.loads((FOREIGN / "test_hico.json").read_text())
+    text = json.dumps(content).replace(json.dumps(content[0]["annotations"][0]["bbox"][0]), "1" * 400, 1)
+    refusal(hoicli("convert", "--from", "hoia", written(tmp_path / "p.json", text)))
+
+
+@pytest.mark.parametrize("word", ["x" * 200_000, "a." * 100_000, "a " * 100_000, "-" * 100_000])
+def test_a_literal_of_one_endless_word(hoicli: Hoicli, tmp_path: Path, word: str) -> None:
+    """It took the square of its length: hours."""
+    text = json.loads((FOREIGN / "results.json").read_text())
+    path = written(tmp_path / "p.json", json.dumps(text.replace("np.float64(466.7)", word, 1)))
+    assert "no Python literal" in refusal(hoicli("convert", "--from", "cdn", path))
+
+
+def test_what_the_compiler_thinks_of_a_literal(hoicli: Hoicli, tmp_path: Path) -> None:
+    text = json.loads((FOREIGN / "results.json").read_text())
+    path = written(tmp_path / "p.json", json.dumps(text.replace("np.float64(466.7)", "0or 1, b'\\d'", 1)))
+    assert "Warning" not in refusal(hoicli("convert", "--from", "cdn", path))
+
+
+def test_a_message_of_several_lines_stays_one(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = json.loads((FOREIGN / "test_hico.json").read_text())
+    content[0]["annotations"][0]["bbox"] = "8\n\x1b"
+    path = written(tmp_path / "p.json", content)
+    assert refusal(hoicli("convert", path)).endswith("bbox: 8\\n\\x1b is no box; give [x1, y1, x2, y2]")
+
+
+# Similarities
+
+
+def test_a_table_line_counts_wholly_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A dropped line left its pair behind without a rating, and the ratings that came before the one in dispute."""
+    pair = {"pos": "v", "a": "hold.v.02", "b": "ride.v.01"}
+    other = {"pos": "v", "a": "hold.v.02", "b": "walk.v.01"}
+    good = [{**pair, "scores": {"x": 4}}, {**other, "scores": {"x": 0}}]
+    bad = [
+        {**pair, "scores": {"y": 0, "x": 1}},
+        {"pos": "n", "a": "dog.n.01", "b": "cat.n.01", "similarity": 7},
+        {"pos": "n", "a": "cup.n.01", "b": "cat.n.01", "scores": {}},
+    ]
+    clean = written(tmp_path / "clean.jsonl", "\n".join(map(json.dumps, good)))
+    mixed = written(tmp_path / "mixed.jsonl", "\n".join(map(json.dumps, good + bad)))
+    result = hoicli("shoe-sim", "--merge", "mean", "--on-error", "skip", mixed)
+    assert (result.code, result.out) == (0, hoicli("shoe-sim", "--merge", "mean", clean).out)
+    assert result.err.startswith("hoicli: skipped 3 lines; ")
+
+
+# Diagnosis
+
+
+def test_a_gallery_of_a_ground_truth_with_bad_lines(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The second reading knew nothing of --on-error skip, and took sizes as they came."""
+    lines = GT.read_text().splitlines()
+    lines[1] = lines[1][:40]
+    lines[0] = lines[0].replace('"width": 640', '"width": [1]')
+    gt = written(tmp_path / "gt.jsonl", "\n".join(lines))
+    words = ["diagnose", "--gt", gt, "--on-error", "skip", PREDICTIONS]
+    assert hoicli(*words, "--gallery", tmp_path / "gallery").out == hoicli(*words).out
+
+
+def match_lines() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (CORPUS / "matches_diag.jsonl").read_text().splitlines()]
+
+
+def test_a_match_record_with_a_score_beyond_integers(hoicli: Hoicli, tmp_path: Path) -> None:
+    lines = match_lines()
+    lines[0]["predictions"][0]["score"] = 1e308
+    path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+    assert (hoicli("diagnose", path).code, hoicli("diagnose", path).err) == (0, "")
+
+
+@pytest.mark.parametrize("index", [2**63, 2**31, 10**9])
+def test_a_match_record_with_an_index_beyond_reason(hoicli: Hoicli, tmp_path: Path, index: int) -> None:
+    for key, place in (("gt", "gt[0].subject"), ("box_matches", "box_matches")):
+        lines = match_lines()
+        if key == "gt":
+            lines[0]["gt"][0]["subject"] = index
+        else:
+            lines[0]["box_matches"][0] = [index]
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+        assert refusal(hoicli("diagnose", path)).startswith(f"{path}:1: {place}: ")
+
+
+@pytest.mark.parametrize("command", ["eval", "diagnose", "validate"])
+def test_a_match_record_that_counts_what_is_no_class(hoicli: Hoicli, tmp_path: Path, command: str) -> None:
+    """eval left it out in silence, diagnose fell over it."""
+    lines = match_lines()
+    item = next(item for item in lines[0]["predictions"] if item["outcome"] == "true_positive")
+    item |= {"verb": "fly", "label": "toilet"}
+    path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+    result = hoicli(command, path)
+    assert result.code == 1
+    assert "fly toilet is no hico interaction, and cannot count; match the predictions again" in result.out + result.err
+
+
+@pytest.mark.parametrize("command", ["eval", "diagnose", "validate"])
+def test_a_match_record_that_lost_some_of_its_ground_truth(hoicli: Hoicli, tmp_path: Path, command: str) -> None:
+    """A recall beyond 1 made an mAP out of a damaged stream, and nobody said anything."""
+    lines = match_lines()
+    taken = next(item["gt"] for item in lines[0]["predictions"] if item["outcome"] == "true_positive")
+    del lines[0]["gt"][taken]
+    path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+    result = hoicli(command, path)
+    assert result.code == 1
+    assert "a true positive, but the line has no ground truth left for it; " in result.out + result.err
+
+
+def test_a_truth_value_is_no_coordinate_and_no_size(hoicli: Hoicli, tmp_path: Path) -> None:
+    for old, new, message in (
+        ("[226, 18,", "[226, true,", "boxes[1]: "),
+        ('"height": 512', '"height": true', "height: "),
+    ):
+        text = (SWIG / "foreign/swig_dev_1000.json").read_text().replace(old, new, 1)
+        path = written(tmp_path / "p.json", text)
+        assert f": {message}" in refusal(hoicli("convert", path))
+
+
+def test_a_match_record_whose_settings_are_none(hoicli: Hoicli, tmp_path: Path) -> None:
+    for settings in ("clean", ["x"], {"topk": 3}):
+        lines = [{**line, "settings": settings} for line in match_lines()]
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+        for command in ("eval", "diagnose"):
+            assert refusal(hoicli(command, path)).startswith(f"{path}:1: settings: must be an object of strings; ")
+
+
+def test_boxes_whose_area_no_double_holds(hoicli: Hoicli, tmp_path: Path) -> None:
+    """They overlap nothing, without a word of NumPy's."""
+    huge = np.array([[-1e308], [-1e308], [1e308], [1e308]])
+    plain = np.array([[0.0], [0.0], [9.0], [9.0]])
+    for first, second in ((huge, huge), (huge, plain), (plain, huge)):
+        assert iou(first, second, inclusive=True).tolist() == [0.0]
+    text = PREDICTIONS.read_text().replace("[[466.7, 49.1,", "[[-1e308, -1e308,")
+    result = hoicli("eval", "--gt", GT, written(tmp_path / "p.jsonl", text))
+    assert result.code == 0
+    assert "Warning" not in result.err
+
+
+# Bombs inside containers
+
+
+def test_a_mat_variable_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path) -> None:
+    header = (FOREIGN / "anno_bbox.mat").read_bytes()[:128]
+    size = 80 << 20
+    name = b"bbox_test"
+    shape = struct.pack("<IIII", 6, 8, 6, 0) + struct.pack("<IIii", 5, 8, 1, size // 8)
+    named = struct.pack("<II", 1, len(name)) + name.ljust(16, b"\0")
+    matrix = shape + named + struct.pack("<II", 9, size)
+    packed = zlib.compressobj(9)
+    data = packed.compress(struct.pack("<II", 14, len(matrix) + size) + matrix)
+    data += b"".join(packed.compress(bytes(1 << 20)) for _ in range(80)) + packed.flush()
+    path = tmp_path / "anno_bbox.mat"
+    path.write_bytes(header + struct.pack("<II", 15, len(data)) + data)
+    said = refusal(hoicli("convert", "--from", "hico-mat", path))
+    assert said == f"{path}: is damaged or cut off (bbox_test unpacks to more than 64 MiB); fetch or save it again"
+
+
+def test_an_npz_row_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hoicli.converters.containers.npz.DENSE", 1 << 20)
+    with np.load(FOREIGN / "logits.npz") as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    arrays["pred_logits"] = np.zeros((1, 4096, 600), dtype=np.float32)
+    arrays["pred_boxes"] = np.zeros((1, 4096, 8), dtype=np.float32)
+    arrays["box_scores"] = np.zeros((1, 4096, 1), dtype=np.float32)
+    path, made = tmp_path / "l.npz", io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive_made:
+        for key, content in arrays.items():
+            member = io.BytesIO()
+            np.save(member, content[:1])
+            archive_made.writestr(f"{key}.npy", member.getvalue())
+    path.write_bytes(made.getvalue())
+    said = refusal(hoicli("convert", "--from", "logits", "--images", one_image(tmp_path), path))
+    assert "would take more memory than its size can justify" in said
+
+
+def one_image(folder: Path) -> Path:
+    return written(folder / "gt.jsonl", GT.read_text().splitlines()[0])

@@ -1,0 +1,57 @@
+"""Every reader on broken files: one line, no crash, no hang, no memory beyond a bound, nothing lost in silence.
+
+The cases are those of `python -m tests.hostile`, a few of each reader and always the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hoicli.cli import COMMANDS
+from hoicli.converters.formats import FORMATS
+from tests.hostile import judge as judging
+from tests.hostile.campaign import Tally, campaign
+from tests.hostile.readers import BY_NAME, READERS, READS_NOTHING, Reader
+
+CASES = 8
+
+
+def test_every_command_is_under_attack() -> None:
+    assert {reader.command for reader in READERS} | READS_NOTHING.keys() == COMMANDS.keys()
+    assert not {reader.command for reader in READERS} & READS_NOTHING.keys()
+
+
+def test_every_format_is_under_attack() -> None:
+    names = {reader.name.removeprefix("convert:").split("/")[0] for reader in READERS if reader.command == "convert"}
+    assert {row.name for row in FORMATS.values() if row.reads} <= names
+    written = {call.split("--to ")[1].split()[0] for reader in READERS for call in reader.calls if "--to " in call}
+    assert written == {row.name for row in FORMATS.values() if row.writes}
+
+
+def test_names_are_used_once() -> None:
+    assert len(BY_NAME) == len(READERS)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the attack would stop at the door."""
+    monkeypatch.setattr(judging, "broken", lambda _, data, __: (data, "whole"))
+    reader = BY_NAME[name]
+    for number, call in enumerate(call for call in reader.calls if "skip" not in call):
+        alone = Reader(**{**vars(reader), "calls": [call]})
+        verdict = judging.judge(alone, number, tmp_path / "case")
+        assert not verdict.faults
+        assert verdict.code == 0, verdict.said
+
+
+@pytest.fixture(scope="module")
+def tallies() -> dict[str, Tally]:
+    return campaign(list(BY_NAME), first=0, count=CASES)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_broken_files(name: str, tallies: dict[str, Tally]) -> None:
+    assert tallies[name].cases == CASES
+    assert not tallies[name].faults

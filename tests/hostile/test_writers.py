@@ -1,0 +1,348 @@
+"""Every writer stopped half way, every stream closed, odd files given and odd files written; many writers at once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from hoicli.cli import COMMANDS, app
+from hoicli.similarity.answers import Answer, AnswerCache
+from tests.hostile.dying import WRITERS
+from tests.hostile.readers import CORPUS
+from tests.support.project import FIXTURES, ROOT, Hoicli, Result
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+PYTHON = [sys.executable, "-m", "hoicli"]
+
+
+# Killed, and out of room
+
+
+def test_every_command_that_writes_is_stopped() -> None:
+    group = typer.main.get_command(app)
+    writing = set()
+    for name in COMMANDS:
+        command = group.get_command(None, name)  # type: ignore[attr-defined]
+        if any("--output" in parameter.opts for parameter in command.params):
+            writing.add(name)
+    assert {writer.command for writer in WRITERS} == writing
+
+
+def test_killed_at_its_steps_and_out_of_room(tmp_path: Path) -> None:
+    """kill -9 and SIGTERM in the middle and before the rename, a file that may not grow, /dev/full, a pipe without a
+    reader."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.hostile.dying", str(tmp_path / "w"), "--quick"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    *faults, count = map(json.loads, done.stdout.splitlines())
+    assert faults == []
+    writers = sum(not writer.slow for writer in WRITERS)
+    assert count == {"writers": writers, "kills": 2 * writers, "terms": 2 * writers, "disks": writers}
+
+
+@pytest.mark.parametrize("words", [("match", "--gt", GT), ("mask",), ("prompts",), ("convert",)], ids=str)
+def test_killed_with_half_of_its_input(words: tuple[Any, ...], tmp_path: Path) -> None:
+    """Held in the middle by a pipe that goes on giving nothing: what is written so far never has the name."""
+    target = tmp_path / "out.jsonl"
+    target.write_text("old\n")
+    lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
+    command = [*PYTHON, *map(str, words), "-", "-o", str(target)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"".join(lines[:4]))
+        process.stdin.flush()
+        while not list(tmp_path.glob(".out.jsonl.*.part")) and process.poll() is None:
+            threading.Event().wait(0.01)
+        process.kill()
+    assert target.read_text() == "old\n"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+# Standard streams that are not there
+
+
+def shell(script: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["sh", "-c", script, "sh", *PYTHON], capture_output=True, cwd=ROOT, timeout=60, **more)
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "out", "err"),
+    [
+        ('"$@" vocab nothing 2>&-', 2, b"", b""),
+        ('"$@" validate - <&-', 1, b"", b"<stdin>: is closed; pipe something in, or name a file\n"),
+        ('"$@" vocab >&-', 1, b"", b"<stdout>: cannot be written (Bad file descriptor); make room, or write"),
+        ('"$@" vocab vcoco --list verbs 2>/dev/full | head -c 9', 0, b'{"id":0,"', b""),
+        ('"$@" eval - <&- >&- 2>&-', 1, b"", b""),
+        ('"$@" --help >/dev/full', 1, b"", b"hoicli: No space left on device\n"),
+        ('"$@" vocab >/dev/full', 1, b"", b"<stdout>: cannot be written (No space left on device); make room"),
+        ('"$@" vocab swig | head -n 2 | wc -l', 0, b"2\n", b""),
+        ('"$@" vocab swig -o /dev/stdout | head -n 3 | wc -l', 0, b"3\n", b""),
+    ],
+)  # fmt: skip
+def test_closed_and_full_standard_streams(script: str, code: int, out: bytes, err: bytes) -> None:
+    done = shell(script)
+    assert (done.returncode, done.stdout.strip(), done.stderr[: len(err)]) == (code, out.strip(), err)
+    assert done.stderr.count(b"\n") == bool(err)
+
+
+def test_what_is_said_never_gets_into_the_data(tmp_path: Path) -> None:
+    """Without stderr, print() writes to stdout; and the next file that is opened gets stderr's number."""
+    done = shell(f'"$@" match --gt {GT} {PREDICTIONS} 2>&-')
+    assert done.returncode == 0
+    assert all(json.loads(line)["image_id"] for line in done.stdout.splitlines())
+    some = tmp_path / "some.jsonl"
+    some.write_bytes(PREDICTIONS.read_bytes().splitlines(keepends=True)[0])
+    done = shell(f'"$@" eval --gt {GT} {some} 2>&- -o {tmp_path / "out"}')
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert all(json.loads(line)["metric"] for line in (tmp_path / "out").read_bytes().splitlines())
+
+
+# Odd files given
+
+
+def refusal(result: Result, code: int = 1) -> str:
+    assert (result.code, result.err.count("\n"), result.out) == (code, 1, "")
+    return result.err.strip()
+
+
+READING: list[Callable[[Path], list[object]]] = [
+    lambda path: ["eval", "--gt", GT, path],
+    lambda path: ["eval", "--gt", path, PREDICTIONS],
+    lambda path: ["convert", path],
+    lambda path: ["convert", "--from", "logits", path],
+    lambda path: ["agree", path],
+    lambda path: ["curriculum", path],
+    lambda path: ["shoe-eval", "--gt", GT, "--sim", path, PREDICTIONS],
+    lambda path: ["corrupt", "--out", path.parent / "made", path],
+]
+
+
+@pytest.mark.parametrize("words", READING)
+def test_files_that_are_none(hoicli: Hoicli, tmp_path: Path, words: Callable[[Path], list[object]]) -> None:
+    """A folder, a link to nothing, a link to itself, a name of a thousand letters, one with line breaks in it."""
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "nothing").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("dir", "nothing", "loop", "x" * 1000, "no\nsuch\x1b[31m\nfile"):
+        said = refusal(hoicli(*words(tmp_path / name)))
+        assert said.startswith(str(tmp_path)), said
+        assert said.isprintable()
+
+
+def test_names_that_are_no_text(hoicli: Hoicli, tmp_path: Path) -> None:
+    """A name that is not UTF-8 is read, and named in messages as Python escapes it."""
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/p\xff\xfe.jsonl")
+    Path(path).write_bytes(PREDICTIONS.read_bytes())
+    assert hoicli("eval", "--gt", GT, path) == hoicli("eval", "--gt", GT, PREDICTIONS)
+    Path(path).write_bytes(b"{}\n")
+    done = subprocess.run([*PYTHON, "eval", "--gt", str(GT), path], capture_output=True, cwd=ROOT, check=False)
+    assert done.stderr.startswith(os.fsencode(tmp_path) + rb"/p\udcff\udcfe.jsonl:1: image_id: missing;")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_pipe_is_a_file_to_read(hoicli: Hoicli, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(PREDICTIONS.read_bytes()))
+    writer.start()
+    result = hoicli("eval", "--gt", GT, pipe)
+    writer.join()
+    assert result == hoicli("eval", "--gt", GT, PREDICTIONS)
+
+
+def test_bombs(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kilobytes that unpack to gigabytes: of one line without an end, of small records, of nothing."""
+    monkeypatch.setattr("hoicli.io.streams.DENSE", 1 << 22)
+    for name, filling in (("line", b"[" * (1 << 20)), ("lines", b"{}\n" * (1 << 18)), ("blank", b"\n" * (1 << 20))):
+        bomb = tmp_path / f"{name}.json.gz"
+        with gzip.open(bomb, "wb", compresslevel=6) as stream:
+            for _ in range(6):
+                stream.write(filling)
+        for words in (["eval", "--gt", bomb, PREDICTIONS], ["convert", bomb]):
+            said = refusal(hoicli(*words))
+            if name == "lines" and words[0] == "eval":
+                assert said.startswith(f"{bomb}:1: image_id: missing")
+            else:
+                assert said.startswith(f"{bomb}: unpacks to more than 200 times its size, ")
+
+
+def test_a_line_beyond_all_measure(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(PREDICTIONS.read_bytes() + b" " * 5000 + b"{}\n")
+    monkeypatch.setattr("hoicli.io.streams.LONGEST_LINE", 4096)
+    said = refusal(hoicli("eval", "--gt", GT, path))
+    assert said.startswith(f"{path}:8: a line of more than 0 MiB; write one image a line")
+
+
+# Odd files written
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("before", [0o600, 0o640, 0o664, 0o444, 0o750])
+def test_a_file_that_is_replaced_hands_on_its_mode(hoicli: Hoicli, tmp_path: Path, before: int) -> None:
+    """Whatever writes it: one that is for its owner's eyes alone stays so. A new one has the mode of any new file."""
+    pytest.importorskip("cv2")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/b.jpg").write_bytes((CORPUS / "b.jpg").read_bytes())
+    records = tmp_path / "r.jsonl"
+    records.write_text('{"image_id": "b", "file_name": "b.jpg", "boxes": [], "labels": [], "hois": []}\n')
+    calls: list[tuple[list[object], str]] = [
+        (["convert", CORPUS / "pictures.jsonl", "-o", tmp_path / "out.jsonl"], "out.jsonl"),
+        (["schema", "result", "-o", tmp_path / "link"], "meant"),
+        (["diagnose", "--gt", GT, PREDICTIONS, "--gallery", tmp_path / "page"], "page/index.html"),
+        (["mask", "--images", CORPUS, "--out", tmp_path / "images", records], "images/b.jpg"),
+        (["corrupt", "--corruption", "jpeg", "--severity", "1", "--images", CORPUS, "--out", tmp_path, records],
+         "jpeg/1/b.jpg"),
+    ]  # fmt: skip
+    (tmp_path / "link").symlink_to("meant")
+    old = os.umask(0o027)
+    try:
+        for words, name in calls:
+            path = tmp_path / name
+            path.unlink(missing_ok=True)
+            assert hoicli(*words).code == 0
+            assert mode(path) == 0o640
+            new = path.read_bytes()
+            path.write_bytes(b"old")
+            path.chmod(before)
+            assert hoicli(*words).code == 0
+            assert (mode(path), path.read_bytes()) == (before, new)
+    finally:
+        os.umask(old)
+
+
+def test_an_empty_folder_that_is_filled_hands_on_its_mode(hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "mat").mkdir()
+    (tmp_path / "mat").chmod(0o700)
+    assert hoicli("convert", "--to", "mat", PREDICTIONS, "-o", tmp_path / "mat").code == 0
+    assert mode(tmp_path / "mat") == 0o700
+    assert len(list((tmp_path / "mat").iterdir())) == 80
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_that_root_replaces_stays_its_owners(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    os.chown(path, 1234, 2345)
+    path.chmod(0o4640)
+    assert hoicli("schema", "result", "-o", path).code == 0
+    assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (1234, 2345, 0o4640)
+
+
+def test_devices_and_pipes_are_written_to_and_not_replaced(hoicli: Hoicli, tmp_path: Path) -> None:
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
+    reader.start()
+    assert hoicli("schema", "result", "-o", pipe).code == 0
+    reader.join()
+    assert got == [hoicli("schema", "result").out]
+    assert pipe.is_fifo()
+    link, meant = tmp_path / "link", tmp_path / "meant"
+    meant.write_text("old")
+    link.symlink_to(meant)
+    assert hoicli("schema", "result", "-o", link).code == 0
+    assert link.is_symlink()
+    assert meant.read_text() == got[0]
+    full = refusal(hoicli("schema", "result", "-o", "/dev/full"))
+    assert full == "/dev/full: cannot be written (No space left on device); make room, or write elsewhere"
+
+
+def test_names_of_any_length_are_written(hoicli: Hoicli, tmp_path: Path) -> None:
+    for length in (200, 255):
+        assert hoicli("schema", "result", "-o", tmp_path / ("x" * length)).code == 0
+    refusal(hoicli("schema", "result", "-o", tmp_path / ("x" * 256)), 2)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    said = refusal(hoicli("schema", "result", "-o", tmp_path / "closed/x"), 2)
+    assert said.endswith("is not writable")
+
+
+# Many at once
+
+
+def at_once(*commands: Sequence[object]) -> list[bytes]:
+    """The stderr of processes that run together, all of which succeed."""
+    started = [
+        subprocess.Popen([*PYTHON, *map(str, words)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=ROOT)
+        for words in commands
+    ]
+    said = [process.communicate()[1] for process in started]
+    assert [process.returncode for process in started] == [0] * len(started), said
+    return said
+
+
+def test_many_writers_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    """One of them wins, whole."""
+    target = tmp_path / "out.jsonl"
+    at_once(*[["match", "--protocol", name, "--gt", GT, PREDICTIONS, "-o", target] for name in ("hico", "upt", "diag")])
+    whole = [hoicli("match", "--protocol", name, "--gt", GT, PREDICTIONS).out for name in ("hico", "upt", "diag")]
+    assert target.read_text() in whole
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_many_writers_of_one_folder(tmp_path: Path) -> None:
+    """The same images corrupted by three processes at a time: each file whole, each record there, nothing besides."""
+    words = ["corrupt", "--images", CORPUS, "--corruption", "jpeg,rainbow,elastic", "--jobs", 1]
+    outs = [tmp_path / f"{number}.jsonl" for number in range(3)]
+    at_once(*[[*words, "--out", tmp_path / "many", CORPUS / "pictures.jsonl", "-o", out] for out in outs])
+    at_once([*words, "--out", tmp_path / "one", CORPUS / "pictures.jsonl", "-o", tmp_path / "one.jsonl"])
+    assert {out.read_bytes() for out in outs} == {(tmp_path / "one.jsonl").read_bytes()}
+    many, one = (
+        {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "many", tmp_path / "one")
+    )
+    assert many == one
+
+
+ADD = """
+import os, sys
+from hoicli.similarity.answers import Answer, AnswerCache
+cache = AnswerCache(sys.argv[1])
+for number in range(int(sys.argv[3])):
+    cache.add(Answer("m" * 500, sys.argv[2], "v", f"a.v.{number}", "b.v.01", number % 5, text="x" * 3000))
+    os.write(1, b"%d\\n" % number)
+"""
+
+
+def test_a_cache_with_many_writers_that_are_killed(tmp_path: Path) -> None:
+    """Four processes add to one cache, two of them until they are killed: every answer that was acknowledged is there,
+    no line is mixed with another, and what is left can be gone on with."""
+    path = tmp_path / "cache.jsonl"
+    started = [
+        subprocess.Popen([sys.executable, "-c", ADD, str(path), name, str(count)], stdout=subprocess.PIPE, cwd=ROOT)
+        for name, count in (("a", 100), ("b", 100), ("c", 10**6), ("d", 10**6))
+    ]
+    said = [process.communicate()[0] for process in started[:2]]
+    for process in started[2:]:
+        process.kill()
+        said.append(process.communicate()[0])
+    acknowledged = {(name, int(number)) for name, text in zip("abcd", said, strict=True) for number in text.split()}
+    assert len(acknowledged) >= 200
+    AnswerCache(str(path)).close()  # mends the last line if a kill has cut it off
+    answers = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert acknowledged <= {(answer["setup"], int(answer["a"].split(".")[-1])) for answer in answers}
+    assert len(answers) == len({(answer["setup"], answer["a"]) for answer in answers})
+    cache = AnswerCache(str(path))
+    assert cache.mended is None
+    assert cache.rating(Answer("m" * 500, "a", "v", "a.v.7", "b.v.01", None).key) == 2
+    cache.close()

@@ -1,0 +1,307 @@
+"""One line, one image: however a dump is shared out, the numbers are the same bytes; and how their cost is measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hoicli.evaluation.protocols import protocols
+from hoicli.evaluation.run import read_truth
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
+from tests.bench.__main__ import TABLE
+from tests.support import growth
+from tests.support.growth import FLOOR, Point, draw, make_dump, measured, table
+from tests.support.project import FIXTURES, ROOT, Hoicli, Result
+
+SCALE = FIXTURES / "scale"
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Commands run as a person does, `hoicli` being this one."""
+
+    folder: Path
+    path: str
+
+    def __call__(self, *command: object, **variables: object) -> Result:
+        environment = os.environ | {"PATH": self.path, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.folder)}
+        process = subprocess.run(
+            [str(part) for part in command], cwd=self.folder, text=True, capture_output=True, check=False,
+            env=environment | {name: str(value) for name, value in variables.items()},
+        )  # fmt: skip
+        return Result(process.returncode, process.stdout, process.stderr)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A shell in a folder whose name has blanks."""
+    folder, tools = tmp_path / "a folder", tmp_path / "tools"
+    for made in (folder, tools):
+        made.mkdir()
+    (tools / "hoicli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hoicli "$@"\n')
+    (tools / "hoicli").chmod(0o755)
+    return Shell(folder, f"{tools}{os.pathsep}{os.environ['PATH']}")
+
+
+Way = Callable[..., Result]
+
+
+def by_xargs(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
+    return shell("sh", SCALE / "xargs.sh", truth, found, *options, JOBS=2, SHARDS=shards, PROTOCOL=protocol)
+
+
+def by_array(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
+    """A job array from 1 on, and the job that depends on it."""
+    script = ("sh", SCALE / "slurm.sh", truth, found, "the matches")
+    for task in range(1, shards + 1):
+        place = {"SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_COUNT": shards, "SLURM_ARRAY_TASK_MIN": 1}
+        result = shell(*script, PROTOCOL=protocol, **place)
+        assert not result.out
+        if result.code:
+            return result
+    return shell(*script, *options)
+
+
+def by_engine(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
+    pytest.importorskip("dask.bag")
+    command = (sys.executable, SCALE / "engine.py", truth, found, "--shards", shards, "--protocol", protocol)
+    return shell(*command, *options)
+
+
+ways = pytest.mark.parametrize("way", [by_xargs, by_array, by_engine])
+
+
+@ways
+def test_more_shards_than_images(shell: Shell, hoicli: Hoicli, way: Way) -> None:
+    few = shell.folder / "two images.jsonl"
+    few.write_text("".join(PREDICTIONS.read_text().splitlines(keepends=True)[:2]))
+    result = way(shell, GT, few, 3)
+    assert result == Result(0, hoicli("eval", "--gt", GT, few).out, "")
+
+
+@ways
+def test_hundreds_of_images_and_options_of_eval(shell: Shell, hoicli: Hoicli, way: Way) -> None:
+    truth, found = shell.folder / "the truth.jsonl", shell.folder / "the predictions.jsonl"
+    make_dump(truth, found, 300, 9)
+    options = ("--per-class", "--split", "RF-UC", "--tag", "model=a b")
+    result = way(shell, truth, found, 2, *options, protocol="hico,diag")
+    expected = hoicli("eval", "--gt", truth, "--protocol", "hico,diag", *options, found).out
+    assert result.code == 0
+    assert result.out == expected
+    assert expected.count("\n") > 2 * 600
+
+
+@ways
+def test_a_shard_that_fails_fails_the_whole(shell: Shell, way: Way) -> None:
+    """Nothing is printed: half the numbers would look like all of them."""
+    lines = PREDICTIONS.read_text().splitlines(keepends=True)[:2]
+    found = shell.folder / "predictions.jsonl"
+    found.write_text(lines[0] + lines[1].replace('"score":', '"scare":', 1))
+    result = way(shell, GT, found, 2, protocol="hico")
+    assert result.code != 0
+    assert result.out == ""
+    assert "hois[0].score: missing" in result.err
+    assert "Traceback" not in result.err
+
+
+def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
+    line = PREDICTIONS.read_text().splitlines(keepends=True)[0]
+    found = shell.folder / "predictions.jsonl"
+    found.write_text(2 * line)
+    result = by_xargs(shell, GT, found, 2, protocol="hico")
+    assert result.code != 0
+    assert result.out == ""
+    assert "image 'HICO_test2015_00000001' is at <stdin>:1 already" in result.err
+
+
+@ways
+@pytest.mark.parametrize(("name", "words"), [("none.jsonl", "no predictions in it"), ("absent.jsonl", "o such file")])
+def test_no_predictions_at_all(shell: Shell, way: Way, name: str, words: str) -> None:
+    (shell.folder / "none.jsonl").touch()
+    result = way(shell, GT, shell.folder / name, 1)
+    assert result.code != 0
+    assert result.out == ""
+    assert words in result.err
+    assert "Traceback" not in result.err
+
+
+def test_an_array_with_a_hole_is_refused(shell: Shell) -> None:
+    script = ("sh", SCALE / "slurm.sh", GT, PREDICTIONS, "matches")
+    matches = shell.folder / "matches"
+    matches.mkdir()
+    assert shell(*script) == Result(1, "", "slurm.sh: matches: no shards in it; run the array first\n")
+    (matches / "0-of-3.jsonl").touch()
+    (matches / "2-of-3.jsonl").touch()
+    assert shell(*script) == Result(1, "", "slurm.sh: matches: shard 1 of 3 is missing; run its task again\n")
+    (matches / "1-of-16.jsonl").touch()
+    refused = "slurm.sh: matches: shards of several arrays (16 3); empty the folder and run one\n"
+    assert shell(*script) == Result(1, "", refused)
+
+
+def test_a_task_that_fails_leaves_no_shard_of_an_earlier_run(shell: Shell) -> None:
+    script = ("sh", SCALE / "slurm.sh", GT, "absent.jsonl", "matches")
+    (shell.folder / "matches").mkdir()
+    (shell.folder / "matches" / "0-of-1.jsonl").touch()
+    result = shell(*script, SLURM_ARRAY_TASK_ID=0, SLURM_ARRAY_TASK_COUNT=1)
+    assert result.code != 0
+    assert not list((shell.folder / "matches").iterdir())
+
+
+def test_a_shard_may_be_empty(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Of several; a dump may not. And a shard says nothing of images that others have."""
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert hoicli("match", "--gt", GT, "--only-predicted", empty) == Result(0, "", "")
+    assert hoicli("match", "--gt", GT, empty).code == 1
+    assert "have no predictions" not in hoicli("match", "--gt", GT, "--only-predicted", PREDICTIONS).err
+    assert "have no predictions" in hoicli("match", "--gt", GT, PREDICTIONS).err
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[Path]:
+    """The predictions in three files, in no order."""
+    lines = PREDICTIONS.read_text().splitlines(keepends=True)
+    paths = [tmp_path / f"shard{number}.jsonl" for number in range(3)]
+    for number, path in enumerate(paths):
+        path.write_text("".join(lines[number::3]))
+    return [paths[2], paths[0], paths[1]]
+
+
+def test_diagnose_takes_the_matches_of_shards(hoicli: Hoicli, tmp_path: Path, shards: list[Path]) -> None:
+    matches = tmp_path / "matches.jsonl"
+    streams = [hoicli("match", "--gt", GT, "--protocol", "diag", "--only-predicted", shard).out for shard in shards]
+    matches.write_text("".join(streams))
+    for options in ((), ("--per-class", "--top", "3"), ("--as-released",)):
+        whole = hoicli("diagnose", "--gt", GT, *options, PREDICTIONS)
+        assert whole.code == 0
+        assert hoicli("diagnose", "--gt", GT, *options, matches).out == whole.out
+
+
+def test_similarities_of_shards_are_a_union(hoicli: Hoicli, tmp_path: Path, shards: list[Path]) -> None:
+    command = ("shoe-sim", "--backend", "wordnet:wup", "--gt", GT)
+    whole = hoicli(*command, PREDICTIONS).out
+    parts = []
+    for shard in shards:
+        parts.append(tmp_path / f"sim_{shard.name}")
+        assert hoicli(*command, shard, "-o", parts[-1]).code == 0
+    assert sorted(set("".join(part.read_text() for part in parts).splitlines())) == whole.splitlines()
+    assert hoicli("shoe-sim", "--merge", "mean", *parts).out == whole
+    together = [argument for part in parts for argument in ("--sim", part)]
+    (tmp_path / "sim.jsonl").write_text(whole)
+    expected = hoicli("shoe-eval", "--gt", GT, "--sim", tmp_path / "sim.jsonl", PREDICTIONS).out
+    assert hoicli("shoe-eval", "--gt", GT, *together, *shards).out == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("shoe-sim", "--backend", "wordnet:lin", "--gt", GT),
+     ("validate", "--gt", GT), ("eval", "--gt", GT), ("convert", "--to", "cdn-json")],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_several_files_are_one_stream(hoicli: Hoicli, shards: list[Path], command: tuple[object, ...]) -> None:
+    """What has no stream of matches takes its shards as files. (A finding names its files, a dump keeps its order.)"""
+    in_order = [shards[1], shards[2], shards[0]]
+    lines = [line for shard in in_order for line in shard.read_text().splitlines(keepends=True)]
+    whole = shards[0].with_name("whole.jsonl")
+    whole.write_text("".join(lines))
+    expected = hoicli(*command, whole).out
+    assert expected
+    assert hoicli(*command, *in_order).out.replace(", ".join(map(str, in_order)), str(whole)) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("convert",), ("mask", "--ratio", "high", "--seed", "4"), ("prompts", "--task", "pairs"),
+     ("match", "--gt", GT, "--only-predicted")],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_lines_stand_alone(hoicli: Hoicli, tmp_path: Path, command: tuple[object, ...]) -> None:
+    """What comes out of a shard is what comes out of its lines in the whole."""
+    source = PREDICTIONS if command[0] in ("convert", "match") else GT
+    lines = source.read_text().splitlines(keepends=True)
+    outputs = []
+    for start, end in ((0, 3), (3, 4), (4, None)):
+        shard = tmp_path / f"from{start}.jsonl"
+        shard.write_text("".join(lines[start:end]))
+        outputs.append(hoicli(*command, shard).out)
+    assert "".join(outputs) == hoicli(*command, source).out
+
+
+def test_a_batch_costs_the_same_however_large_the_ground_truth() -> None:
+    """What is about the whole ground truth is computed once, not for every batch: time would grow quadratically."""
+    truth = read_truth(str(GT), load("hico"), ErrorPolicy())
+    for protocol in protocols(["all"], "hico"):
+        for whole in (truth.counted, truth.counted_before, truth.present_boxes, truth.annotated_images):
+            assert whole(protocol) is whole(protocol)
+            assert not whole(protocol).flags.writeable
+    assert truth.scenes.image_of_hoi is truth.scenes.image_of_hoi
+
+
+def test_growth_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "COMMANDS", ("eval --protocol hico",))
+    points = measured(tmp_path, [50, 100], 9, repeat=1)
+    assert [(point.command, point.images) for point in points] == [
+        (name, images) for images in (50, 100) for name in (FLOOR, "eval --protocol hico")
+    ]
+    assert all(point.seconds > 0 and point.peak > 0 for point in points)
+    small, large = (tmp_path / f"growth_{images}_9_predictions.jsonl" for images in (50, 100))
+    assert large.read_bytes().startswith(small.read_bytes())
+    monkeypatch.setattr(growth, "measure", None)  # nothing is run again
+    assert measured(tmp_path, [50, 100], 9) == points
+    assert measured(tmp_path, [100], 9) == points[2:]
+
+
+def test_made_dumps_are_sound(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, found = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl"
+    make_dump(truth, found, 60, 12)
+    result = hoicli("validate", "--gt", truth, "--format", "csv", found)
+    assert result.code == 0
+    assert "duplicate" not in result.out
+    assert found.read_text().count('"score"') == 60 * 12
+    row = hoicli("eval", "--gt", truth, "--protocol", "qpic", found).out.split('"value":')[1]
+    assert 20 < float(row.split(",")[0]) < 90
+
+
+def points() -> list[Point]:
+    names = (FLOOR, *growth.COMMANDS)
+    return [
+        Point(name, images, images * (place + 1) / 1e4, 8.0 + images / 100)
+        for place, name in enumerate(names)
+        for images in (1_000, 100)
+    ]
+
+
+def test_growth_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    figures = [tmp_path / "one.svg", tmp_path / "two.svg"]
+    for figure, given in zip(figures, (points(), points()[::-1]), strict=True):
+        draw(given, str(figure))
+    text = figures[0].read_text()
+    assert text == figures[1].read_text()
+    assert all(f">{name}</text>" in text for name in (FLOOR, *growth.COMMANDS, "images", "seconds"))
+    assert "<dc:date>" not in text
+
+
+def test_the_readmes_table_of_growth_is_this_one() -> None:
+    chapter = (ROOT / "README.md").read_text().split("\n## At scale\n")[1].split("\n## ")[0]
+    rows = [line.split(" | ") for line in TABLE.findall(chapter)[-1].splitlines()]
+    assert [row[0][2:] for row in rows] == ["seconds / peak MiB", "---", FLOOR, *growth.COMMANDS]
+    assert len(rows[0]) == 1 + 4
+    assert "fixtures/scale/growth.svg" in chapter
+    assert (SCALE / "growth.svg").is_file()
+
+
+def test_growth_as_a_table() -> None:
+    lines = table(points()).markdown().splitlines()
+    assert lines[0] == "| seconds / peak MiB | 100 images | 1,000 images |"
+    assert lines[1] == "| --- | ---: | ---: |"
+    assert lines[2] == "| floor: every line | 0.01 / 9 | 0.10 / 18 |"
+    assert len(lines) == 3 + len(growth.COMMANDS)

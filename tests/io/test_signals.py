@@ -1,0 +1,277 @@
+"""SIGTERM and SIGHUP, at any moment: nothing half-written stays, no worker lives on, and the process dies of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from hoicli.io import signals
+from hoicli.io.outputs import atomic_path
+from tests.hostile.dying import forked
+from tests.hostile.readers import CORPUS
+from tests.support.project import FIXTURES, ROOT
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+PYTHON = [sys.executable, "-m", "hoicli"]
+ENDINGS = [signal.SIGTERM, signal.SIGHUP]
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)
+
+
+def descendants(process: int) -> Iterator[int]:
+    """The processes that a process has started, and those that they have."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == process:
+            yield int(stat.parent.name)
+            yield from descendants(int(stat.parent.name))
+
+
+def alive(process: int) -> bool:
+    """Whether there is such a process, and not only its exit code."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ignored() -> Iterator[None]:
+    """A shell's background job ignores Ctrl-C, one of nohup SIGHUP, and so would what the tests start."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ENDINGS}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def parts(folder: Path) -> list[Path]:
+    return list(folder.rglob(".*.part"))
+
+
+def started(*words: object, **more: Any) -> subprocess.Popen[bytes]:
+    """In a group of its own."""
+    return subprocess.Popen(
+        [*PYTHON, *map(str, words)], stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True, **more
+    )
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    """(exit code, what was said of the end); closes stdin only now."""
+    assert process.stderr is not None
+    code = process.wait(timeout=60)
+    said = process.stderr.read().decode()
+    for stream in (process.stdin, process.stderr):
+        if stream is not None:
+            stream.close()
+    return code, said
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+@pytest.mark.parametrize("words", [("match", "--gt", GT), ("mask",), ("prompts",), ("eval", "--gt", GT)], ids=str)
+def test_in_the_middle_of_the_input(tmp_path: Path, words: tuple[Any, ...], number: signal.Signals) -> None:
+    """Held by a pipe that goes on giving nothing."""
+    target = tmp_path / "out.jsonl"
+    target.write_text("old\n")
+    process = started(*words, "-", "-o", target, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(b"".join(PREDICTIONS.read_bytes().splitlines(keepends=True)[:4]))
+    process.stdin.flush()
+    if words[0] == "eval":  # opens its output at the end
+        time.sleep(1)
+    else:
+        until(lambda: list(tmp_path.glob(".out.jsonl.*.part")))
+    process.send_signal(number)
+    assert ended(process) == (-number, f"hoicli: ended by {number.name}\n")
+    assert target.read_text() == "old\n"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    """nohup hoicli ... &, and the terminal is closed."""
+    target = tmp_path / "out.jsonl"
+    command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *PYTHON, "mask", "-", "-o", str(target)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdin is not None
+        process.stdin.write(PREDICTIONS.read_bytes())
+        process.stdin.flush()
+        until(lambda: parts(tmp_path))
+        process.send_signal(signal.SIGHUP)
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+    assert target.read_bytes().count(b"\n") == 7
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.3, 0.9])
+def test_as_timeout_does_it(tmp_path: Path, moment: float) -> None:
+    """The process gets the signal, and then its whole group, it once more: whatever it does, importing included."""
+    target = tmp_path / "out.jsonl"
+    process = started("mask", "-", "-o", target, stdin=subprocess.PIPE)
+    time.sleep(moment)
+    process.send_signal(signal.SIGTERM)
+    os.killpg(process.pid, signal.SIGTERM)
+    code, said = ended(process)
+    assert code == -signal.SIGTERM
+    assert said in ("", "hoicli: ended by SIGTERM\n")  # before hoicli is there, Python dies without a word
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("group", [False, True], ids=["the process", "its group"])
+@pytest.mark.parametrize("files", [0, 7])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_in_the_middle_of_images(tmp_path: Path, jobs: int, files: int, group: bool) -> None:
+    """With workers and without: after so many files no part of one is left, and no worker."""
+    pytest.importorskip("cv2")
+    records = tmp_path / "r.jsonl"
+    lines = [{"image_id": str(number), "file_name": f"{number}.png"} for number in range(4)]
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for line in lines:
+        (tmp_path / line["file_name"]).write_bytes((FIXTURES / "robust/images/scene_01.png").read_bytes())
+    out = tmp_path / "made"
+    process = started("corrupt", "--images", tmp_path, "--out", out, "--jobs", jobs, records, "-o", tmp_path / "rows",
+                      stdout=subprocess.DEVNULL)  # fmt: skip
+    until(lambda: len(list(out.rglob("*.png"))) >= files and (not files or out.exists()))
+    workers = set(descendants(process.pid))
+    os.killpg(process.pid, signal.SIGTERM) if group else process.send_signal(signal.SIGTERM)
+    code, said = ended(process)
+    assert code == -signal.SIGTERM
+    assert said in ("", "hoicli: ended by SIGTERM\n")
+    until(lambda: not any(map(alive, workers)), 10)
+    assert parts(tmp_path) == []
+    assert not (tmp_path / "rows").exists()
+
+
+FORKS = """
+import os, sys, time
+from hoicli.io import signals
+from hoicli.io.workers import fork_map
+signals.catch()
+def work(share):
+    os.write(1, b"%d\\n" % os.getpid())
+    if share == {quick}:
+        return share
+    time.sleep(100)
+try:
+    fork_map(work, [0, 1, 2])
+except signals.EndedError as ended:
+    print("ended by", ended, flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("quick", [0, 1, 5])
+def test_forks_end_with_their_parent(number: signal.Signals, quick: int) -> None:
+    """While this process has work of its own, and while it waits for that of the others."""
+    process = subprocess.Popen([sys.executable, "-c", FORKS.format(quick=quick)], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, cwd=ROOT)  # fmt: skip
+    assert process.stdout is not None
+    forks = [int(process.stdout.readline()) for _ in range(3)]
+    process.send_signal(number)
+    rest = process.stdout.read().decode()
+    process.stdout.close()
+    process.wait(timeout=60)
+    assert rest == ("" if number == signal.SIGINT else f"ended by {number.name}\n")
+    assert not any(map(alive, forks))
+
+
+def _signal_at_line(step: int) -> None:
+    """From now on, at the nth line of hoicli/io/outputs.py that is run, the signal comes."""
+    signals.catch()
+    seen = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal seen
+        if not frame.f_code.co_filename.endswith("hoicli/io/outputs.py"):
+            return None
+        if event == "line":
+            seen += 1
+            if seen == step:
+                os.kill(os.getpid(), signal.SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+
+
+@pytest.mark.parametrize("well", [True, False])
+def test_at_every_line_of_writing(tmp_path: Path, well: bool) -> None:
+    """Wherever it comes between the first and the last line, the old file is there or the new one, and nothing else."""
+    path = tmp_path / "out"
+
+    def work() -> int:
+        try:
+            with atomic_path(str(path)) as temporary:
+                Path(temporary).write_text("new")
+                if not well:
+                    raise ValueError
+        except signals.EndedError:
+            return 7
+        except ValueError:
+            return 3
+        return 0
+
+    codes: list[int] = []
+    while codes[-1:] not in ([0], [3]):
+        path.write_text("old")
+        step = len(codes) + 1
+        codes.append(forked(work, lambda step=step: _signal_at_line(step))[0])  # type: ignore[misc]
+        assert path.read_text() in (("old", "new") if well else ("old",))
+        assert list(tmp_path.iterdir()) == [path], f"at line {step}"
+    assert len(codes) > 25
+    assert codes[:-1] == [7] * (len(codes) - 1)
+
+
+def test_it_is_kept_waiting_and_its_echo_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signals._State, "heard", float("-inf"))
+    reached = 0
+
+    @signals.held()
+    def work() -> None:
+        nonlocal reached
+        with signals.held():
+            signals._came(signal.SIGTERM, None)
+        reached += 1
+
+    with pytest.raises(signals.EndedError, match="SIGTERM"):
+        work()
+    assert reached == 1
+    signals._came(signal.SIGTERM, None)
+    monkeypatch.setattr(signals._State, "heard", time.monotonic() - 2 * signals.ECHO)
+    with pytest.raises(signals.EndedError, match="SIGHUP"):
+        signals._came(signal.SIGHUP, None)
+
+
+def test_what_was_made_before_is_there(tmp_path: Path) -> None:
+    """Lines that were printed to stdout are, as after Ctrl-C."""
+    assert (CORPUS / "pictures.jsonl").exists()
+    process = started("mask", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(PREDICTIONS.read_bytes())
+    process.stdin.flush()
+    time.sleep(1)
+    process.send_signal(signal.SIGTERM)
+    out = process.stdout.read()
+    process.stdout.close()
+    assert ended(process) == (-signal.SIGTERM, "hoicli: ended by SIGTERM\n")
+    assert out.count(b"\n") == 7 or out == b""

@@ -1,0 +1,953 @@
+"""Pair statistics: the released code's golden numbers, cases worked by hand, and a slow evaluator on random pairs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.arrays.reading import concatenate, read_scenes
+from hoicli.cli import run
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.io.streams import Line
+from hoicli.pairs.reading import _extras, read_pair_batches
+from hoicli.pairs.rows import pair_rows
+from hoicli.pairs.settings import Sweep, surviving_pairs, sweeps
+from hoicli.pairs.statistics import RELEASED_STEPS, PairResults, PairStatistics
+from hoicli.records.image import problems
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.results import parse_tags
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.reference import overlap
+from tests.support.strategies import datasets, scores
+
+HICO = load("hico")
+RARE = {HICO.interactions[number] for number in HICO.groups["rare"]}
+Record = dict[str, Any]
+
+
+def lines(records: list[Record]) -> list[Line]:
+    return [Line("p.jsonl", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+
+
+def truth_of(records: list[Record]) -> GroundTruth:
+    scenes = read_scenes(lines(records), HICO, scored=False, policy=ErrorPolicy())
+    return GroundTruth(concatenate(scenes, HICO), HICO)
+
+
+def statistics(
+    truth: list[Record], predictions: list[Record], sweep: Sweep = Sweep(), *, batch: int = 256, **options: bool
+) -> dict[str, PairResults]:
+    ((_, results),) = gathered(truth, predictions, sweep, batch=batch, **options).results()
+    return {result.subset: result for result in results}
+
+
+def gathered(
+    truth: list[Record], predictions: list[Record], *sweeps: Sweep, batch: int = 256, **options: bool
+) -> PairStatistics:
+    whole = PairStatistics(truth_of(truth), sweeps, **options)
+    with_scores = any(sweep.det_threshold is not None for sweep in sweeps)
+    triplet_scores = options.get("triplet_scores", False)
+    for part in read_pair_batches(
+        lines(predictions),
+        HICO,
+        policy=ErrorPolicy(),
+        box_scores=with_scores,
+        triplet_scores=triplet_scores,
+        batch=batch,
+    ):
+        whole.add(part)
+    return whole
+
+
+# --- the released code's numbers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def expected(shared: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((shared / "golden/hico-500/expected.json").read_text())
+    return content
+
+
+@pytest.fixture(scope="module")
+def golden_files(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    raw = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())
+    for key in ("annotation", "filenames", "size"):
+        raw[key] = raw[key][:500]
+    folder = tmp_path_factory.mktemp("golden")
+    (folder / "instances.json").write_text(json.dumps(raw))
+    sources = {
+        "gt": folder / "instances.json",
+        "pairs": shared / "golden/hico-500/pairs.json.gz",
+        "triplets": shared / "golden/hico-500/predictions_cdn.json.gz",
+    }
+    files = {name: folder / f"{name}.jsonl" for name in sources}
+    for name, source in sources.items():
+        options = ["--from", "diag-pairs"] if name == "pairs" else []
+        assert run(["convert", *options, str(source), "-o", str(files[name])]) == 0
+    return files
+
+
+def rows_of(hoicli: Hoicli, *arguments: object) -> list[Record]:
+    result = hoicli("pairstats", "--format", "jsonl", *arguments)
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def full_of(hoicli: Hoicli, *arguments: object) -> dict[str, float]:
+    return {row["metric"]: row["value"] for row in rows_of(hoicli, *arguments) if row["subset"] == "full"}
+
+
+@pytest.mark.parametrize("options", [[], ["--as-released"]])
+def test_pairs_are_those_of_the_released_code(
+    options: list[str], golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
+) -> None:
+    golden = expected["diag-hoi/pairs"]
+    ours = full_of(hoicli, *options, "--gt", golden_files["gt"], golden_files["pairs"])
+    # The released recall is a float32: 1306 / 1494 rounded to its 24 bits.
+    assert ours["pair_recall"] / 100 == pytest.approx(golden["pair_recall"], abs=1e-7)
+    assert ours["pair_recall"] / 100 == pytest.approx(1306 / 1494, abs=1e-12)
+    assert ours["pair_precision"] / 100 == pytest.approx(golden["pair_precision"], abs=1e-9)
+    assert ours["pairs_per_image"] == pytest.approx(golden["pairs_per_image"], abs=1e-9)
+    assert ours["inter_map"] is None
+
+
+def test_negative_ap_is_that_of_the_released_code(
+    golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
+) -> None:
+    files = ("--gt", golden_files["gt"], golden_files["pairs"])
+    released = full_of(hoicli, "--as-released", *files)["neg_ap"]
+    assert released / 100 == pytest.approx(expected["diag-hoi/pairs"]["neg_ap_110_points"], abs=1e-9)
+    assert full_of(hoicli, *files)["neg_ap"] == pytest.approx(released * 110 / 101, abs=1e-9)
+
+
+def test_interaction_map_is_that_of_the_released_code(
+    golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
+) -> None:
+    golden = expected["diag-hoi"]["action"]
+    ours = full_of(hoicli, "--as-released", "--gt", golden_files["gt"], golden_files["triplets"])
+    assert ours["inter_map"] / 100 == pytest.approx(golden["mAP"], abs=1e-9)
+    truth, records = (
+        [json.loads(line) for line in golden_files[name].read_text().splitlines()] for name in ("gt", "triplets")
+    )
+    full = statistics(truth, records, as_released=True)["full"]
+    assert full.inter_recall == pytest.approx(golden["mean max recall"], abs=1e-9)
+
+
+def test_the_triplet_score_stands_in_only_when_asked_to(
+    golden_files: dict[str, Path], tmp_path: Path, hoicli: Hoicli
+) -> None:
+    bare = tmp_path / "bare.jsonl"
+    records = [json.loads(line) for line in golden_files["triplets"].read_text().splitlines()]
+    for record in records:
+        for hoi in record["hois"]:
+            del hoi["verb_score"]
+    write(bare, records)
+    truth = ("--gt", golden_files["gt"])
+    with_scores = full_of(hoicli, *truth, golden_files["triplets"])
+    assert {name: round(with_scores[name], 2) for name in ("inter_map", "neg_ap")} == {
+        "inter_map": 69.19,
+        "neg_ap": 82.35,
+    }
+    assert round(with_scores["neg_share"], 1) == 72.9  # pairs ranked at random: what 82 is to be read against
+    none = full_of(hoicli, *truth, bare)
+    assert {none["inter_map"], none["neg_ap"]} == {None}
+    assert {name: value for name, value in none.items() if name not in ("inter_map", "neg_ap")} == {
+        name: value for name, value in with_scores.items() if name not in ("inter_map", "neg_ap")
+    }
+    stand_in = full_of(hoicli, "--verb-score", "triplet", *truth, bare)
+    assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {
+        "inter_map": 72.48,
+        "neg_ap": 88.28,
+    }
+    assert full_of(hoicli, "--verb-score", "triplet", *truth, golden_files["triplets"]) == stand_in
+
+
+# --- cases worked by hand ------------------------------------------------------------------------------------------
+
+PERSON, OTHER, KITE, AWAY = [0, 0, 99, 99], [200, 0, 299, 99], [100, 200, 199, 299], [400, 400, 450, 450]
+
+
+def truth_record(*hois: tuple[int, int, str], **changes: Any) -> Record:
+    return {
+        "image_id": "a",
+        "boxes": [PERSON, OTHER, KITE],
+        "labels": ["person", "person", "kite"],
+        "hois": [{"subject": subject, "object": object_, "verb": verb} for subject, object_, verb in hois],
+        **changes,
+    }
+
+
+def prediction(pairs: list[tuple[int, int, float]] | None = None, **changes: Any) -> Record:
+    """Boxes as the truth's (moved by one, as the protocol compares), and a box of each label elsewhere."""
+    moved = [[x + 1 for x in box] for box in (PERSON, OTHER, KITE)]
+    record: Record = {
+        "image_id": "a",
+        "boxes": [*moved, AWAY, AWAY],
+        "labels": ["person", "person", "kite", "person", "kite"],
+        "hois": [],
+        **changes,
+    }
+    if pairs is not None:
+        record["pairs"] = [{"subject": s, "object": o, "interactiveness": score} for s, o, score in pairs]
+    return record
+
+
+def triplet(subject: int, object_: int, verb: str, score: float, **more: float) -> Record:
+    return {"subject": subject, "object": object_, "verb": verb, "score": score, **more}
+
+
+def test_a_perfect_detector() -> None:
+    hois = [triplet(0, 2, "fly", 0.9, verb_score=0.9), triplet(1, 2, "fly", 0.8, verb_score=0.9)]
+    full = statistics([truth_record((0, 2, "fly"), (1, 2, "fly"))], [prediction(hois=hois)])["full"]
+    assert (full.images, full.pairs, full.truth_pairs) == (1, 2, 2)
+    assert (full.recall, full.precision, full.pairs_per_image) == (1.0, 1.0, 2.0)
+    assert (full.neg_ap, full.negatives) == (None, 0)
+    assert (full.inter_map, full.inter_recall, full.verbs) == (1.0, 1.0, 1)
+
+
+def test_several_verbs_of_a_pair_are_one_pair() -> None:
+    full = statistics([truth_record((0, 2, "fly"), (0, 2, "carry"))], [prediction([(0, 2, 0.9), (0, 4, 0.1)])])["full"]
+    assert (full.truth_pairs, full.recall, full.precision) == (1, 1.0, 0.5)
+
+
+def test_one_detected_pair_on_two_true_ones() -> None:
+    record = truth_record((0, 1, "fly"), (0, 2, "fly"))
+    record["boxes"] = [PERSON, [100, 200, 199, 290], KITE]
+    record["labels"] = ["person", "kite", "kite"]
+    pairs = [(0, 2, 0.9), (0, 4, 0.8)]
+    both = statistics([record], [prediction(pairs)])["full"]
+    assert (both.recall, both.precision) == (1.0, 0.5)
+    single = statistics([record], [prediction(pairs)], one_to_one=True)["full"]
+    assert (single.recall, single.precision) == (0.5, 0.5)
+    # A repeated pair finds the second of them when each finds one only, and nothing otherwise.
+    repeated = [(0, 2, 0.9), (0, 2, 0.7)]
+    assert statistics([record], [prediction(repeated)])["full"].precision == 0.5
+    single = statistics([record], [prediction(repeated)], one_to_one=True)["full"]
+    assert (single.recall, single.precision) == (1.0, 1.0)
+
+
+def test_negative_ap_by_hand() -> None:
+    # Ranked by not interacting: negative (0.1), interacting (0.2), negative (0.3): precision 1, then 2 / 3.
+    pairs = [(0, 2, 0.2), (0, 4, 0.1), (3, 4, 0.3)]
+    truth = [truth_record((0, 2, "fly"))]
+    full = statistics(truth, [prediction(pairs)])["full"]
+    assert full.negatives == 2
+    assert full.neg_ap == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
+    released = statistics(truth, [prediction(pairs)], as_released=True)["full"]
+    assert released.neg_ap == pytest.approx((51 * 1 + 50 * 2 / 3) / RELEASED_STEPS)
+
+
+def test_interaction_map_by_hand() -> None:
+    truth = [truth_record((0, 2, "fly"), (1, 2, "carry"))]
+    hois = [
+        triplet(0, 2, "fly", 0.3, verb_score=0.5),
+        triplet(0, 2, "carry", 0.2, verb_score=0.9),  # wrong verb on the right pair
+        triplet(1, 2, "carry", 0.9, verb_score=0.7),
+        triplet(3, 4, "carry", 1.0, verb_score=1.0),  # pairs that are not localised do not count
+        triplet(3, 2, "fly", 1.0, verb_score=1.0),
+    ]
+    full = statistics(truth, [prediction(hois=hois)])["full"]
+    assert full.inter_map == pytest.approx((1.0 + 0.5) / 2)
+    assert (full.inter_recall, full.verbs) == (1.0, 2)
+    # carry's pair is not localised any more, so only its false positive is left and it leaves the mean
+    full = statistics(truth, [prediction(hois=[hois[0], hois[1], hois[3]])])["full"]
+    assert (full.inter_map, full.verbs) == (1.0, 1)
+    # a verb with ground truth and only wrong predictions counts 0, and not at all in the released code
+    hois = [triplet(0, 2, "fly", 0.3), triplet(1, 2, "fly", 0.2), triplet(0, 2, "carry", 0.9)]
+    assert statistics(truth, [prediction(hois=hois)], triplet_scores=True)["full"].inter_map == 0.5
+    assert statistics(truth, [prediction(hois=hois)], triplet_scores=True, as_released=True)["full"].inter_map == 1.0
+
+
+def test_a_pair_takes_its_score_from_its_triplets() -> None:
+    hois = [
+        triplet(0, 2, "fly", 0.4, verb_score=0.6),
+        triplet(0, 2, "carry", 0.2, verb_score=0.7),
+        triplet(0, 2, "no_interaction", 0.99),
+        triplet(0, 4, "no_interaction", 0.9),  # no pair of its own: protocol diag drops the verb
+        triplet(2, 4, "fly", 0.9),  # nor is this a human-object pair
+        triplet(3, 4, "ride", 0.9),  # nor this an interaction
+    ]
+    (batch,) = read_pair_batches(lines([prediction(hois=hois)]), HICO, policy=ErrorPolicy())
+    assert (batch.pairs.score.tolist(), batch.interacting.tolist()) == ([0.4], [0.7])
+    record = prediction([(0, 2, 0.0), (3, 4, 0.3)], hois=hois)
+    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
+    assert (batch.pairs.score.tolist(), batch.interacting.tolist()) == ([0.0, 0.3], [0.0, 0.3])
+    assert batch.stated.all()
+    del record["pairs"][0]["interactiveness"]
+    record["pairs"].append({"subject": 0, "object": 4})
+    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
+    # interactiveness and triplet scores are two scales: the record's pairs are ordered by one of them
+    assert batch.pairs.score.tolist() == [0.4, -np.inf, -np.inf]
+    np.testing.assert_array_equal(batch.interacting, [0.7, 0.3, np.nan])
+    assert batch.stated.tolist() == [False, True, False]
+    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy(), triplet_scores=True)
+    np.testing.assert_array_equal(batch.interacting, [0.4, 0.3, np.nan])
+    del hois[0]["verb_score"]  # whose verb score may be the larger one
+    (batch,) = read_pair_batches(lines([prediction(hois=hois)]), HICO, policy=ErrorPolicy())
+    assert np.isnan(batch.interacting).all()
+
+
+def test_equal_verb_scores_are_ranked_by_triplet_score() -> None:
+    """As action_map_hicodet.py: an image's predictions come by triplet score to the ranking by verb score."""
+    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "carry"), image_id="b")]
+    wrong, right = triplet(0, 2, "fly", 0.5, verb_score=0.7), triplet(0, 2, "fly", 0.6, verb_score=0.7)
+    # A duplicate with a lower triplet score is listed first, the true positive after it.
+    full = statistics(truth[:1], [prediction(hois=[wrong, right])])["full"]
+    assert full.inter_map == 1.0
+    assert statistics(truth[:1], [prediction(hois=[right, wrong])])["full"] == full
+    # Between images the id decides, whatever the triplet scores, as the released file's order does. (Nothing carries.)
+    first = prediction(hois=[triplet(0, 2, "fly", 0.1, verb_score=0.7)])
+    other = prediction(hois=[triplet(0, 2, "fly", 0.9, verb_score=0.7)], image_id="b")
+    assert statistics(truth, [other, first])["full"].inter_map == (1.0 + 0.0) / 2
+
+
+def test_what_the_records_do_not_say_has_no_value() -> None:
+    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "carry"), image_id="b")]
+
+    def values(*records: Record, **options: bool) -> tuple[dict[str, float | None], dict[str, str]]:
+        whole = gathered(truth, list(records), Sweep(), **options)
+        found = {row["metric"]: row for row in pair_rows(whole, tags={}) if row["subset"] == "full"}
+        wanted = ("inter_map", "neg_ap", "mAP")
+        reasons = {name: row["reason"] for name, row in found.items() if "reason" in row}
+        assert all(found[name]["value"] is None for name in reasons)
+        return {name: found[name]["value"] for name in wanted}, reasons
+
+    said, silent = triplet(0, 2, "fly", 0.5, verb_score=0.5), triplet(0, 4, "fly", 0.4)
+    told = triplet(0, 4, "fly", 0.4, verb_score=0.1)
+    assert values(prediction(hois=[said, told])) == ({"inter_map": 100.0, "neg_ap": 100.0, "mAP": 50.0}, {})
+    # one triplet without a verb score is enough, in whatever image; no_interaction needs none, nor does a pair stated
+    mixed = [prediction(hois=[said]), prediction(hois=[silent], image_id="b")]
+    assert values(*mixed) == (
+        {"inter_map": None, "neg_ap": None, "mAP": 50.0},
+        {
+            "inter_map": "1 of 2 triplets have no verb_score",
+            "neg_ap": "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets",
+        },
+    )
+    assert values(*mixed) == values(*mixed[::-1])
+    assert values(*mixed, triplet_scores=True)[1] == {}
+    assert values(prediction(hois=[said, told, triplet(0, 2, "no_interaction", 0.9)]))[1] == {}
+    stated = prediction([(0, 2, 0.9), (0, 4, 0.1)], hois=[said, silent])
+    assert values(stated) == (
+        {"inter_map": None, "neg_ap": 100.0, "mAP": 50.0},
+        {"inter_map": "1 of 2 triplets have no verb_score"},
+    )
+    # two scales in one ranking
+    both = prediction([(0, 2, 0.9)], hois=[said]), prediction(hois=[said], image_id="b")
+    assert values(*both)[1] == {"neg_ap": "1 of 2 pairs state interactiveness, the others have verb scores"}
+    assert values(*both, triplet_scores=True)[1].keys() == {"neg_ap"}
+    # a pair of no triplet: cut off from the dump, its verbs have scores that nobody knows
+    stated["pairs"] = [{"subject": 0, "object": 2}, {"subject": 1, "object": 4}]
+    stated["hois"] = [said]
+    reason = "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets"
+    assert values(stated)[1] == {"neg_ap": reason}
+    reason = "1 of 2 pairs have neither interactiveness nor a triplet"
+    assert values(stated, triplet_scores=True)[1] == {"neg_ap": reason}
+    # what no figure looks at needs no score: the prediction of an image that annotates no interaction
+    truth.append(truth_record((0, 2, "no_interaction"), image_id="c"))
+    assert values(prediction(hois=[said, told]), prediction(hois=[silent], image_id="c"))[1] == {}
+    # pairs alone
+    reason = "the records list pairs and no triplets"
+    assert values(prediction([(0, 2, 0.9), (0, 4, 0.1)])) == (
+        {"inter_map": None, "neg_ap": 100.0, "mAP": None},
+        {"inter_map": reason, "mAP": reason},
+    )
+    # nothing to divide by is nothing to explain; what nobody predicted is missed
+    assert values(prediction([])) == ({"inter_map": None, "neg_ap": None, "mAP": 0.0}, {})
+
+
+def test_the_share_of_negatives() -> None:
+    truth = [truth_record((0, 2, "fly"))]
+    full = statistics(truth, [prediction([(0, 2, 0.9), (0, 2, 0.5), (0, 4, 0.1), (3, 4, 0.2)])])["full"]
+    assert (full.negative_share, full.precision) == (0.5, 0.25)  # a repeated pair is no find, and no negative either
+    assert statistics(truth, [prediction([])])["full"].negative_share is None
+
+
+def test_images_without_interactions_do_not_count() -> None:
+    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "no_interaction"), image_id="b")]
+    found = [prediction([(0, 2, 0.9)]), prediction([(0, 2, 0.9), (0, 4, 0.3)], image_id="b")]
+    full = statistics(truth, found)["full"]
+    assert (full.images, full.pairs, full.truth_pairs, full.negatives) == (1, 1, 1, 0)
+
+
+def test_images_without_predictions() -> None:
+    truth = [truth_record((0, 2, "fly")), truth_record((0, 2, "fly"), image_id="b")]
+    found = [prediction([(0, 2, 0.9)], hois=[triplet(0, 2, "fly", 0.9, verb_score=0.9)])]
+    full = statistics(truth, found)["full"]
+    assert (full.recall, full.pairs_per_image, full.inter_recall) == (0.5, 0.5, 1.0)
+    released = statistics(truth, found, as_released=True)["full"]
+    assert (released.recall, released.pairs_per_image, released.inter_recall) == (1.0, 1.0, 0.5)
+
+
+def test_nothing_at_all() -> None:
+    for found in ([], [prediction([])], [prediction(hois=[])]):
+        full = statistics([truth_record((0, 2, "fly"))], found)["full"]
+        assert (full.pairs, full.recall, full.pairs_per_image) == (0, 0.0, 0.0)
+        assert (full.precision, full.neg_ap, full.inter_map) == (None, None, None)
+    full = statistics([truth_record()], [prediction([(0, 2, 0.9)])])["full"]
+    assert (full.images, full.recall, full.pairs_per_image, full.precision) == (0, None, None, None)
+
+
+def test_rare_and_non_rare() -> None:
+    rare_verb = next(verb for verb, name in sorted(RARE) if name == "bicycle" and verb != "no_interaction")
+    common_verb = next(verb for verb, name in HICO.interactions if name == "bicycle" and (verb, name) not in RARE)
+    record = truth_record((0, 2, rare_verb), (1, 2, common_verb), labels=["person", "person", "bicycle"])
+    found = prediction([(0, 2, 0.9), (0, 4, 0.2)], labels=["person", "person", "bicycle", "person", "bicycle"])
+    results = statistics([record], [found])
+    assert [results[name].truth_pairs for name in ("full", "rare", "non_rare")] == [2, 1, 1]
+    assert [results[name].recall for name in ("full", "rare", "non_rare")] == [0.5, 1.0, 0.0]
+    assert [results[name].precision for name in ("full", "rare", "non_rare")] == [0.5, 0.5, 0.0]
+    assert results["rare"].neg_ap is None
+
+
+def test_sweeps() -> None:
+    assert sweeps([0.5], [0.1, 0.2], alpha=1, beta=1) == [
+        Sweep(),
+        Sweep(nms=0.5, alpha=1, beta=1),
+        Sweep(det_threshold=0.1),
+        Sweep(det_threshold=0.2),
+    ]
+    assert Sweep(nms=0.5).signature() == {"pairnms": "0.5/1/0.5"}
+    assert Sweep(det_threshold=0.1).signature() == {"det": "0.1"}
+    with pytest.raises(UsageError, match=r"--nms 1\.5"):
+        sweeps([1.5], [])
+    with pytest.raises(UsageError, match="--nms-alpha"):
+        sweeps([], [], alpha=-1)
+
+
+def test_nms_and_thresholds() -> None:
+    near = [1, 1, 100, 95]
+    record = prediction([(0, 2, 0.5), (3, 2, 0.9), (1, 2, 0.4), (3, 1, 0.3)], scores=[0.9, 0.5, 0.2, 0.8, 0.1])
+    record["boxes"][3] = near  # a second, better box of the first person
+    record["hois"] = [
+        triplet(subject, object_, "fly", score, verb_score=score)
+        for subject, object_, score in ((0, 2, 0.9), (3, 2, 0.8), (1, 4, 0.7))
+    ]
+    (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
+    assert surviving_pairs(batch, Sweep(nms=0.7)).tolist() == [False, True, True, True]
+    assert surviving_pairs(batch, Sweep(nms=1.0)).all()
+    assert surviving_pairs(batch, Sweep(det_threshold=0.2)).all()
+    assert surviving_pairs(batch, Sweep(det_threshold=0.3)).tolist() == [False, False, False, True]
+    truth = [truth_record((0, 2, "fly"))]
+    assert statistics(truth, [record], Sweep(nms=0.7))["full"].pairs == 3
+    assert statistics(truth, [record], Sweep(nms=0.7))["full"].inter_map == 1.0  # its triplet went with the pair
+    assert statistics(truth, [record], Sweep(det_threshold=0.3))["full"].inter_map is None
+    (bare,) = read_pair_batches(lines([prediction([(0, 2, 0.5)])]), HICO, policy=ErrorPolicy())
+    with pytest.raises(UsageError, match="needs `scores`"):
+        surviving_pairs(bare, Sweep(det_threshold=0.3))
+
+
+def mean_ap(truth: list[Record], predictions: list[Record], *sweeps: Sweep) -> list[float | None]:
+    rows = pair_rows(gathered(truth, predictions, *sweeps), tags={})
+    return [row["value"] for row in rows if (row["metric"], row["subset"]) == ("mAP", "full")]
+
+
+def test_a_sweep_takes_pairs_with_all_their_triplets() -> None:
+    """Not the triplets of a class, as eval's --nms does: a verb that only the worse pair has goes with it, and what a
+    better pair's own verb would suppress stays with its pair."""
+    truth = [truth_record((0, 2, "fly"), (0, 2, "carry"))]
+    near = [1, 1, 100, 95]
+    record = prediction(hois=[triplet(3, 2, "fly", 0.9), triplet(0, 2, "carry", 0.8), triplet(0, 2, "fly", 0.1)])
+    record["boxes"][3] = near
+    nms = Sweep(nms=0.7)
+    assert mean_ap(truth, [record], Sweep(), nms) == [100.0, 50.0]
+    record["hois"][1]["score"] = 0.95  # now the other pair is the better one, and its two verbs stay
+    assert mean_ap(truth, [record], Sweep(), nms) == [100.0, 100.0]
+    # pairs are put in order by their interactiveness where all of a record state it
+    record["pairs"] = [{"subject": 3, "object": 2, "interactiveness": 0.9}, {"subject": 0, "object": 2}]
+    assert mean_ap(truth, [record], nms) == [100.0]
+    record["pairs"][1]["interactiveness"] = 0.8
+    assert mean_ap(truth, [record], nms) == [50.0]
+    record["pairs"].insert(0, record["pairs"][0])  # listed twice, and once is enough for its triplets
+    record["pairs"][2]["interactiveness"] = 0.95
+    assert mean_ap(truth, [record], nms) == [100.0]
+    record["pairs"] = [record["pairs"][2]] * 2
+    assert mean_ap(truth, [record], nms) == [100.0]
+
+
+def without_worse_pairs(record: Record, threshold: float) -> Record:
+    """Pair NMS, one pair after the other."""
+    ranked = sorted(slow_pairs(record), key=lambda pair: -pair[2])
+    kept: list[tuple[int, int]] = []
+    for subject, object_, _ in ranked:
+        others = [other for other in kept if record["labels"][other[1]] == record["labels"][object_]]
+        boxes = [tuple(record["boxes"][box]) for box in (subject, object_)]
+
+        def near(other: tuple[int, int], boxes: list[Any] = boxes) -> float:
+            sides = [overlap("hico", tuple(record["boxes"][box]), mine) for box, mine in zip(other, boxes, strict=True)]
+            return float(sides[0] * sides[1] ** 0.5)
+
+        if all(near(other) <= threshold for other in others):
+            kept.append((subject, object_))
+    gone = {(subject, object_) for subject, object_, _ in ranked} - set(kept)
+    return {**record, "hois": [hoi for hoi in record["hois"] if (hoi["subject"], hoi["object"]) not in gone]}
+
+
+@given(datasets(), st.sampled_from([0.1, 0.3, 0.5]))
+def test_map_is_that_of_the_triplets_that_are_left(data: tuple[list[Record], list[Record]], threshold: float) -> None:
+    truth, predictions = data
+    left = [without_worse_pairs(record, threshold) for record in predictions]
+    assert mean_ap(truth, predictions, Sweep(nms=threshold)) == mean_ap(truth, left, Sweep())
+
+
+@pytest.mark.parametrize("options", [[], ["--as-released"], ["--one-to-one"]])
+def test_map_is_that_of_eval(options: list[str], hoicli: Hoicli) -> None:
+    """Diag-HOI's tables have the mAP of its standard_eval.py: protocol diag, whatever is done about pairs."""
+    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    theirs = hoicli("eval", "--protocol", "diag", "--format", "jsonl", *files)
+    wanted = [json.loads(line) for line in theirs.out.splitlines()]
+    keys = ("metric", "subset", "value", "n", "unit", "signature")
+    assert [[row[key] for key in keys] for row in rows_of(hoicli, *options, *files) if row["metric"] == "mAP"] == [
+        [row[key] for key in keys] for row in wanted if row["metric"] == "mAP"
+    ]
+
+
+# --- a slow evaluator on random data -------------------------------------------------------------------------------
+
+
+def counted(record: Record, hoi: Record) -> bool:
+    pair = (hoi["verb"], record["labels"][hoi["object"]])
+    person = record["labels"][hoi["subject"]] == "person"
+    return person and pair in HICO.interaction_ids and pair[0] != "no_interaction"
+
+
+def slow_pairs(record: Record) -> list[tuple[int, int, float]]:
+    """(subject, object, what orders them) of a prediction record."""
+    best: dict[tuple[int, int], float] = {}
+    for hoi in record["hois"]:
+        if counted(record, hoi):
+            key = (hoi["subject"], hoi["object"])
+            best[key] = max(best.get(key, -9e9), hoi["score"])
+    if "pairs" not in record:
+        return [(*key, score) for key, score in best.items()]
+    listed = [pair for pair in record["pairs"] if record["labels"][pair["subject"]] == "person"]
+    stated = all("interactiveness" in pair for pair in listed)
+    places = [(pair["subject"], pair["object"]) for pair in listed]
+    return [
+        (*place, pair["interactiveness"] if stated else best.get(place, -9e9))
+        for place, pair in zip(places, listed, strict=True)
+    ]
+
+
+def slow_interacting(record: Record, *, triplet_scores: bool) -> list[tuple[str, float | None]]:
+    """(where it comes from, how sure the detector is that it interacts, None for unknown) of each pair."""
+    known: dict[tuple[int, int], list[float | None]] = {}
+    for hoi in record["hois"]:
+        if counted(record, hoi):
+            score = hoi["score"] if triplet_scores else hoi.get("verb_score")
+            known.setdefault((hoi["subject"], hoi["object"]), []).append(score)
+
+    def surest(subject: int, object_: int) -> tuple[str, float | None]:
+        found = known.get((subject, object_), [None])
+        return "verbs", None if None in found else max(score for score in found if score is not None)
+
+    if "pairs" not in record:
+        return [surest(*key) for key in known]
+    return [
+        ("stated", pair["interactiveness"]) if "interactiveness" in pair else surest(pair["subject"], pair["object"])
+        for pair in record["pairs"]
+        if record["labels"][pair["subject"]] == "person"
+    ]
+
+
+def same(found: Record, box: int, true: Record, true_box: int) -> float:
+    """IoU where labels agree, else 0."""
+    if found["labels"][box] != true["labels"][true_box]:
+        return 0.0
+    return overlap("diag", tuple(found["boxes"][box]), tuple(x + 1 for x in true["boxes"][true_box]))
+
+
+def slow_ap(hits: list[bool], positives: int, points: list[float], divisor: int) -> float:
+    curve, true = [], 0
+    for rank, hit in enumerate(hits, start=1):
+        true += hit
+        curve.append((true / positives, true / rank))
+    return sum(max([p for r, p in curve if r >= point], default=0.0) for point in points) / divisor
+
+
+def slow(
+    truth: list[Record],
+    predictions: list[Record],
+    subset: str,
+    *,
+    one_to_one: bool,
+    released: bool,
+    triplet_scores: bool,
+) -> Any:
+    """(images, pairs, true pairs, recall, precision, neg_ap, inter_map, verbs) by loops."""
+
+    def wanted(label: str, verb: str) -> bool:
+        return subset == "full" or ((verb, label) in RARE) == (subset == "rare")
+
+    by_image = {record["image_id"]: record for record in predictions}
+    some = False
+    images = pairs_seen = true_pairs = found_true = finders = 0
+    sources: list[tuple[str, float | None]] = []
+    unscored = False
+    negatives: list[tuple[float, str, int, bool]] = []
+    answers: dict[str, list[tuple[float, str, float, int, bool]]] = {}
+    positives: dict[str, int] = {}
+    for record in truth:
+        name = record["image_id"]
+        found = by_image.get(name)
+        actual = [hoi for hoi in record["hois"] if counted(record, hoi)]
+        chosen = [hoi for hoi in actual if wanted(record["labels"][hoi["object"]], hoi["verb"])]
+        all_keys = {(hoi["subject"], hoi["object"]) for hoi in actual}
+        keys = sorted({(hoi["subject"], hoi["object"]) for hoi in chosen})
+        usable = [(at, hoi) for at, hoi in enumerate(found["hois"]) if counted(found, hoi)] if found else []
+        localised = {
+            key
+            for key in all_keys
+            for _, hoi in usable
+            if found and same(found, hoi["subject"], record, key[0]) >= 0.5
+            if same(found, hoi["object"], record, key[1]) >= 0.5
+        }
+        for hoi in chosen:
+            if (hoi["subject"], hoi["object"]) in localised or (released and not usable):
+                positives[hoi["verb"]] = positives.get(hoi["verb"], 0) + 1
+        if found is None:
+            if keys and not released:
+                images += 1
+                true_pairs += len(keys)
+            continue
+
+        some = some or bool(usable and actual)
+        detected = slow_pairs(found)
+
+        def matches(
+            pair: tuple[int, int, float], key: tuple[int, int], true: Record = record, at: Any = found
+        ) -> float:
+            sides = same(at, pair[0], true, key[0]), same(at, pair[1], true, key[1])
+            return min(sides) if min(sides) >= 0.5 else 0.0
+
+        if all_keys:
+            unscored = unscored or any("verb_score" not in hoi for _, hoi in usable)
+            said = slow_interacting(found, triplet_scores=triplet_scores)
+            sources += said
+            for at, (pair, (_, sure)) in enumerate(zip(detected, said, strict=True)):
+                negatives.append((sure or 0.0, name, at, not any(matches(pair, key) for key in all_keys)))
+        if keys:
+            images += 1
+            pairs_seen += len(detected)
+            true_pairs += len(keys)
+            if one_to_one:
+                free = list(keys)
+                for pair in sorted(detected, key=lambda pair: -pair[2]):
+                    fitting = [key for key in free if matches(pair, key)]
+                    if fitting:
+                        free.remove(max(fitting, key=lambda key, pair=pair: matches(pair, key)))  # type: ignore[misc]
+                        finders += 1
+                        found_true += 1
+            else:
+                first = [next((n for n, pair in enumerate(detected) if matches(pair, key)), None) for key in keys]
+                found_true += sum(at is not None for at in first)
+                finders += len({at for at in first if at is not None})
+
+        taken: set[int] = set()
+        for at, hoi in sorted(usable, key=lambda item: -item[1]["score"]):
+            if not actual:
+                continue
+            options = [
+                (matches((hoi["subject"], hoi["object"], 0.0), (other["subject"], other["object"])), -row)
+                for row, other in enumerate(actual)
+                if other["verb"] == hoi["verb"] and record["labels"][other["object"]] == found["labels"][hoi["object"]]
+            ]
+            overlap_, row = max(options, default=(0.0, 0))
+            hit = overlap_ > 0 and -row not in taken
+            if hit:
+                taken.add(-row)
+            correct = any(matches((hoi["subject"], hoi["object"], 0.0), key) for key in all_keys)
+            if correct and wanted(found["labels"][hoi["object"]], hoi["verb"]):
+                verb_score = hoi["score"] if triplet_scores else hoi.get("verb_score", 0.0)
+                answers.setdefault(hoi["verb"], []).append((-verb_score, name, -hoi["score"], at, hit))
+
+    neg_ap = None
+    ranked = [negative for *_, negative in sorted(negatives)]
+    one_source = len({source for source, _ in sources}) == 1 and all(sure is not None for _, sure in sources)
+    if subset == "full" and sum(ranked) and one_source:
+        count = 110 if released else 101
+        neg_ap = slow_ap(ranked, sum(ranked), [step * 0.01 for step in range(count)], count)
+    aps = []
+    tenths = [0, 0.1, 0.2, 3 * 0.1, 0.4, 0.5, 6 * 0.1, 7 * 0.1, 0.8, 0.9, 1.0]
+    for verb, count in positives.items():
+        hits = [hit for *_, hit in sorted(answers.get(verb, []))]
+        if not (released and hits and not any(hits)):
+            aps.append(slow_ap(hits, count, tenths, 11))
+    some = some and (triplet_scores or not unscored)
+    return (
+        images,
+        pairs_seen,
+        true_pairs,
+        found_true / true_pairs if true_pairs else None,
+        finders / pairs_seen if pairs_seen else None,
+        neg_ap,
+        sum(aps) / len(aps) if aps and some else None,
+        len(aps) if some else 0,
+    )
+
+
+@st.composite
+def with_pairs(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+    """Random scenes; some predictions list their pairs, all or some triplets and pairs have scores of their own."""
+    truth, predictions = draw(datasets())
+    verb_scores, interactiveness = (draw(st.sampled_from([st.just(True), st.booleans()])) for _ in range(2))
+    for record in predictions:
+        for hoi in record["hois"]:
+            if draw(verb_scores):
+                hoi["verb_score"] = draw(scores)
+        count = len(record["boxes"])
+        if count and draw(st.booleans()):
+            box = st.integers(0, count - 1)
+            record["pairs"] = [
+                {"subject": draw(box), "object": draw(box)}
+                | ({"interactiveness": draw(scores)} if draw(interactiveness) else {})
+                for _ in range(draw(st.integers(0, 5)))
+            ]
+    return truth, predictions
+
+
+@given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3))
+def test_a_slow_evaluator_agrees(
+    data: tuple[list[Record], list[Record]], one_to_one: bool, released: bool, triplet_scores: bool, batch: int
+) -> None:
+    truth, predictions = data
+    options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
+    ours = statistics(truth, predictions, batch=batch, as_released=released, **options)
+    for subset, result in ours.items():
+        theirs = slow(truth, predictions, subset, released=released, **options)
+        assert theirs[:3] == (result.images, result.pairs, result.truth_pairs)
+        assert theirs[3:5] == (result.recall, result.precision)
+        assert theirs[5] == (None if result.neg_ap is None else pytest.approx(result.neg_ap))
+        assert theirs[6] == (None if result.inter_map is None else pytest.approx(result.inter_map))
+        assert theirs[7] == result.verbs
+
+
+@given(with_pairs(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
+def test_the_order_of_lines_changes_nothing(
+    data: tuple[list[Record], list[Record]], one_to_one: bool, triplet_scores: bool, shuffler: random.Random
+) -> None:
+    truth, predictions = data
+    settings = (Sweep(), Sweep(nms=0.3))
+    options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
+    before = list(pair_rows(gathered(truth, predictions, *settings, **options), tags={}))
+    other_truth, other_predictions = list(truth), list(predictions)
+    shuffler.shuffle(other_truth)
+    shuffler.shuffle(other_predictions)
+    after = gathered(other_truth, other_predictions, *settings, batch=2, **options)
+    assert list(pair_rows(after, tags={})) == before
+
+
+# --- bad records, and the command ------------------------------------------------------------------------------
+
+
+GOOD = prediction([(0, 2, 0.5)], hois=[triplet(0, 2, "fly", 0.5, verb_score=0.5)], scores=[0.5, 0.5, 0.5, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ({}, "pairs: an object; it must be an array"),
+        ([[0, 1]], "pairs[0]: an array; it must be an object with subject and object"),
+        ([{"object": 1}], "pairs[0].subject: missing; it is the index of a box"),
+        ([{"subject": 0, "object": 1.0}], "pairs[0].object: 1.0 is no index; it must be the integer index of a box"),
+        (
+            [{"subject": 0, "object": 5}],
+            "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based",
+        ),
+        (
+            [{"subject": 0, "object": 1, "interactiveness": "1"}],
+            'pairs[0].interactiveness: "1" is no score; give a finite number, or leave it out',
+        ),
+    ],
+)
+def test_a_bad_pair_is_named(pairs: Any, message: str) -> None:
+    bad = {**GOOD, "image_id": "b", "pairs": pairs}
+    with pytest.raises(DataError) as raised:
+        list(read_pair_batches(lines([GOOD, bad]), HICO, policy=ErrorPolicy()))
+    assert str(raised.value) == f"p.jsonl:2: {message}"
+    policy = ErrorPolicy(skip=True)
+    (batch,) = read_pair_batches(lines([GOOD, bad]), HICO, policy=policy)
+    assert (batch.scenes.image_ids, policy.skipped) == (["a"], 1)
+
+
+def test_scores_are_asked_for() -> None:
+    bare = {key: value for key, value in GOOD.items() if key != "scores"} | {"image_id": "b"}
+    with pytest.raises(DataError, match=r"p\.jsonl:2: scores: missing; --det-threshold needs"):
+        list(read_pair_batches(lines([GOOD, bare]), HICO, policy=ErrorPolicy(), box_scores=True))
+    policy = ErrorPolicy(skip=True)
+    (batch,) = read_pair_batches(lines([GOOD, bare]), HICO, policy=policy, box_scores=True)
+    assert (batch.scenes.image_ids, policy.skipped) == (["a"], 1)
+
+
+junk = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 6), st.just(1 << 63), st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=2), st.lists(st.integers(0, 2), max_size=5), st.builds(dict),
+)  # fmt: skip
+
+
+@given(
+    st.sampled_from(
+        [
+            ("pairs",), ("pairs", 0), ("pairs", 0, "subject"), ("pairs", 0, "object"), ("pairs", 0, "interactiveness"),
+            ("scores",), ("scores", 1), ("hois", 0, "verb_score"),
+        ]
+    ),
+    junk,
+)  # fmt: skip
+def test_the_fast_and_the_careful_check_agree(path: tuple[Any, ...], value: Any) -> None:
+    record = copy.deepcopy(GOOD)
+    node: Any = record
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = value
+    found = list(problems(record, HICO, scored=True))
+    assert (_extras(lines([record]), need_scores=False) is None) == bool(found), found
+
+
+def write(path: Path, records: list[Record]) -> Path:
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    truth = write(tmp_path / "gt.jsonl", [truth_record((0, 2, "fly"))])
+    return truth, write(tmp_path / "preds.jsonl", [GOOD])
+
+
+def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
+    options = ("--nms", "0.5,0.7", "--det-threshold", "0.6", "--tag", "model=x", "--one-to-one", "--as-released")
+    result = hoicli("pairstats", "--gt", files[0], *options, "--format", "jsonl", files[1])
+    assert (result.code, result.err) == (0, "")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert len(rows) == 4 * 17  # seven metrics of three subsets, but negative AP and its share of one
+    recall = [row for row in rows if row["metric"] == "pair_recall" and row["subset"] == "full"]
+    assert [(row["nms"], row["det_threshold"], row["value"]) for row in recall] == [
+        (None, None, 100.0),
+        (0.5, None, 100.0),
+        (0.7, None, 100.0),
+        (None, 0.6, 0.0),
+    ]
+    head = "protocol:diag|data:hico|"
+    assert recall[1]["signature"].startswith(f"{head}pairs:one-to-one|released:yes|pairnms:0.5/1/0.5|version:")
+    assert "|det:0.6|" in recall[3]["signature"]
+    # mAP after pair NMS is not what eval --nms gives, and no option on pairs changes it
+    (row,) = (row for row in rows if (row["metric"], row["subset"], row["nms"]) == ("mAP", "full", 0.5))
+    assert row["signature"].startswith(f"{head}pairnms:0.5/1/0.5|version:")
+    assert all(row["tags"] == parse_tags(["model=x"]) and row["protocol"] == "diag" for row in rows)
+    assert {row["metric"]: row["unit"] for row in rows} == {
+        "pairs_per_image": "pairs",
+        "pair_recall": "%",
+        "pair_precision": "%",
+        "neg_ap": "%",
+        "neg_share": "%",
+        "inter_map": "%",
+        "mAP": "%",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "inter_map", "neg_ap"),
+    [
+        ([], "protocol:diag|data:hico|", "protocol:diag|data:hico|pairscore:interactiveness|"),
+        (
+            ["--verb-score", "triplet"],
+            "protocol:diag|data:hico|verbscore:triplet|",
+            "protocol:diag|data:hico|pairscore:interactiveness|",
+        ),
+    ],
+)
+def test_a_signature_says_what_was_ranked_by(
+    options: list[str], inter_map: str, neg_ap: str, files: tuple[Path, Path], hoicli: Hoicli
+) -> None:
+    signed = {row["metric"]: row["signature"] for row in rows_of(hoicli, *options, "--gt", *files)}
+    assert signed["inter_map"].startswith(f"{inter_map}version:")
+    assert signed["neg_ap"].startswith(f"{neg_ap}version:")
+    record = {key: value for key, value in GOOD.items() if key != "pairs"}
+    write(files[1], [record])
+    signed = {row["metric"]: row["signature"] for row in rows_of(hoicli, *options, "--gt", *files)}
+    assert signed["inter_map"] == signed["neg_ap"]
+    assert "verbscore" not in signed["pair_recall"]
+
+
+def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
+    other = write(tmp_path / "other.jsonl", [{**GOOD, "hois": [triplet(0, 2, "fly", 0.5)]}])
+    alone = [rows_of(hoicli, "--gt", files[0], path) for path in (files[1], other)]
+    result = hoicli("pairstats", "--gt", files[0], "--format", "jsonl", files[1], other)
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert all(row["tags"] == {} for one in alone for row in one)
+    assert rows == [
+        {**row, "tags": {"model": name}} for name, one in zip(("preds", "other"), alone, strict=True) for row in one
+    ]
+    assert result.err == (
+        "hoicli: other: no interaction mAP: 1 of 1 triplets have no verb_score; "
+        "--verb-score triplet puts the triplet's score in its place\n"
+    )
+    named = rows_of(hoicli, "--gt", files[0], "--tag", "run=1", "--name", "a", files[1])
+    assert all(row["tags"] == {"model": "a", "run": "1"} for row in named)
+    figure = tmp_path / "two.svg"
+    assert hoicli("pairstats", "--gt", files[0], "--plot", figure, files[1], other).code == 0
+    assert figure.exists()
+
+
+def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoicli: Hoicli) -> None:
+    result = hoicli("pairstats", "--gt", files[0], "--nms", "0.5,0.7", "--format", "md", files[1])
+    assert result.code == 0
+    assert len(result.out.splitlines()) == 2 + 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--nms", "0.5,x"], "hoicli: --nms 0.5,x: 'x' is no number; give numbers with commas between\n"),
+        (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
+        (["--nms", "2"], "--nms 2: the threshold is an overlap, between 0 and 1"),
+        (["--format", "xml"], "--format xml: choose from"),
+        (["--verb-score", "box"], "--verb-score box: choose verb or triplet"),
+        (["--name", "a", "--name", "b"], "--name: 2 names for 1 streams"),
+        (["--on-error", "never"], "--on-error never: choose stop or skip"),
+    ],
+)
+def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path], hoicli: Hoicli) -> None:
+    result = hoicli("pairstats", "--gt", files[0], *options, files[1])
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_ground_truth_is_asked_for(files: tuple[Path, Path], hoicli: Hoicli) -> None:
+    result = hoicli("pairstats", files[1])
+    assert (result.code, result.err) == (2, "hoicli: pairstats: give the ground truth with --gt FILE\n")
+
+
+def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
+    strange = write(tmp_path / "strange.jsonl", [{**GOOD, "image_id": "z"}])
+    result = hoicli("pairstats", "--gt", files[0], strange)
+    assert result.code == 1
+    assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err
+    with pytest.raises(DataError, match="'z' is not in the ground truth"):
+        statistics([truth_record((0, 2, "fly"))], [{**GOOD, "image_id": "z"}])
+
+
+def test_notes(tmp_path: Path, hoicli: Hoicli) -> None:
+    truth = write(tmp_path / "gt.jsonl", [truth_record((0, 2, "fly")), truth_record((0, 2, "fly"), image_id="b")])
+    silent = prediction()
+    silent["pairs"] = [{"subject": 0, "object": 2}, {"subject": 0, "object": 4}]
+    found = write(tmp_path / "preds.jsonl", [silent])
+    result = hoicli("pairstats", "--gt", truth, "--format", "jsonl", found)
+    assert result.code == 0
+    assert "1 of 2 ground-truth images have no predictions: their pairs are missed" in result.err
+    assert "no negative AP: 2 of 2 pairs have neither interactiveness nor a verb_score" in result.err
+    assert "no mAP: the records list pairs and no triplets\n" in result.err
+    released = hoicli("pairstats", "--gt", truth, "--as-released", found)
+    assert "have no predictions: left out, as released" in released.err

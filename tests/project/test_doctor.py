@@ -1,0 +1,165 @@
+"""`hoicli doctor`: true about what is there, named when something is broken, silent about secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli import doctor
+from hoicli.doctor import CHECKSUMS, DATA, DEPENDENCIES, EXTRAS, MISSING, OK, PROBLEM, SELF_TEST, Check
+from tests.support.project import ROOT
+
+MODULES = {"opencv-python-headless": "cv2", "pillow": "PIL.Image"}
+ANSWER = {"model": "m", "setup": "s", "pos": "v", "a": "pet.v.01", "b": "touch.v.01", "rating": 3}
+
+
+QUICK = "import sys; sys.modules['matplotlib'] = sys.modules['cv2'] = None"
+"""Without the extras that take long to load."""
+
+
+def run(
+    folder: Path, *options: str, code: str = QUICK, **environment: str
+) -> tuple[int, dict[str, dict[str, Any]], str, str]:
+    """(exit code, rows by check, stdout, stderr) of the command in a process of its own; `code` runs before it."""
+    program = f"{code}\nimport sys; from hoicli.cli import run; sys.exit(run(['doctor', *sys.argv[1:]]))"
+    process = subprocess.run(
+        [sys.executable, "-c", program, *options], cwd=folder, text=True, capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )  # fmt: skip
+    rows = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+    return process.returncode, {row["check"]: row for row in rows}, process.stdout, process.stderr
+
+
+def test_a_sound_installation_without_network_or_secrets(tmp_path: Path) -> None:
+    offline = "import socket\ndef no(*a, **k): raise AssertionError('network')\nsocket.socket.connect = no"
+    code, rows, out, err = run(tmp_path, code=offline, OPENAI_API_KEY="sk-secret", HOME="/home/somebody")
+    assert (code, err) == (0, "")
+    assert {row["status"] for row in rows.values()} <= {OK, MISSING}
+    assert all(rows[name]["status"] == OK for name in (*DEPENDENCIES, "data files", "WordNet", "self-test"))
+    assert rows["hoicli"]["value"] == "0.1.0"
+    assert rows["numpy"]["value"] == __import__("numpy").__version__
+    assert rows["WordNet"]["value"] == "3.0: 117,659 synsets, 147,306 lemmas"
+    assert rows["vocabularies"]["value"].startswith("hico 117/80/600, vcoco 26/80/51, swig 407/1000/14130 ")
+    assert rows["self-test"]["value"] == f"mAP {100 * SELF_TEST:.2f}, as it should be" == "mAP 77.27, as it should be"
+    assert rows["$OPENAI_API_KEY"]["value"] == "set"
+    for private in ("sk-secret", "somebody", str(tmp_path)):
+        assert private not in out
+
+
+def test_the_tables_are_those_of_the_package() -> None:
+    """What is looked for is what pyproject.toml asks for, extra by extra."""
+    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    def modules(requirements: list[str]) -> set[str]:
+        names = [re.split(r"[^\w.-]", requirement)[0] for requirement in requirements]
+        return {MODULES.get(name, name) for name in names}
+
+    assert modules(project["dependencies"]) == set(DEPENDENCIES)
+    extras = {name: modules(wanted) for name, wanted in project["optional-dependencies"].items() if name != "dev"}
+    assert extras == {name: set(of) for name, (of, _) in EXTRAS.items()}
+
+
+def test_the_checksums_are_those_of_the_data() -> None:
+    listed = dict(line.split()[::-1] for line in (DATA / CHECKSUMS).read_text().splitlines())
+    there = [path for path in (DATA / "wordnet" / "data").rglob("*") if path.is_file()]
+    there += (DATA / "vocabulary").glob("*.json")
+    found = {path.relative_to(DATA).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
+    assert listed == found, (
+        f"cd hoicli && sha256sum $(find wordnet/data -type f | sort) vocabulary/*.json > {CHECKSUMS}"
+    )
+
+
+def test_damaged_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for line in (DATA / CHECKSUMS).read_text().splitlines():
+        name = line.split()[1]
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATA / name, tmp_path / name)
+    shutil.copy(DATA / CHECKSUMS, tmp_path)
+    monkeypatch.setattr(doctor, "DATA", tmp_path)
+    assert doctor._checksums().status == OK
+    graph = tmp_path / "wordnet" / "data" / "graph.npz"
+    data = bytearray(graph.read_bytes())
+    data[1000] ^= 1
+    graph.write_bytes(data)
+    (tmp_path / "vocabulary" / "coco.json").unlink()
+    assert doctor._checksums() == Check(
+        "data files",
+        PROBLEM,
+        "wordnet/data/graph.npz is not what was published; vocabulary/coco.json cannot be read",
+        "install hoicli again",
+    )
+
+
+def test_a_missing_extra_is_no_fault(tmp_path: Path) -> None:
+    code, rows, _, err = run(tmp_path, code=QUICK)
+    assert (code, err) == (0, "")
+    assert rows["extra plot"]["status"] == rows["extra images"]["status"] == MISSING
+    assert rows["extra plot"]["advice"].endswith("pip install 'hoicli[plot]'")
+
+
+@pytest.mark.parametrize("module", ["scipy", "orjson"])
+def test_a_missing_dependency_is_named_in_one_line(tmp_path: Path, module: str) -> None:
+    """Also the one that writes the rows."""
+    code, _, out, err = run(tmp_path, code=f"{QUICK}; sys.modules[{module!r}] = None")
+    assert code == 1
+    assert err.startswith(f"hoicli doctor: broken: {module} (does not load: ")
+    assert err.count("\n") == 1
+    assert re.search(rf"(?m)^{module}\tproblem\t|\"check\":\"{module}\",\"status\":\"problem\"", out)
+
+
+def test_a_wrong_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._self_test().status == OK
+    monkeypatch.setattr(doctor, "SELF_TEST", 0.5)
+    assert doctor._self_test() == Check(
+        "self-test", PROBLEM, f"an mAP of {100 * (1 + 6 / 11) / 2} where 50.0000 is right",
+        "please report it, with these rows",
+    )  # fmt: skip
+
+
+def test_the_answers_of_models_are_looked_through_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    lines = [json.dumps(ANSWER), json.dumps({**ANSWER, "rating": None, "answer": "?"}), "", json.dumps(ANSWER)]
+    path.write_text("\n".join(lines) + "\n")
+    assert doctor._answers(str(path)).value.startswith(f"{path}: 3 answers, 1 usable, ")
+    path.write_text("\n".join([*lines, '{"model": "m", "set']))
+    cut = path.read_bytes()
+    assert doctor._answers(str(path)).status == OK
+    assert doctor._answers(str(path)).value.endswith("the last line is cut off")
+    assert path.read_bytes() == cut
+    path.write_text("\n".join(["[1]", *lines, json.dumps({**ANSWER, "rating": 9})]) + "\n")
+    assert doctor._answers(str(path)).value.endswith("damaged lines: 2, the first 1")
+    code, rows, _, err = run(tmp_path, "--cache", "kept.jsonl")
+    assert (code, rows["model answers"]["status"]) == (1, PROBLEM)
+    assert err.startswith("hoicli doctor: broken: model answers (kept.jsonl: 3 answers, ")
+    assert run(tmp_path, "--cache", "none")[3] == "hoicli doctor: broken: model answers (none: no such file)\n"
+
+
+def test_leftovers_of_killed_runs_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert doctor._unfinished() == Check("unfinished files", OK, "none in this folder")
+    (tmp_path / ".matches.jsonl.ab12.part").write_bytes(b"x" * 2048)
+    assert doctor._unfinished().value == "1 in this folder, 2 KiB: .matches.jsonl.ab12.part"
+    assert doctor._unfinished().advice
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._folder(str(tmp_path), "").status == OK
+    assert list(tmp_path.iterdir()) == []
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    found = doctor._folder(str(tmp_path), "set TMPDIR")
+    assert (found.status, found.advice) == (PROBLEM, "set TMPDIR")
+    assert found.value.startswith("cannot be written: Permission denied; ")

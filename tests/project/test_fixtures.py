@@ -1,0 +1,41 @@
+"""The commands give what fixtures/expected/ says, and the numbers in it are those of the slow evaluator."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hoicli.vocabulary.datasets import load
+from tests.support import reference
+from tests.support.project import FIXTURES, Hoicli
+
+EXPECTED = FIXTURES / "expected"
+PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file_name"),
+    [
+        (("eval", "--split", "rare_first"), "eval.jsonl"),
+        (("eval", "--format", "table"), "eval.txt"),
+        (("match", "--protocol", "hico"), "matches.jsonl"),
+    ],
+)
+def test_what_the_commands_give(hoicli: Hoicli, arguments: tuple[str, ...], file_name: str) -> None:
+    assert hoicli(*arguments, *PAIR).out == (EXPECTED / file_name).read_text()
+
+
+def test_the_numbers_are_right() -> None:
+    truth, predictions = (
+        [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+        for name in ("gt.jsonl", "predictions.jsonl")
+    )
+    hico = load("hico")
+    rows = [json.loads(line) for line in (EXPECTED / "eval.jsonl").read_text().splitlines()]
+    full = {row["protocol"]: row["value"] for row in rows if (row["metric"], row["subset"]) == ("mAP", "full")}
+    for protocol, value in full.items():
+        results = reference.evaluate(protocol, truth, predictions, list(hico.interactions))
+        if protocol in ("qpic", "diag"):
+            results = {pair: result for pair, result in results.items() if result[2]}
+        assert value == pytest.approx(100 * sum(ap for ap, _, _ in results.values()) / len(results))

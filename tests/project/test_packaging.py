@@ -1,0 +1,60 @@
+"""What is installed is what is here: the wheel carries the schemas, the data and the type marker, and no tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from hoicli.records.schemas import kinds, schema_text
+from tests.support.project import ROOT
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_is_complete(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        for kind in kinds():
+            assert archive.read(f"hoicli/formats/{kind}.schema.json").decode() == schema_text(kind)
+    vocabularies = {f"hoicli/vocabulary/{name}.json" for name in ("hico", "coco", "vcoco", "swig")}
+    wordnet = {
+        f"hoicli/wordnet/data/{name}"
+        for name in ("princeton/data.noun", "princeton/lexnames", "graph.npz", "senses.json")
+    }
+    assert {
+        "hoicli/py.typed",
+        "hoicli/data.sha256",
+        "hoicli/wordnet/data/WORDNET-LICENSE",
+        *vocabularies,
+        *wordnet,
+    } <= names
+    assert not any(name.startswith(("tests", "fixtures")) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["schema", "match"], "match record"),
+        (["vocab", "--list", "splits"], "rare_first"),
+        (["synsets", "ride horse"], "horse.n.01"),
+    ],
+)
+def test_the_wheel_runs_by_itself(wheel: Path, tmp_path: Path, arguments: list[str], words: str) -> None:
+    """Unpacked away from the checkout, the package finds its schemas and vocabularies."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hoicli.cli import main; main()"
+    process = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    assert words in process.stdout

@@ -1,0 +1,83 @@
+"""README's chapter "Recipes": every one runs on the fixtures, and prints what it is said to print."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.readme import README
+from tests.support.shell import furnish, sh
+
+TOOLS = ("jq", "parallel", "make", "sqlite3", "xargs", "shuf", "paste", "awk", "comm", "python3")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What it is for, the commands, and the lines that it prints, where they are told."""
+
+    purpose: str
+    commands: str
+    output: tuple[str, ...]
+
+    @property
+    def missing(self) -> list[str]:
+        """The tools it needs that are not here."""
+        return [tool for tool in TOOLS if re.search(rf"\b{tool}\b", self.commands) and not shutil.which(tool)]
+
+
+def recipes(text: str) -> list[Recipe]:
+    """The recipes of a README: paragraphs of its ```sh blocks, `# purpose` first and `# -> output` last."""
+    chapter = text.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    found = []
+    for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", chapter):
+        for paragraph in block.strip().split("\n\n"):
+            lines = paragraph.splitlines()
+            output = tuple(line[5:] for line in lines if line.startswith("# -> "))
+            said = [line[2:] for line in lines if line.startswith("# ") and not line.startswith("# -> ")]
+            commands = [line for line in lines if not line.startswith("# ")]
+            found.append(Recipe(" ".join(said), "\n".join(commands), output))
+    return found
+
+
+RECIPES = recipes(README.read_text())
+
+
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which all recipes run, one after another as in the chapter."""
+    folder = tmp_path_factory.mktemp("kitchen")
+    furnish(folder)
+    for copy in ("a.jsonl", "b.jsonl"):
+        shutil.copy(folder / "preds.jsonl", folder / copy)
+    checkpoints = folder / "checkpoints"
+    checkpoints.mkdir()
+    lines = (folder / "preds.jsonl").read_text().splitlines(keepends=True)
+    for epoch, count in ((1, 3), (2, len(lines))):
+        (checkpoints / f"{epoch}.jsonl").write_text("".join(lines[:count]))
+    done = sh("hoicli eval --gt gt.jsonl --protocol hico -o last-night.jsonl preds.jsonl", folder)
+    assert done.code == 0
+    return folder
+
+
+def test_there_are_recipes_each_with_its_purpose() -> None:
+    assert len(RECIPES) >= 20
+    for recipe in RECIPES:
+        assert recipe.purpose
+        assert recipe.commands
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.purpose[:40])
+def test_a_recipe_runs(recipe: Recipe, kitchen: Path) -> None:
+    if shutil.which("bash") is None or recipe.missing:
+        pytest.skip(f"needs {', '.join(recipe.missing or ['bash'])}")
+    done = sh(f"set -o pipefail\n{recipe.commands}", kitchen, "bash")
+    assert done.code == 0, done.err
+    assert not re.search(r"error|Traceback|: line \d+:", done.err), done.err
+    if recipe.output:
+        assert tuple(done.out.splitlines()) == recipe.output
+    else:
+        assert done.out or re.search(r"> \S|>> \S|-o \S|-f eval.mk", recipe.commands), "prints and writes nothing"

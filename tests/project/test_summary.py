@@ -1,0 +1,54 @@
+"""A run of the tests says at its end, before pytest's closing line, which parity tests it left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import ROOT
+
+TESTS = ("tests/evaluation/test_parity.py", "tests/vocabulary/test_datasets.py")
+
+
+def run(*options: str, shared: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *TESTS],
+        cwd=ROOT, env={**os.environ, "HOICLI_SHARED": shared, "COLUMNS": "80"}, text=True, capture_output=True,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]])
+def test_a_run_without_the_golden_numbers_says_so(options: list[str]) -> None:
+    """As in a clean clone; in one process and as `make test` runs it."""
+    done = run(*options, shared="")
+    assert done.returncode == 0, done.stdout
+    *_, loud, why, parity, vocabulary, closing = done.stdout.splitlines()
+    assert re.fullmatch(r"!+ (\d+) PARITY TESTS DID NOT RUN !+", loud)
+    count = int(loud.split()[1])
+    assert f"{count} skipped" in closing
+    assert re.fullmatch(r"\d+ passed, \d+ skipped in .*s", closing)
+    assert "since HOICLI_SHARED is empty" in why
+    assert "HOICLI_SHARED=FOLDER make test" in why
+    assert parity.startswith("tests/evaluation/test_parity.py: ")
+    assert "test_every_class (8)" in parity
+    assert "test_the_four_figures_of_qpic (2)" in parity
+    assert vocabulary.startswith("tests/vocabulary/test_datasets.py: test_")
+    named = re.findall(r"test_\w+(?: \((\d+)\))?(?:,|$)", f"{parity}\n{vocabulary}", flags=re.MULTILINE)
+    assert sum(int(number or 1) for number in named) == count
+
+
+def test_a_run_that_leaves_none_out_says_nothing() -> None:
+    done = run("-k", "verb and not parity", shared="")
+    assert (done.returncode, "PARITY" in done.stdout) == (0, False), done.stdout
+
+
+def test_a_folder_that_is_named_and_wrong_is_an_error(tmp_path: Path) -> None:
+    done = run(shared=str(tmp_path))
+    assert done.returncode == 4
+    assert f"HOICLI_SHARED={tmp_path}: there is no folder golden in it" in done.stderr

@@ -1,0 +1,59 @@
+"""The JSON Schemas describe what the commands really write, and the code knows the same words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hoicli.records.outcomes import OUTCOMES
+from hoicli.records.schemas import kinds, schema_text
+from tests.support.project import FIXTURES, Hoicli
+
+
+def check(kind: str, text: str) -> None:
+    schema = json.loads(schema_text(kind))
+    validator = jsonschema.Draft202012Validator(schema)
+    lines = text.splitlines()
+    assert lines
+    for line in lines:
+        validator.validate(json.loads(line))
+
+
+def test_the_kinds() -> None:
+    assert kinds() == ["ground_truth", "match", "prediction", "result"]
+    for kind in kinds():
+        jsonschema.Draft202012Validator.check_schema(json.loads(schema_text(kind)))
+
+
+def test_fixtures_fit() -> None:
+    check("ground_truth", (FIXTURES / "gt.jsonl").read_text())
+    check("prediction", (FIXTURES / "predictions.jsonl").read_text())
+
+
+def test_what_match_and_eval_write_fits(hoicli: Hoicli) -> None:
+    pair = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    check("match", hoicli("match", "--protocol", "all", "--nms", "0.7", *pair).out)
+    check("result", hoicli("eval", "--per-class", "--tag", "model=x", "--split", "uo", "--bootstrap", "50", *pair).out)
+    check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, FIXTURES / "other.jsonl").out)
+
+
+def test_the_outcomes_are_those_of_the_code() -> None:
+    schema: dict[str, Any] = json.loads(schema_text("match"))
+    outcomes = schema["properties"]["predictions"]["items"]["properties"]["outcome"]["enum"]
+    assert outcomes == list(OUTCOMES)
+
+
+@pytest.mark.parametrize("kind", ["ground_truth", "match", "prediction", "result"])
+def test_the_command_prints_them(hoicli: Hoicli, kind: str) -> None:
+    assert hoicli("schema", kind).out == schema_text(kind)
+
+
+def test_an_unknown_kind(hoicli: Hoicli) -> None:
+    result = hoicli("schema", "records")
+    assert (result.code, result.err) == (
+        2,
+        "hoicli: schema records: choose from ground_truth, match, prediction, result\n",
+    )

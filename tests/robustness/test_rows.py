@@ -1,0 +1,772 @@
+"""`robust`: the published figures, indices worked by hand, what is refused, and indifference to order and shards."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.corruption.families import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
+from hoicli.errors import DataError, UsageError
+from hoicli.figures.robustness import plot_robustness
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import dump
+from hoicli.robustness.grids import SEEN, Benchmark, Choice, Gathering, Grid
+from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
+from hoicli.robustness.rows import ranked, robustness_rows
+from tests.support import standin
+from tests.support.project import FIXTURES, ROOT, Hoicli
+
+Row = dict[str, Any]
+ROBUST = FIXTURES / "robust"
+PARTS = {"corruption", "family", "severity"}
+SIGNATURE = "protocol:hico|data:hico|version:0.1.0"
+
+# RoHOI (arXiv 2507.09111), Table 4: a model's mean over the severities of each corruption (V-COCO, AP role, scenario
+# 2), in the order of CORRUPTIONS; and Table 1: its clean value and its MRI.
+PUBLISHED = {
+    "CDN-L": (65.89, 37.65, "15.38 10.12 48.73 7.56 41.67 60.92 28.78 56.89 24.24 28.18 "
+                            "64.67 41.06 49.75 67.07 30.67 44.30 37.33 50.79 22.39 22.45"),
+    "GEN-VLKT-L": (65.93, 37.45, "14.64 9.90 48.27 7.74 40.50 60.63 28.37 56.31 20.40 28.52 "
+                                 "64.94 40.48 50.48 67.48 32.42 44.21 38.27 51.15 21.11 23.24"),
+    "MUREN": (69.88, 37.10, "15.71 12.10 51.08 6.77 41.65 62.59 26.08 56.32 20.46 23.89 "
+                            "66.65 38.55 51.78 69.12 25.63 44.36 38.79 52.34 15.97 22.22"),
+    "RLIPv2-ParSeDA": (70.76, 46.81, "25.31 17.84 57.82 12.99 50.91 66.72 50.58 64.68 40.11 38.34 "
+                                     "68.39 55.99 54.61 69.82 45.93 59.14 48.14 53.01 26.12 29.73"),
+    "SAMPL": (71.13, 48.83, "26.63 19.03 58.56 13.87 52.46 68.06 52.66 65.81 42.24 46.69 "
+                            "69.22 57.31 62.04 70.77 47.89 60.72 48.99 53.21 29.90 30.49"),
+}  # fmt: skip
+# Table 1 has 45.05 as the MRI of RLIPv2-ParSeDA: 1.76 less than the mean of its own twenty values. One of the paper's
+# two tables is wrong; what stands above is the mean. The other four agree to the last digit.
+
+
+def row(value: float | None, corruption: str = "clean", severity: int | None = None, **changes: Any) -> Row:
+    """A result row as `eval` writes it; tags beyond the cell's own come as `tags`."""
+    tags = {**changes.pop("tags", {}), "corruption": corruption}
+    if severity is not None:
+        tags = {"recipe": "a recipe", **tags, "severity": str(severity)}
+    common = {"metric": "mAP", "subset": "full", "n": 600, "unit": "%", "protocol": "hico", "signature": SIGNATURE}
+    return {**common, "value": value, "tags": tags, **changes}
+
+
+def grid_rows(
+    values: Mapping[str, Sequence[float]], clean: float | None = 40.0, model: str = "", **changes: Any
+) -> list[Row]:
+    """The rows of a grid: corruption -> values by severity from 1 on."""
+    if model:
+        changes = {**changes, "tags": {"model": model}}
+    rows = [] if clean is None else [row(clean, **changes)]
+    return rows + [
+        row(value, corruption, severity, **changes)
+        for corruption, levels in values.items()
+        for severity, value in enumerate(levels, start=1)
+    ]
+
+
+def falling(start: float = 35.0, step: float = 5.0) -> dict[str, Sequence[float]]:
+    """A complete grid whose corruptions differ, of which none falls to 0."""
+    return {
+        name: [(start - at / 4) * (1 - step * level / (30 + 10 * (at % 3))) for level in range(5)]
+        for at, name in enumerate(CORRUPTIONS)
+    }
+
+
+def lines(rows: list[Row], file: str = "rows.jsonl") -> list[Line]:
+    return [Line(file, number, dump(record)) for number, record in enumerate(rows, start=1)]
+
+
+def gather(
+    rows: list[Row], wanted: Benchmark = Benchmark(), *, allow_missing: bool = False, **choice: Any
+) -> tuple[list[Grid], list[str]]:
+    gathering = Gathering(Choice(**choice))
+    gathering.read(lines(rows), ErrorPolicy())
+    return gathering.grids(wanted, allow_missing=allow_missing), gathering.remarks
+
+
+def write(path: Path, rows: list[Row]) -> Path:
+    path.write_bytes(b"".join(map(dump, rows)))
+    return path
+
+
+def results(hoicli: Hoicli, *arguments: object) -> list[Row]:
+    result = hoicli("robust", "--format", "jsonl", *arguments)
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def whole(rows: list[Row], metric: str) -> Any:
+    """The one value of a whole grid."""
+    (value,) = (row["value"] for row in rows if row["metric"] == metric and not PARTS & row.keys())
+    return value
+
+
+# The formulas
+
+
+@pytest.mark.parametrize("model", PUBLISHED)
+def test_published_means_average_to_the_published_index(model: str) -> None:
+    clean, published, text = PUBLISHED[model]
+    values = [float(part) for part in text.split()]
+    assert len(values) == len(CORRUPTIONS) == 20
+    # What the levels were is not published: any whose mean is the published one give the same MRI.
+    levels = {name: [value + 2, value - 1, value - 1] for name, value in zip(CORRUPTIONS, values, strict=True)}
+    assert round(mri(levels), 2) == pytest.approx(published, abs=1e-9)
+    # CRI needs them; without any spread over the levels it is the most that it can be.
+    level = {name: [value] for name, value in zip(CORRUPTIONS, values, strict=True)}
+    assert cri(level, clean) == pytest.approx(mri(level) / clean)
+    assert cri(levels, clean) < cri(level, clean)
+
+
+def test_indices_by_hand() -> None:
+    levels = {"fog": [30.0, 10.0], "snow": [20.0, 20.0], "hail": [0.0, 0.0, 30.0]}
+    assert mri(levels) == pytest.approx((20 + 20 + 10) / 3)
+    assert deviation(levels["fog"]) == 10  # the population's; a sample's would be 14.14
+    assert deviation(levels["hail"]) == pytest.approx(math.sqrt(200))
+    assert cri_term(levels["fog"], 40) == pytest.approx(0.5 / (1 + math.log(11)))
+    assert cri_term(levels["snow"], 40) == 0.5
+    assert cri(levels, 40) == pytest.approx((0.5 / 3.3978952728 + 0.5 + 0.25 / (1 + math.log(1 + math.sqrt(200)))) / 3)
+    assert relative_drop(30, 40) == 25
+    assert relative_drop(50, 40) == -25
+    with pytest.raises(ValueError, match="no values"):
+        mean([])
+
+
+def test_the_index_depends_on_the_unit() -> None:
+    """Why fractions are refused: they would be praised for a stability they do not have."""
+    percent = {"fog": [30.0, 10.0]}
+    fractions = {"fog": [0.3, 0.1]}
+    assert cri(fractions, 0.4) > 3 * cri(percent, 40.0)
+    assert mri(percent) == pytest.approx(100 * mri(fractions))
+
+
+grids_of_numbers = st.dictionaries(
+    st.sampled_from(CORRUPTIONS), st.lists(st.floats(0, 100), min_size=1, max_size=6), min_size=1
+)
+
+
+@given(grids_of_numbers, st.floats(0.5, 100), st.randoms())
+def test_indices_are_those_of_a_slow_evaluator_in_any_order(
+    levels: dict[str, list[float]], clean: float, shuffle: random.Random
+) -> None:
+    slow_mri = statistics.fmean(statistics.fmean(values) for values in levels.values())
+    slow_cri = 0.0
+    for values in levels.values():
+        penalty = 1 / (1 + math.log1p(statistics.pstdev(values)))
+        slow_cri += statistics.fmean(values) / clean * penalty / len(levels)
+    assert mri(levels) == pytest.approx(slow_mri, rel=1e-12, abs=1e-12)
+    assert cri(levels, clean) == pytest.approx(slow_cri, rel=1e-6, abs=1e-9)
+    names = list(levels)
+    shuffle.shuffle(names)
+    other = {name: shuffle.sample(levels[name], len(levels[name])) for name in names}
+    assert (mri(other), cri(other, clean)) == (mri(levels), cri(levels, clean))
+
+
+def test_the_families_are_the_papers() -> None:
+    assert {family: len(names) for family, names in FAMILIES.items()} == {
+        "optical": 4, "sensor": 6, "environment": 4, "geometry": 6,
+    }  # fmt: skip
+    assert len(set(CORRUPTIONS)) == 20
+    assert (family_of("jpeg"), family_of("fog")) == ("sensor", "other")
+
+
+# From rows to rows
+
+
+def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = results(hoicli, write(tmp_path / "rows.jsonl", grid_rows(falling(), tags={})))
+    levels = {name: list(values) for name, values in falling().items()}
+    assert whole(rows, "clean") == 40
+    assert whole(rows, "mri") == mri(levels)
+    assert whole(rows, "cri") == cri(levels, 40)
+    assert whole(rows, "relative_drop") == relative_drop(mri(levels), 40)
+    (worst,) = (row for row in rows if row["metric"] == "worst")
+    lowest = min(min(values) for values in levels.values())
+    assert worst["value"] == lowest == levels[worst["corruption"]][worst["severity"] - 1]
+    assert not [row for row in rows if row["metric"] == "rank"]
+    by_corruption = {row["corruption"]: row for row in rows if row["metric"] == "mean" and "corruption" in row}
+    assert list(by_corruption) == list(CORRUPTIONS)
+    assert by_corruption["jpeg"]["value"] == mean(levels["jpeg"])
+    assert (by_corruption["jpeg"]["family"], by_corruption["jpeg"]["n"]) == ("sensor", 5)
+    assert sum(row["metric"] in ("sigma", "cri_term") for row in rows) == 40
+    terms = [row["value"] for row in rows if row["metric"] == "cri_term"]
+    assert whole(rows, "cri") == pytest.approx(mean(terms))
+    parts = {(row.get("family"), row.get("severity")): row for row in rows
+             if row["metric"] == "mean" and "corruption" not in row}  # fmt: skip
+    assert len(parts) == 4 + 5 + 20
+    assert parts["optical", None]["value"] == pytest.approx(mean(mean(levels[name]) for name in FAMILIES["optical"]))
+    assert parts[None, 3]["value"] == pytest.approx(mean(values[2] for values in levels.values()))
+    assert parts["optical", 3]["n"] == 4
+    for each in rows:
+        assert each["signature"] == "protocol:hico|data:hico|of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+        assert (each["subset"], each["protocol"], each["tags"]) == ("full", "hico", {})
+
+
+def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        *grid_rows(falling(30), model="low", clean=35.0),
+        *grid_rows(falling(35), model="high"),
+        *grid_rows(falling(32), model="middle", clean=60.0),
+    ]
+    path = write(tmp_path / "rows.jsonl", rows)
+
+    def order(*options: str) -> dict[str, int]:
+        return {
+            row["tags"]["model"]: row["value"] for row in results(hoicli, *options, path) if row["metric"] == "rank"
+        }
+
+    assert order() == {"high": 1, "middle": 2, "low": 3}
+    assert list(order("--rank-by", "clean")) == ["middle", "high", "low"]
+    assert list(order("--rank-by", "relative_drop")) == ["high", "low", "middle"]
+    assert list(order("--rank-by", "cri"))[-1] == "middle"
+    table = hoicli("robust", "--format", "table", path).out
+    assert table.splitlines()[0].split() == ["rank", "clean", "mri", "cri", "relative_drop", "worst"]
+    assert "corruption         family" in table
+    first = table.split("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in first[2:]] == ["high", "middle", "low"]
+    assert len(table.split("\n\n")) == 4  # summary, corruptions, families, severities
+
+
+def test_equal_models_are_ranked_by_name_and_those_without_a_value_last() -> None:
+    rows = [
+        *grid_rows(falling(), model="b"),
+        *grid_rows(falling(), model="a"),
+        *grid_rows(falling(20), clean=None, model="0"),
+    ]
+    grids, _ = gather(rows, allow_missing=True)
+    assert [grid.model for grid in ranked(grids)] == ["a", "b", "0"]
+    assert [grid.model for grid in ranked(grids, "cri")] == ["a", "b", "0"]
+    assert [grid.model for grid in ranked(grids, "relative_drop")] == ["a", "b", "0"]
+
+
+def test_a_table_of_one_model_has_its_severities(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", grid_rows(falling(), model="cdn"))
+    summary, corruptions, families = hoicli("robust", "--format", "table", path).out.split("\n\n")
+    assert summary.splitlines()[2].split()[:3] == ["cdn", "hico", "40.00"]
+    assert corruptions.splitlines()[1].split()[2:] == ["1", "2", "3", "4", "5", "mean", "sigma", "drop", "%"]
+    assert [line.split()[0] for line in corruptions.splitlines()[2:]] == list(CORRUPTIONS)
+    assert [line.split()[0] for line in families.splitlines()[2:]] == [*FAMILIES, "all"]
+    assert families.splitlines()[-1].split()[6] == f"{mri(falling()):.2f}"
+    for name in ("md", "latex", "csv"):
+        assert hoicli("robust", "--format", name, path).out
+
+
+def test_models_by_tag_or_by_file(hoicli: Hoicli, tmp_path: Path) -> None:
+    one = write(tmp_path / "one.jsonl", grid_rows(falling(), tags={"backbone": "r50", "seed": "1"}))
+    two = write(tmp_path / "two.jsonl", grid_rows(falling(30), tags={"backbone": "r101", "seed": "1"}))
+    tagged = results(hoicli, "--model-tag", "backbone", "--tag", "data=test", one, two)
+    assert {row["tags"]["backbone"] for row in tagged} == {"r50", "r101"}
+    assert tagged[0]["tags"] == {"backbone": "r50", "seed": "1", "data": "test"}
+    by_name = results(hoicli, "--name", "A", "--name", "B", two, one)
+    assert {row["tags"]["model"]: row["value"] for row in by_name if row["metric"] == "rank"} == {"B": 1, "A": 2}
+    together = hoicli("robust", one, two)
+    assert together.code == 1
+    assert f"{two}:1: clean of the model is at {one}:1 already (and 100 more); keep one row a cell" in together.err
+
+
+def test_only_what_was_chosen_counts(hoicli: Hoicli, tmp_path: Path) -> None:
+    good = grid_rows(falling(), tags={})
+    noise = [
+        *grid_rows(falling(9), tags={}, subset="rare"),
+        *grid_rows(falling(9), tags={}, metric="mean_max_recall"),
+        row(3.0, "jpeg", 1, verb="ride", object="horse"),
+        row(3.0, "jpeg", 1, oracle="duplicate"),
+        {"metric": "count", "subset": "full", "value": 3, "unit": "predictions"},
+    ]
+    expected = results(hoicli, write(tmp_path / "good.jsonl", good))
+    path = write(tmp_path / "rows.jsonl", [*noise, *good])
+    assert results(hoicli, path) == expected
+    rare = results(hoicli, "--subset", "rare", path)
+    assert whole(rare, "mri") == mri(falling(9))
+    assert "of:mAP/rare" in rare[0]["signature"]
+    both = write(tmp_path / "both.jsonl", [*good, *grid_rows(falling(7), tags={}, protocol="upt")])
+    result = hoicli("robust", both)
+    assert (result.code, result.err) == (
+        2,
+        "hoicli: the rows are of 2 protocols: choose one with --protocol: hico, upt\n",
+    )
+    assert whole(results(hoicli, "--protocol", "upt", both), "mri") == mri(falling(7))
+
+
+@given(st.randoms(use_true_random=True), st.integers(1, 4))
+def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: int) -> None:
+    rows = [*grid_rows(falling(), model="a"), *grid_rows(falling(30.1, 3.3), model="b")]
+
+    def bytes_of(parts: list[list[Row]]) -> bytes:
+        gathering = Gathering(Choice())
+        for number, part in enumerate(parts):
+            gathering.read(lines(part, f"{number}.jsonl"), ErrorPolicy())
+        return b"".join(map(dump, robustness_rows(ranked(gathering.grids(Benchmark())))))
+
+    expected = bytes_of([rows])
+    mixed = [
+        {**each, "tags": dict(shuffle.sample(list(each["tags"].items()), len(each["tags"])))}
+        for each in shuffle.sample(rows, len(rows))
+    ]
+    assert bytes_of([mixed[start::shards] for start in range(shards)]) == expected
+
+
+# Grids that are not whole, or are of another benchmark
+
+
+def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path) -> None:
+    """RoHOI publishes no constants: its indices on images of another recipe are another number."""
+    ours = hoicli("robust", ROBUST / "rows.jsonl")
+    assert ours.code == 0
+    assert ours.err == (
+        "hoicli: RoHOI-style, recipe hoicli-1: compares with values of this recipe, not with RoHOI's tables, whose "
+        "constants are not published\n"
+    )
+    assert all("|recipe:hoicli-1|" in json.loads(line)["signature"] for line in ours.out.splitlines())
+    assert all("recipe" not in json.loads(line)["tags"] for line in ours.out.splitlines())
+    unstated = [{**each, "tags": {k: v for k, v in each["tags"].items() if k != "recipe"}}
+                for each in grid_rows(falling(), model="m")]  # fmt: skip
+    result = hoicli("robust", write(tmp_path / "rows.jsonl", unstated))
+    assert result.err == (
+        "hoicli: the rows do not say what made their images; if hoicli corrupt did: eval --tag recipe=hoicli-1\n"
+    )
+    assert all("|recipe:unstated|" in json.loads(line)["signature"] for line in result.out.splitlines())
+    other = grid_rows(falling(), model="n")
+    assert gather([*unstated, *other])[1] == [
+        "the models' images were made by different recipes: none stated, a recipe"
+    ]
+    other[9]["tags"]["recipe"] = "another"
+    with pytest.raises(
+        DataError, match=r"^rows.jsonl:10: tags.recipe: another, but rows.jsonl:2 has a recipe: images made in"
+    ):
+        gather(other)
+    unstated[3]["tags"]["recipe"] = "a recipe"
+    with pytest.raises(DataError, match=r"^rows.jsonl:4: tags.recipe: a recipe, but rows.jsonl:2 has none: images"):
+        gather(unstated)
+
+
+def test_a_signature_of_other_settings_is_kept_as_it_is() -> None:
+    (grid,), _ = gather(grid_rows(falling(), signature="made by hand|protocol:x|version:3|zz:1"))
+    (made,) = {each["signature"] for each in robustness_rows([grid])}
+    assert made == "made by hand|protocol:x|zz:1|of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+    (grid,), _ = gather(grid_rows(falling(), signature=""))
+    (made,) = {each["signature"] for each in robustness_rows([grid])}
+    assert made == "of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+
+
+def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        each for each in grid_rows(falling(), model="m")
+        if each["tags"]["corruption"] not in ("moire", "clean") and each["tags"] != {
+            "model": "m", "recipe": "a recipe", "corruption": "jpeg", "severity": "4"}
+    ]  # fmt: skip
+    path = write(tmp_path / "rows.jsonl", [*rows, row(None, "clean", tags={"model": "m"})])
+    result = hoicli("robust", path)
+    text = "model m lacks 7 of 101 cells: clean, jpeg 4, moire 1 2 3 4 5"
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"{path}: {text}; evaluate them, ")
+    allowed = hoicli("robust", "--allow-missing", path)
+    assert (allowed.code, allowed.err) == (0, f"hoicli: {text}\n")
+    found = [json.loads(line) for line in allowed.out.splitlines()]
+    levels = {name: list(values) for name, values in falling().items() if name != "moire"}
+    del levels["jpeg"][3]
+    assert whole(found, "mri") == mri(levels)
+    assert (whole(found, "cri"), whole(found, "relative_drop"), whole(found, "clean")) == (None, None, None)
+    (total,) = (each for each in found if each["metric"] == "mri")
+    assert total["n"] == 94
+    assert total["signature"].endswith("|grid:rohoi|recipe:a recipe|missing:7|version:0.1.0")
+    table = hoicli("robust", "--allow-missing", "--format", "table", path).out
+    assert table.split("\n\n")[1].splitlines()[9].split()[5] == "-"  # jpeg at 4
+
+
+def test_several_models_lack_different_cells() -> None:
+    rows = [
+        *grid_rows(falling(), model="a")[:-1],
+        *grid_rows(falling(), model="b")[:-2],
+        *grid_rows(falling(), model="c"),
+    ]
+    with pytest.raises(DataError, match=r"model a lacks 1 of 101 cells: zoom_blur 5 \(and 1 more models lack some\)"):
+        gather(rows)
+    _, remarks = gather(rows, allow_missing=True)
+    assert remarks == [
+        "model a lacks 1 of 101 cells: zoom_blur 5",
+        "model b lacks 2 of 101 cells: zoom_blur 4 5",
+        "the models lack different cells, so their ranks compare different averages",
+    ]
+    with pytest.raises(DataError, match=r"model d lacks 100 of 101 cells: .*; there is nothing to average"):
+        gather([*rows, row(40.0, tags={"model": "d"})], allow_missing=True)
+
+
+def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
+    values = {"fog": [30.0, 20.0, 10.0], "jpeg": [35.0, 30.0, 25.0]}
+    path = write(tmp_path / "rows.jsonl", grid_rows(values, tags={}))
+    refused = hoicli("robust", "--corruptions", "rohoi", path)
+    assert refused.code == 1
+    assert "the model lacks 57 of 61 cells" in refused.err
+    assert "(there is fog)" in refused.err
+    chosen = hoicli("robust", path)
+    assert chosen.err == ("hoicli: averaging over 2 corruptions and severities 1, 2, 3: RoHOI has 20, at 1 to 5\n")
+    assert whole([json.loads(line) for line in chosen.out.splitlines()], "mri") == mri(values)
+    seen = results(hoicli, "--corruptions", "seen", "--severities", "seen", path)
+    assert whole(seen, "mri") == mri(values)
+    assert seen[0]["signature"].endswith("|grid:fog+jpeg@1+2+3|recipe:a recipe|version:0.1.0")
+    assert {each.get("family") for each in seen} == {None, "sensor", "other"}
+    assert whole(results(hoicli, "--corruptions", "fog", "--severities", "3,1", path), "mri") == 20
+    result = hoicli("robust", "--corruptions", "jpeg", "--severities", "1,2,3", path)
+    assert whole([json.loads(line) for line in result.out.splitlines()], "mri") == 30
+    assert result.err == (
+        "hoicli: left out, being none of the benchmark's corruptions: fog; --corruptions seen takes what occurs\n"
+    )
+    assert "left out, being none of the severities: 3" in hoicli(
+        "robust", "--corruptions", "seen", "--severities", "1,2", path).err  # fmt: skip
+
+
+def test_more_than_half_of_the_benchmark_is_meant_to_be_whole(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Eleven corruptions are a benchmark with nine lost, ten are a choice; a number for a severity will do."""
+    for count, code in ((11, 1), (10, 0)):
+        values = {name: [30.0, 20.0, 10.0, 5.0, 4.0] for name in CORRUPTIONS[:count]}
+        rows = grid_rows(values, tags={})
+        for each in rows:
+            if "severity" in each["tags"]:
+                each["tags"]["severity"] = int(each["tags"]["severity"])
+        result = hoicli("robust", write(tmp_path / "rows.jsonl", rows))
+        assert result.code == code, result.err
+    one_level = grid_rows({name: [40.0] for name in CORRUPTIONS}, tags={})
+    assert whole(results(hoicli, write(tmp_path / "one.jsonl", one_level)), "mri") == 40
+    some = grid_rows({name: [40.0, 30.0, 20.0] for name in CORRUPTIONS}, tags={})
+    assert "lacks 40 of 101 cells" in hoicli("robust", write(tmp_path / "some.jsonl", some)).err
+
+
+def test_the_only_kind_of_row_is_taken(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [{**each, "subset": "24"} for each in grid_rows({"jpeg": [30.0, 20.0]}, tags={})]
+    result = hoicli("robust", write(tmp_path / "rows.jsonl", rows))
+    assert result.code == 0
+    assert "hoicli: taking mAP of 24, the only rows there are\n" in result.err
+    both = [*rows, *({**each, "subset": "25"} for each in rows)]
+    refused = hoicli("robust", write(tmp_path / "rows.jsonl", both))
+    assert (refused.code, "there are mAP 24, mAP 25" in refused.err) == (2, True)
+
+
+def test_a_misspelt_corruption_is_pointed_at() -> None:
+    rows = [*grid_rows(falling()), row(3.0, "gaussian_nois", 1)]
+    _, remarks = gather(rows)
+    assert "gaussian_nois; --corruptions seen" in remarks[0]
+    spelt = [each if each["tags"]["corruption"] != "elastic" else row(1.0, "elastics", int(each["tags"]["severity"]))
+             for each in grid_rows(falling())]  # fmt: skip
+    _, remarks = gather(spelt, allow_missing=True)
+    assert "elastics; is elastics elastic? " in remarks[0]
+
+
+# Units
+
+
+def scaled(factor: float, unit: str | None, clean: float | None = None) -> list[Row]:
+    rows = grid_rows({name: [factor * value for value in values] for name, values in falling().items()}, factor * 40)
+    if clean is not None:
+        rows[0]["value"] = clean
+    for each in rows:
+        if unit is None:
+            del each["unit"]
+        else:
+            each["unit"] = unit
+    return rows
+
+
+def test_fractions_are_caught_or_multiplied() -> None:
+    expected = mri(falling())
+    for rows in (scaled(0.01, "%"), scaled(0.01, None), scaled(0.01, None, 40.0), scaled(1, None, 0.4)):
+        message = (
+            r"rows.jsonl:\d+: value: 0\.\d+ and its like look like fractions of 1, and CRI needs percent; pass --unit "
+        )
+        with pytest.raises(DataError, match=message):
+            gather(rows)
+    for rows, unit in ((scaled(1, "%"), None), (scaled(1, None), None), (scaled(0.01, "fraction"), None),
+                       (scaled(0.01, "%"), "fraction"), (scaled(0.01, None), "fraction")):  # fmt: skip
+        (grid,), _ = gather(rows, unit=unit)
+        assert mri(grid.levels()) == pytest.approx(expected)
+        assert grid.clean == pytest.approx(40)
+    (grid,), _ = gather(scaled(0.01, "%"), unit="percent")
+    assert mri(grid.levels()) == pytest.approx(expected / 100)
+    # One corruption that ends at nothing is no reason: the rest says what the unit is.
+    values = {**falling(), "pixelate": [0.9, 0.5, 0.2, 0.0, 0.0]}
+    assert gather(grid_rows(values))[0][0].cells["pixelate", 3] == 0.2
+    # Where rows say percent, a model that loses everything is believed.
+    assert mri(gather(grid_rows(dict.fromkeys(CORRUPTIONS, [0.5] * 5)))[0][0].levels()) == 0.5
+
+
+def test_what_is_no_percentage() -> None:
+    with pytest.raises(
+        DataError, match=r"rows.jsonl:2: value: 140.0 is outside 0 to 100; give a metric that is a share"
+    ):
+        gather([row(40.0), row(140.0, "jpeg", 1)])
+    with pytest.raises(DataError, match=r"rows.jsonl:2: value: 1.5 is outside 0 to 1;"):
+        gather([row(0.4, unit="fraction"), row(1.5, "jpeg", 1, unit="fraction")])
+    with pytest.raises(DataError, match=r"rows.jsonl:1: value: -1.0 is outside"):
+        gather([row(-1.0), row(30.0, "jpeg", 1)])
+    with pytest.raises(DataError, match=r"rows.jsonl:1: unit: 'triplets' is no share of a whole; choose a metric in %"):
+        gather([row(40.0, unit="triplets")])
+
+
+def test_a_clean_value_of_zero_has_no_index() -> None:
+    (grid,), _ = gather(grid_rows(falling(), clean=0.0))
+    found = {each["metric"]: each["value"] for each in robustness_rows([grid]) if "corruption" not in each}
+    assert (found["clean"], found["cri"], found["relative_drop"]) == (0.0, None, None)
+
+
+# Rows that are none
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"tags": {}}, "tags.corruption: missing; hoicli eval --tag corruption=NAME"),
+        ({"tags": {"corruption": "jpeg"}}, "tags.severity: missing; give a whole number of at least 1"),
+        ({"tags": {"corruption": "jpeg", "severity": "0"}}, "tags.severity: '0'; give a whole number"),
+        ({"tags": {"corruption": "jpeg", "severity": "1.5"}}, "tags.severity: '1.5'; give a whole number"),
+        ({"tags": {"corruption": "jpeg", "severity": "\u0661"}}, "tags.severity: '\u0661'; give a whole number"),
+        ({"tags": {"corruption": "jpeg", "severity": 1.5}}, "tags: must be an object of strings"),
+        ({"tags": {"corruption": "jpeg", "severity": True}}, "tags: must be an object of strings"),
+        ({"tags": {"corruption": "clean", "severity": "2"}}, "tags.severity: '2', but clean images have none"),
+        ({"value": "33"}, "value: missing or no finite number"),
+        ({"metric": 3}, "metric: missing or no string"),
+        ({"protocol": 3}, "protocol: must be a string"),
+        ({"unit": ["%"]}, "unit: must be a string"),
+    ],
+)
+def test_a_bad_row_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, bad: Row, message: str) -> None:
+    rows = grid_rows(falling(), tags={})
+    path = write(tmp_path / "rows.jsonl", rows)
+    path.write_text(path.read_text() + json.dumps({**row(20.0, "jpeg", 1), **bad}) + "\n")
+    result = hoicli("robust", path)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.count("\n") == 1
+    assert result.err.startswith(f"{path}:102: {message}")
+    skipped = hoicli("robust", "--on-error", "skip", path)
+    assert (skipped.code, skipped.out) == (0, hoicli("robust", write(tmp_path / "good.jsonl", rows)).out)
+    assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:102: ")
+
+
+def test_a_doubled_cell_is_never_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", [*grid_rows(falling(), tags={}), row(20.0, "jpeg", 1)])
+    for options in ((), ("--on-error", "skip"), ("--allow-missing",)):
+        result = hoicli("robust", *options, path)
+        assert result.code == 1
+        assert result.err.startswith(f"{path}:102: jpeg 1 of the model is at {path}:37 already; keep one row a cell,")
+
+
+def test_different_settings_do_not_average() -> None:
+    rows = grid_rows(falling())
+    rows[7]["signature"] = "protocol:hico|data:hico|topk:100|version:0.1.0"
+    with pytest.raises(
+        DataError, match=r"^rows.jsonl:8: signature: 'protocol:hico\|data:hico\|topk:100', but rows.jsonl:1"
+    ):
+        gather(rows)
+    rows[7]["signature"] = "protocol:hico|data:hico|version:0.0.9"  # an older version is no other setting
+    del rows[8]["signature"]
+    assert gather(rows)[1] == []
+    other = grid_rows(falling(), model="m", signature="protocol:hico|data:hico|nms:0.7")
+    assert (
+        "the models were evaluated with different settings" in gather([*grid_rows(falling(), model="n"), *other])[1][0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--unit", "per mille"), 2, "hoicli: --unit per mille: choose percent or fraction\n"),
+        (("--rank-by", "size"), 2, "hoicli: --rank-by size: choose mri, cri, clean, relative_drop\n"),
+        (("--corruptions", "jpeg,,fog"), 2, "hoicli: --corruptions jpeg,,fog: give names with commas between,"),
+        (("--corruptions", "clean"), 2, "hoicli: --corruptions clean: give names"),
+        (("--severities", "0"), 2, "hoicli: --severities 0: give whole numbers of at least 1"),
+        (("--plot", "x.gif"), 2, "hoicli: --plot x.gif: end the name in .png, .svg or .pdf\n"),
+        (("--name", "a", "--name", "b"), 2, "hoicli: --name: 2 names for 1 streams; give one a stream"),
+        (("--on-error", "x"), 2, "hoicli: --on-error x: choose stop or skip\n"),
+        (("--metric", "AP"), 2, "hoicli: no row of metric AP, subset full; there are mAP full: choose with --metric"),
+        (("--protocol", "upt"), 2, "hoicli: --protocol upt: the rows are of hico\n"),
+        ((), 1, "{path}: only the clean row, no corruption;"),
+        (("--corruptions", "seen"), 1, "{path}: only the clean row, no corruption;"),
+    ],
+)
+def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
+    path = write(tmp_path / "rows.jsonl", [row(40.0)])
+    result = hoicli("robust", *arguments, path)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.count("\n") == 1
+    assert result.err.startswith(message.format(path=path))
+
+
+def test_streams_without_rows(hoicli: Hoicli, tmp_path: Path) -> None:
+    empty = write(tmp_path / "empty.jsonl", [])
+    assert hoicli("robust", empty).err.startswith("hoicli: no result rows in it; hoicli eval --tag corruption=NAME")
+    result = hoicli("robust", FIXTURES / "gt.jsonl")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert result.err.startswith(f"{FIXTURES / 'gt.jsonl'}:1: metric: missing")
+    assert hoicli("robust", tmp_path / "none").err == f"{tmp_path / 'none'}: no such file; check the path\n"
+
+
+# The figure
+
+
+def words(path: Path) -> list[str]:
+    root = ElementTree.parse(path).getroot()
+    return ["".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_the_figure_of_one_model(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows, plot = write(tmp_path / "rows.jsonl", grid_rows(falling(), model="cdn")), tmp_path / "one.svg"
+    assert hoicli("robust", "--plot", plot, rows).code == 0
+    texts = words(plot)
+    assert {"clean", "5", "severity", "mAP (%)", "Optical system", "All", "salt pepper noise", "zoom blur"} <= set(
+        texts
+    )
+    assert f"{mean(falling()['jpeg']):.1f}" in texts
+    assert f"cdn: clean 40.0, MRI {mri(falling()):.1f}." in texts
+
+
+def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [each for at in range(9) for each in grid_rows(falling(30 + at), model=f"$m{at}")]
+    path, plot = write(tmp_path / "rows.jsonl", rows), tmp_path / "many.svg"
+    assert hoicli("robust", "--plot", plot, path).code == 0
+    texts = words(plot)
+    assert texts.count("$m8") == 6  # the best: a line of the legend, a bar in four families and in all
+    assert "$m1" not in texts
+    assert "The first 7 of 9 models." in texts
+    again = tmp_path / "again.svg"
+    assert hoicli("robust", "--plot", again, path).code == 0
+    assert again.read_bytes() == plot.read_bytes()
+
+
+def test_figures_of_odd_grids(tmp_path: Path) -> None:
+    values = {"fog": [30.0], "jpeg": [0.0]}
+    (grid,), _ = gather(grid_rows(values, clean=None), Benchmark(SEEN, SEEN), allow_missing=True)
+    plot_robustness(robustness_rows([grid]), str(tmp_path / "odd.svg"), metric="AP")
+    assert {"Other", "fog", "AP (%)", "One model: MRI 15.0."} <= set(words(tmp_path / "odd.svg"))
+    with pytest.raises(UsageError, match="there is no row of hoicli robust to draw"):
+        plot_robustness([], str(tmp_path / "none.svg"))
+    with pytest.raises(UsageError, match="two values of one mean for model without a name"):
+        plot_robustness(robustness_rows([grid]) * 2, str(tmp_path / "none.svg"))
+    assert [path.name for path in tmp_path.iterdir()] == ["odd.svg"]
+
+
+# The whole benchmark, on drawn scenes
+
+
+def test_the_registry_has_the_same_corruptions() -> None:
+    pytest.importorskip("cv2")
+    from hoicli.corruption.constants import SEVERITIES as LEVELS
+    from hoicli.corruption.registry import CORRUPTIONS as REGISTRY
+
+    assert {name: row.family for name, row in REGISTRY.items()} == {name: family_of(name) for name in CORRUPTIONS}
+    assert list(REGISTRY) == list(CORRUPTIONS)
+    assert LEVELS == SEVERITIES
+
+
+def test_the_scenes_are_as_drawn() -> None:
+    cv2 = pytest.importorskip("cv2")
+    records = [json.loads(line) for line in (ROBUST / "ground_truth.jsonl").read_text().splitlines()]
+    assert len(records) == len(standin.SCENES)
+    for number, record in enumerate(records):
+        picture, truth = standin.scene(number)
+        assert record == truth
+        stored = cv2.imread(str(ROBUST / "images" / record["file_name"]))[..., ::-1]
+        # resizing rounds as OpenCV's build does: a level here and there
+        assert np.abs(stored.astype(int) - picture).max() <= 2
+    assert sum(path.stat().st_size for path in (ROBUST / "images").iterdir()) < 150_000
+
+
+def predictions(records: Path, images: Path, path: Path) -> Path:
+    """What the stand-in sees, which reads of a record only these two fields."""
+    import cv2
+
+    lines = []
+    for record in map(json.loads, records.read_text().splitlines()):
+        picture = cv2.imread(str(images / record["file_name"]))
+        found = standin.detector().interactions(picture)
+        lines.append(json.dumps({"image_id": record["image_id"], **found}) + "\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def test_a_detector_that_depends_on_pixels(hoicli: Hoicli, tmp_path: Path) -> None:
+    """images | corrupt | a detector | eval --tag | robust: quality falls with severity, and boxes move along."""
+    pytest.importorskip("cv2")
+    names = ("gaussian_noise", "perspective")
+    truth, rows = ROBUST / "ground_truth.jsonl", tmp_path / "rows.jsonl"
+
+    def evaluate(records: Path, images: Path, **tags: object) -> None:
+        found = predictions(records, images, tmp_path / "predictions.jsonl")
+        options = [f"--tag={key}={value}" for key, value in tags.items()]
+        result = hoicli("eval", "--protocol", "qpic", "--gt", records, *options, found)
+        assert result.code == 0, result.err
+        with rows.open("a") as stream:
+            stream.write(result.out)
+
+    evaluate(truth, ROBUST / "images", corruption="clean")
+    for name in names:
+        for severity in (1, 3, 5):
+            cell = tmp_path / f"{name}-{severity}.jsonl"
+            arguments = ("--corruption", name, "--severity", severity, "--out", tmp_path / "images", "-o", cell)
+            result = hoicli("corrupt", "--images", ROBUST / "images", *arguments, truth)
+            assert result.code == 0, result.err
+            evaluate(cell, tmp_path / "images", corruption=name, severity=severity)
+    found = results(hoicli, "--corruptions", ",".join(names), "--severities", "1,3,5", rows)
+    assert whole(found, "clean") > 90
+    assert whole(found, "mri") < 0.85 * whole(found, "clean")
+    by_severity = [row["value"] for row in found if row["metric"] == "mean" and PARTS & row.keys() == {"severity"}]
+    assert by_severity[0] > by_severity[1] > by_severity[2] + 20
+    # Held against the boxes of the original images, what the lens moved would count as wrong.
+    lens = predictions(tmp_path / "perspective-3.jsonl", tmp_path / "images", tmp_path / "predictions.jsonl")
+    still, moved = (
+        json.loads(hoicli("eval", "--protocol", "qpic", "--gt", gt, lens).out.splitlines()[0])["value"]
+        for gt in (truth, tmp_path / "perspective-3.jsonl")
+    )
+    assert still < moved
+
+
+def test_the_makefile(tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    if shutil.which("make") is None:
+        pytest.skip("needs make")
+    scripts = tmp_path / "bin"
+    scripts.mkdir()
+    for name, command in (("hoicli", f'"{sys.executable}" -m hoicli'), ("python", f'"{sys.executable}"')):
+        (scripts / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        (scripts / name).chmod(0o755)
+    arguments = ["OUT=out", "CORRUPTIONS=jpeg occlusion", "SEVERITIES=5"]
+    process = subprocess.run(
+        ["make", "-f", str(ROBUST / "benchmark.mk"), *arguments],
+        cwd=tmp_path,
+        env={
+            **{key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")},
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+        },
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[2].split()[:2] == ["plain", "qpic"]
+    listed = (ROBUST / "benchmark.mk").read_text().split("CORRUPTIONS ?= ")[1].split("SEVERITIES")[0]
+    assert tuple(listed.replace("\\", " ").split()) == CORRUPTIONS
+
+
+def test_the_rows_of_the_benchmark(hoicli: Hoicli) -> None:
+    """What the README shows: both stand-ins on all twenty corruptions."""
+    rows = results(hoicli, ROBUST / "rows.jsonl")
+    ranks = {row["tags"]["model"]: row["value"] for row in rows if row["metric"] == "rank"}
+    assert ranks.keys() == {"plain", "median"}
+    means = {(row["tags"]["model"], row["corruption"]): row["value"] for row in rows
+             if row["metric"] == "mean" and "corruption" in row}  # fmt: skip
+    assert len(means) == 40
+    assert means["median", "salt_pepper_noise"] > means["plain", "salt_pepper_noise"]
+    assert means["median", "defocus_blur"] < means["plain", "defocus_blur"]

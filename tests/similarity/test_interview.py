@@ -1,0 +1,421 @@
+"""Language models as raters, against a server on this machine: nothing is lost, and nothing is asked twice."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hoicli.errors import DataError, UsageError
+from hoicli.similarity import client
+from hoicli.similarity.answers import Answer, AnswerCache
+from hoicli.similarity.endpoint import Endpoint
+from hoicli.similarity.interview import Interview, PlanRow
+from hoicli.similarity.questions import Question, parse_rating
+from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
+
+QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.001)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[AnswerCache]:
+    found = AnswerCache(str(tmp_path / "answers.jsonl"))
+    yield found
+    found.close()
+
+
+def interview(stub: Stub, cache: AnswerCache, *, skip: bool = False, timeout: float = 10.0, jobs: int = 8) -> Interview:
+    return Interview(Endpoint(stub.url, timeout=timeout), cache, jobs=jobs, skip=skip)
+
+
+def expected(*models: str) -> list[dict[str, int]]:
+    return [{model: rate(model, question.a, question.b) for model in models} for question in QUESTIONS]
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ('{"rating": 3}', 3),
+        ("{'rating': '4'}", 4),
+        ('{"rating": 2.0}', 2),
+        ('```json\n{"rating": 0, "why": "no"}\n```', 0),
+        ('Both are gentle. {"rating": 1}', 1),
+        ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
+        ('{"rating": 1} or rather {"rating": 1}', 1),
+        (" 3\n", 3),
+        ('{"rating": 1} or rather {"rating": 2}', None),
+        ('<think>maybe {"rating": 1}', None),
+        ('{"rating": 5}', None),
+        ('{"rating": 2.5}', None),
+        ('{"rating": -1}', None),
+        ('{"rating": 25}', None),
+        ("3 of 4", None),
+        ("", None),
+    ],
+)
+def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
+    assert parse_rating(text) == rating
+
+
+def test_a_question_shows_both_glosses_and_the_scale() -> None:
+    system, task = Question("n", "cup.n.01", "mug.n.04", "small open container", "with handle").messages()
+    assert (system["role"], task["role"]) == ("system", "user")
+    for words in ("objects", "A. cup.n.01 -- small open container", "B. mug.n.04 -- with handle", '{"rating": N}'):
+        assert words in task["content"]
+
+
+# Asking
+
+
+def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None:
+    with serving() as stub:
+        asked = interview(stub, cache, jobs=4)
+        assert asked.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
+        assert asked.failures == []
+        assert set(stub.asked.values()) == {1}
+        assert len(stub.asked) == 80
+        assert (asked.usage.answers, asked.usage.prompt, asked.usage.completion) == (80, 16000, 560)
+        assert 1 < stub.most_at_once <= 4
+        body = stub.requests[0]
+        assert body["temperature"] == 0
+        assert body.keys() == {"model", "messages", "temperature"}
+        assert stub.headers[0]["path"] == "/v1/chat/completions"
+        assert "Authorization" not in stub.headers[0]
+        again = interview(stub, cache)
+        assert again.ratings(QUESTIONS, ["m1", "m2"]) == expected("m1", "m2")
+        assert again.usage.answers == 0
+        assert sum(stub.asked.values()) == 80
+
+
+def test_a_new_wording_or_other_fields_are_new_questions(cache: AnswerCache) -> None:
+    with serving() as stub:
+        interview(stub, cache).ratings(QUESTIONS[:2], ["m"])
+        other = Interview(Endpoint(f"{stub.url}/chat/completions", body={"max_tokens": 9}), cache)
+        other.ratings(QUESTIONS[:2], ["m"])
+        assert set(stub.asked.values()) == {2}
+        assert stub.requests[-1]["max_tokens"] == 9
+
+
+FAULTS = {
+    "rate limit": Response(429, '{"error": {"message": "slow down"}}', Retry_After="0"),
+    "rate limit, a date": Response(429, Retry_After="Thu, 01 Jan 1970 00:00:00 GMT"),
+    "rate limit, no word when": Response(429),
+    "overloaded": Response(503, "<html>busy</html>", Retry_After="nonsense"),
+    "broken": Response(500, b"\xff\xfe"),
+    "connection cut": Response(0),
+    "no JSON": Response(200, "hello"),
+    "no completion": Response(200, '{"choices": []}'),
+    "nested without end": Response(200, "[" * 100_000),
+    "no text": said(""),
+    "no rating": said("They are alike."),
+    "a number too high": said('{"rating": 7}'),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_what_goes_wrong_once_is_asked_again(cache: AnswerCache, fault: Response) -> None:
+    def first_time(_: Stub, __: Asked, times: int) -> Response | None:
+        return fault if times == 1 else None
+
+    with serving(first_time) as stub:
+        asked = interview(stub, cache)
+        assert asked.ratings(QUESTIONS, ["m"]) == expected("m")
+        assert asked.failures == []
+        assert set(stub.answered.values()) == {1}
+        assert set(stub.asked.values()) == {2}
+
+
+def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache) -> None:
+    def slow(_: Stub, __: Asked, times: int) -> Response | None:
+        return Response(200, "late", wait=1.0) if times == 1 else None
+
+    with serving(slow) as stub:
+        assert interview(stub, cache, timeout=0.2).ratings(QUESTIONS[:4], ["m"]) == expected("m")[:4]
+        assert set(stub.answered.values()) == {1}
+
+
+def test_retry_after_is_waited_for_by_all(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.05)
+    wait = threading.Event.wait
+
+    def noted(event: threading.Event, timeout: float | None = None) -> bool:
+        waits.append(timeout or 0)
+        return wait(event, timeout)
+
+    monkeypatch.setattr(threading.Event, "wait", noted)
+
+    def busy(stub: Stub, _: Asked, times: int) -> Response | None:
+        return Response(429, Retry_After="3600") if sum(stub.asked.values()) == 1 else None
+
+    with serving(busy) as stub:
+        assert interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], ["m"]) == expected("m")[:3]
+    assert [round(seconds, 2) for seconds in waits if 0.01 < seconds < 1] == [0.05]
+
+
+def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) -> None:
+    with serving() as stub:
+        found = interview(stub, cache).ratings(QUESTIONS, ["m1", "s", "m2"], "s")
+        for question, scores in zip(QUESTIONS, found, strict=True):
+            screened = rate("s", question.a, question.b)
+            assert scores["s"] == screened
+            assert scores.keys() == ({"s"} if screened == 0 else {"s", "m1", "m2"})
+            assert stub.asked["m1", question.a, question.b] == (0 if screened == 0 else 1)
+        # what a run without screening has asked before does not change the screened table
+        interview(stub, cache).ratings(QUESTIONS, ["m1", "m2"])
+        assert interview(stub, cache).ratings(QUESTIONS, ["m1", "m2"], "s") == found
+
+
+# Failing
+
+
+def never(asked: Asked) -> Fault:
+    """Nothing usable about one question, whatever is asked."""
+    return lambda _, what, __: said("I'd rather not") if what == asked else None
+
+
+def test_a_bad_answer_is_asked_again_then_told_and_the_others_are_kept(cache: AnswerCache, tmp_path: Path) -> None:
+    stubborn = ("m", QUESTIONS[7].a, QUESTIONS[7].b)
+    with serving(never(stubborn)) as stub:
+        asked = interview(stub, cache)
+        found = asked.ratings(QUESTIONS, ["m"])
+        assert [str(failure) for failure in asked.failures] == ['m on a007.v.01 and b007.v.01 (said "I\'d rather not")']
+        assert found == [*expected("m")[:7], {}, *expected("m")[8:]]
+        assert stub.asked[stubborn] == 3
+        reminded = next(body for body in stub.requests if len(body["messages"]) == 4)["messages"]
+        assert reminded[2] == {"role": "assistant", "content": "I'd rather not"}
+        assert reminded[3]["content"].startswith("That was not the format.")
+    lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert len(lines) == 39 + 3
+    assert [line["answer"] for line in lines if line["rating"] is None] == ["I'd rather not"] * 3
+    with serving() as stub:  # it has thought better of it
+        assert interview(stub, cache).ratings(QUESTIONS, ["m"]) == expected("m")
+        assert stub.asked == {stubborn: 1}
+
+
+def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 3)
+
+    def closes(stub: Stub, _: Asked, __: int) -> Response | None:
+        return Response(503, "gone") if sum(stub.answered.values()) >= 10 else None
+
+    with serving(closes) as stub:
+        with pytest.raises(DataError, match=r"HTTP 503 \(gone\), 3 times; what was answered is kept, run again"):
+            interview(stub, cache, jobs=2).ratings(QUESTIONS, ["m"])
+        answered = dict(stub.answered)
+        assert len(answered) == 10
+        stub.fault = None
+        assert interview(stub, cache).ratings(QUESTIONS, ["m"]) == expected("m")
+        assert set(stub.answered.values()) == {1}
+        stub.fault = lambda *_: Response(503, "gone")
+        skipping = interview(stub, cache, skip=True)
+        assert skipping.ratings(QUESTIONS[:2], ["other"]) == [{}, {}]
+        assert [failure.reason for failure in skipping.failures] == ["HTTP 503 (gone), 3 times"] * 2
+
+
+def test_what_became_of_the_answers_is_true(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+
+    def closes(stub: Stub, _: Asked, __: int) -> Response | None:
+        return Response(400, "{}") if sum(stub.answered.values()) >= limit else None
+
+    for file, limit, words in (
+        (str(tmp_path / "some.jsonl"), 3, "what was answered is kept, run again to go on"),
+        (None, 3, "the answers so far (3) are lost, run again with --cache FILE"),
+        (str(tmp_path / "none.jsonl"), 0, "nothing was answered"),
+        (None, 0, "nothing was answered"),
+    ):
+        kept = AnswerCache(file)
+        with serving(closes) as stub, pytest.raises(DataError) as caught:
+            interview(stub, kept, jobs=1).ratings(QUESTIONS, ["m"])
+        assert str(caught.value).endswith(f"; {words}")
+        kept.close()
+        assert file is None or Path(file).read_bytes().count(b"\n") == limit
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (Response(401, '{"error": {"message": "no such key"}}'), "HTTP 401 (no such key): put a valid key into MY_KEY"),
+        (Response(404, '{"error": "what?"}'), "HTTP 404 (what?): check --base-url (usually it ends in /v1)"),
+        (Response(400, "{}"), "HTTP 400 ({}): the server does not take the request; check --model m and --body"),
+        (Response(302, Location="http://127.0.0.1:9/"), "it redirects to http://127.0.0.1:9/; give the final address"),
+    ],
+)
+def test_a_refusal_ends_the_run_at_once(cache: AnswerCache, response: Response, words: str) -> None:
+    with serving(lambda *_: response) as stub:
+        asked = Interview(Endpoint(stub.url, "secret", "MY_KEY"), cache, jobs=1)
+        with pytest.raises(DataError) as caught:
+            asked.ratings(QUESTIONS, ["m"])
+        assert words in str(caught.value)
+        assert str(caught.value).startswith(f"{stub.url}/chat/completions: ")
+        assert "secret" not in str(caught.value)
+        assert "secret" not in repr(Endpoint(stub.url, "secret"))
+        assert sum(stub.asked.values()) == 1
+        assert stub.headers[0]["Authorization"] == "Bearer secret"
+
+
+def test_answers_without_measure_are_refused(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+    with serving(lambda *_: Response(200, b"x" * (client.LONGEST_ANSWER + 1))) as stub:
+        with pytest.raises(DataError, match="more than 1,048,576 bytes"):
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+        assert sum(stub.asked.values()) == 2
+
+
+def test_nobody_there(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+    with serving() as stub:
+        url = stub.url
+    with pytest.raises(DataError, match=r"no connection .*, 2 times"):
+        Interview(Endpoint(url), cache).ratings(QUESTIONS, ["m"])
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "localhost:8000", "http://", "ftp://host/v1"])
+def test_only_http(url: str) -> None:
+    with pytest.raises(UsageError, match="--base-url"):
+        Endpoint(url)
+
+
+# Counting
+
+
+def test_the_plan_counts_what_is_left_to_ask(cache: AnswerCache) -> None:
+    with serving() as stub:
+        asked = interview(stub, cache)
+        asked.ratings(QUESTIONS[:10], ["s"])
+        rows = list(asked.plan(QUESTIONS, ["m"], "s"))
+    characters = len("".join(message["content"] for message in QUESTIONS[0].messages()))  # all of one length
+    zeros = sum(rate("s", question.a, question.b) == 0 for question in QUESTIONS[:10])
+    assert 0 < zeros < 10
+    assert rows == [
+        PlanRow("s", 40, 30, -(-30 * characters // 4), 240),
+        PlanRow("m", 40, 40 - zeros, -(-(40 - zeros) * characters // 4), 8 * (40 - zeros)),
+    ]
+    assert PlanRow("m", 1, 1, 2_000_000, 500_000).cost((3.0, 8.0)) == 10.0
+
+
+# The cache
+
+
+def answer(number: int, rating: int | None = 2, model: str = "m") -> Answer:
+    return Answer(model, "setup", "v", f"a{number}.v.01", f"b{number}.v.01", rating)
+
+
+def written(path: Path, *answers: Answer) -> bytes:
+    cache = AnswerCache(str(path))
+    for one in answers:
+        cache.add(one)
+    cache.close()
+    return path.read_bytes()
+
+
+def test_any_cut_of_the_last_line_is_mended(tmp_path: Path) -> None:
+    whole = written(tmp_path / "whole.jsonl", answer(1), answer(2, 4))
+    first = whole.index(b"\n") + 1
+    path = tmp_path / "cut.jsonl"
+    for end in range(first, len(whole) + 1):
+        path.write_bytes(whole[:end])
+        cache = AnswerCache(str(path))
+        complete = end >= len(whole) - 1
+        assert cache.rating(answer(1).key) == 2
+        assert cache.rating(answer(2).key) == (4 if complete else None)
+        assert (cache.mended is None) == (complete or end == first)
+        cache.add(answer(3))
+        cache.close()
+        kept = whole if complete else whole[:first]
+        assert path.read_bytes() == kept + answer(3).line()
+    assert AnswerCache(str(path)).mended is None
+
+
+def test_what_was_mended_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(written(tmp_path / "whole.jsonl", answer(1))[:20])
+    mended = AnswerCache(str(path)).mended
+    assert mended == f"{path}: the last line was cut off after 20 bytes: removed, to be asked again"
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"image_id": 1}\n',
+        b'{"image_id": 1}',
+        b"precious",
+        b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n',
+        b'{"model":"m","setup":"s","pos":"v","a":"a","b":1,"rating":3}\n',
+        b"[]\n",
+    ],
+)
+def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "precious.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"precious.jsonl:1: no answer of a model .*is this the file for --cache"):
+        AnswerCache(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_folder_is_no_cache(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--cache"):
+        AnswerCache(str(tmp_path))
+
+
+def test_the_first_of_two_answers_counts(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    written(path, answer(1, None), answer(1, 3), answer(1, 0))
+    assert AnswerCache(str(path)).rating(answer(1).key) == 3
+
+
+def _add_many(path: str, model: str) -> None:
+    cache = AnswerCache(path)
+
+    def add(start: int) -> None:
+        for number in range(start, start + 50):
+            cache.add(answer(number, 1, model))
+
+    threads = [threading.Thread(target=add, args=(start,)) for start in (0, 50, 100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cache.close()
+
+
+def test_two_processes_with_many_threads_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    spawn = multiprocessing.get_context("spawn")
+    processes = [spawn.Process(target=_add_many, args=(str(path), model)) for model in ("m1", "m2")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert sorted(lines) == sorted(answer(n, 1, model).line() for model in ("m1", "m2") for n in range(150))
+
+
+def test_a_process_learns_what_another_has_added(tmp_path: Path) -> None:
+    path = str(tmp_path / "answers.jsonl")
+    first, second = AnswerCache(path), AnswerCache(path)
+    first.add(answer(1, 4))
+    assert second.rating(answer(1).key) is None
+    second.add(answer(2, 1))
+    assert second.rating(answer(1).key) == 4
+    first.close()
+    second.close()

@@ -1,0 +1,76 @@
+"""Drawn pictures: those of fixtures/images (`python -m tests.support.pictures` draws them), and small ones for tests.
+
+A scene is a smooth background with texture, and in each box a shape of its own colour and shading.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.support.project import FIXTURES
+
+Image = NDArray[np.uint8]
+
+
+def drawn_scene(record: dict[str, Any]) -> Image:
+    """uint8 [height, width, 3], RGB: a person is a head and a body, anything else an ellipse."""
+    height, width = record["height"], record["width"]
+    digest = hashlib.sha256(str(record["image_id"]).encode()).digest()
+    y, x = np.mgrid[0:height, 0:width]
+    sky, ground = (np.array([150 + value % 80 for value in digest[at : at + 3]]) for at in (0, 3))
+    share = (y / height)[:, :, None]
+    scene = sky * (1 - share) + ground * share * 0.7
+    scene += (6 * np.sin(x / 7 + digest[6]) * np.sin(y / 5))[:, :, None]
+    canvas: Image = np.clip(scene, 0, 255).astype(np.uint8)
+    for number, (box, label) in enumerate(zip(record["boxes"], record["labels"], strict=True)):
+        x1, y1, x2, y2 = (round(value) for value in box)
+        colour = tuple(int(40 + 1.6 * (digest[(7 + 3 * number + at) % 32] % 110)) for at in range(3))
+        middle, half = ((x1 + x2) // 2, (y1 + y2) // 2), ((x2 - x1) // 2, (y2 - y1) // 2)
+        if label == "person":
+            head = max(2, min(half[0], (y2 - y1) // 7))
+            top = y1 + 2 * head
+            body = ((middle[0], (top + y2) // 2), (half[0], (y2 - top) // 2))
+            cv2.ellipse(canvas, body[0], body[1], 0, 0, 360, colour, -1, cv2.LINE_AA)
+            cv2.circle(canvas, (middle[0], y1 + head), head, (225, 190, 160), -1, cv2.LINE_AA)
+        else:
+            cv2.ellipse(canvas, middle, half, 0, 0, 360, colour, -1, cv2.LINE_AA)
+            shade = tuple(value * 2 // 3 for value in colour)
+            cv2.ellipse(canvas, middle, (half[0] * 2 // 3, half[1] * 2 // 3), 0, 0, 360, shade, 3, cv2.LINE_AA)
+    return canvas
+
+
+def textured(height: int, width: int, channels: int = 3) -> Image:
+    """uint8 [height, width, channels]: light from one side, fine texture, and edges; the same on every machine."""
+    y, x = np.mgrid[0:height, 0:width]
+    values = []
+    for channel in range(channels):
+        light = 60 + (120 * x) // max(width, 1) + 10 * channel
+        waves = (x * (3 + channel) + y * 5) % 17 + (x * 7 - y * (2 + channel)) % 11
+        disk = (x - width * 2 // 3) ** 2 + (y - height // 2) ** 2 < (min(height, width) // 4) ** 2
+        bar = (abs(x - width // 4) < max(1, width // 16)) & (y > height // 5)
+        values.append(np.where(disk, 225 - 30 * channel, np.where(bar, 20 + 25 * channel, light + waves)))
+    return np.stack(values, axis=2).clip(0, 255).astype(np.uint8)
+
+
+def main() -> None:
+    """Draw the pictures of fixtures/gt.jsonl and the golden sheet of corruptions."""
+    from tests.corruption.test_definitions import GOLDEN, golden_sheet
+
+    cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
+    folder = Path(FIXTURES, "images")
+    folder.mkdir(exist_ok=True)
+    for line in (FIXTURES / "gt.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        scene = cv2.cvtColor(drawn_scene(record), cv2.COLOR_RGB2BGR)
+        cv2.imwrite(str(folder / record["file_name"]), scene, [cv2.IMWRITE_JPEG_QUALITY, 80])
+
+
+if __name__ == "__main__":
+    main()

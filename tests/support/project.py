@@ -1,0 +1,29 @@
+"""Where the project and the published material are, and what a run of the command gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures"
+NAMED = os.environ.get("HOICLI_SHARED")
+SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
+"""Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.
+The variable names another folder; empty it says that there is none."""
+THERE = NAMED != "" and (SHARED / "golden").is_dir()
+NO_GOLDEN = "needs the released evaluators' own numbers"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+Hoicli = Callable[..., Result]

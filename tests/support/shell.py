@@ -1,0 +1,71 @@
+"""Command lines as people type them: a folder with fixtures under everyday names, and `hoicli` on its PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "fixtures"
+
+EVERYDAY = {
+    "gt.jsonl": "gt.jsonl",
+    "preds.jsonl": "predictions.jsonl",
+    "other.jsonl": "other.jsonl",
+    "images": "images",
+    "photo.jpg": "images/HICO_test2015_00000002.jpg",
+    "ratings.jsonl": "ratings.jsonl",
+    "instances_test2015.json": "foreign/instances_test2015.json",
+    "results.json": "foreign/results.json",
+    "detections_mat": "foreign/detections_mat",
+    "pairs.pkl": "foreign/pairs.pkl",
+    "answers.jsonl": "vlm/answers.jsonl",
+    "epochs.jsonl": "robust/epochs.jsonl",
+    "all.jsonl": "robust/rows.jsonl",
+}
+"""Name in the folder -> fixture."""
+
+
+def furnish(folder: Path, files: Mapping[str, str] = EVERYDAY) -> None:
+    """Copies of the fixtures, and a `hoicli` in .bin that is this one."""
+    for name, source in files.items():
+        origin = FIXTURES / source
+        if origin.is_dir():
+            shutil.copytree(origin, folder / name)
+        else:
+            shutil.copy(origin, folder / name)
+    scripts = folder / ".bin"
+    scripts.mkdir()
+    hoicli = scripts / "hoicli"
+    hoicli.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hoicli "$@"\n')
+    hoicli.chmod(0o755)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command line did."""
+
+    command: str
+    code: int
+    out: str
+    err: str
+
+
+def sh(command: str, folder: Path, shell: str = "sh") -> Ran:
+    """Run a command line in a furnished folder; a failure anywhere in a pipe is a failure where the shell can tell."""
+    environment = {
+        **os.environ,
+        "PATH": f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "80",
+    }
+    process = subprocess.run(
+        [shell, "-c", command], cwd=folder, env=environment, text=True, check=False,
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+    return Ran(command, process.returncode, process.stdout, process.stderr)

@@ -1,0 +1,169 @@
+"""Every check of `hoicli validate`: a minimal case that shows it, and a good pair that shows none."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from typing import Any
+
+import orjson
+import pytest
+
+from hoicli.errors import MALFORMED
+from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
+from hoicli.io.streams import Line
+from hoicli.records.image import UNKNOWN_LABEL
+from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
+from hoicli.validation.checks import CHECKS, Facts, validate_images
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES, Hoicli
+
+HICO = load("hico")
+GOOD: dict[str, Any] = {
+    "image_id": "a",
+    "width": 64,
+    "height": 48,
+    "boxes": [[1, 1, 9, 9], [20, 20, 39, 39]],
+    "labels": ["person", "kite"],
+    "hois": [
+        {"subject": 0, "object": 1, "verb": "fly", "score": 0.5},
+        {"subject": 0, "object": 1, "verb": "hold", "score": 0.4},
+    ],
+}
+
+
+def found(
+    *records: Any, truth: dict[str, Facts] | None = None, open_vocabulary: bool = False
+) -> dict[str, tuple[int, str]]:
+    lines = [Line("p", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+    validator = validate_images(lines, None if open_vocabulary else HICO, "p", truth=truth)
+    return {finding.check: (finding.count, finding.example) for finding in validator.findings}
+
+
+def with_(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(GOOD), **changes}
+
+
+def test_a_good_stream_has_no_findings() -> None:
+    assert found(GOOD) == {}
+
+
+@pytest.mark.parametrize(
+    ("record", "check", "count", "example"),
+    [
+        (with_(labels=["person"]), "malformed", 1, "p:1: labels: 1 labels for 2 boxes; give one label a box"),
+        (with_(labels=["person", "dragon"]), "unknown-label", 1, "p:1: labels[1]: unknown object 'dragon'"),
+        (with_(boxes=[[1, 1, 9, 9], [39, 20, 20, 39]]), "inverted-box", 1, "p:1: boxes[1]: [39, 20, 20, 39]"),
+        (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks-like-xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
+        (
+            with_(boxes=[[1, 1, 9, 9], [20, 20, 639, 39]]),
+            "box-outside-image",
+            1,
+            "p:1: boxes[1]: [20, 20, 639, 39], the image is 64 x 48",
+        ),
+        (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative-box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
+        (
+            with_(hois=[{**GOOD["hois"][0], "score": score} for score in (1.5, -0.5)]),
+            "score-outside-range",
+            2,
+            "p:1: hois[0].score: 1.5",
+        ),
+        (
+            with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]),
+            "all-scores-equal",
+            2,
+            "p: every score is 0.5",
+        ),
+        (
+            with_(hois=[{**GOOD["hois"][0], "score": score} for score in (0.5, 0.4, 0.3)]),
+            "duplicate-triplet",
+            2,
+            "p:1: hois[1]: fly kite on the same two boxes",
+        ),
+        (
+            with_(hois=[*GOOD["hois"], {"subject": 0, "object": 1, "verb": "ride", "score": 0.1}]),
+            "no-such-interaction",
+            1,
+            "p:1: hois[2]: ride kite",
+        ),
+        (with_(labels=["dog", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a dog"),
+    ],
+)
+def test_each_check(record: Any, check: str, count: int, example: str) -> None:
+    counted, first = found(record)[check]
+    assert counted == count
+    assert first.startswith(example)
+
+
+def test_an_image_twice() -> None:
+    assert found(GOOD, GOOD) == {
+        "duplicate-image": (1, "p:2: image_id: image 'a' is at p:1 already; keep one line an image")
+    }
+
+
+def test_the_pair() -> None:
+    truth = {"a": Facts(64, 48), "b": Facts(None, None), "c": Facts(10, 10)}
+    stranger = with_(image_id="d")
+    assert found(GOOD, stranger, truth=truth) == {
+        "unknown-image": (
+            1,
+            "p:2: image_id: 'd' is not in the ground truth; give the set it belongs to, or pass --on-error skip",
+        ),
+        "image-without-predictions": (2, "p: no line for 'b'"),
+    }
+    # the size of an image comes from the ground truth where the prediction has none
+    bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
+    assert found(bare, truth={"c": Facts(10, 10)})["box-outside-image"][0] == 1
+    assert found(bare) == {}
+
+
+def test_one_stray_inverted_box_is_no_convention() -> None:
+    boxes = [[1, 1, 9, 9]] * 200 + [[30, 20, 10, 9]]
+    findings = found(with_(boxes=boxes, labels=["person"] * 201, hois=[]))
+    assert findings.keys() == {"inverted-box"}
+
+
+def test_an_open_vocabulary_takes_any_name() -> None:
+    record = with_(labels=["person", "dragon"], hois=[{"subject": 0, "object": 1, "verb": "tame", "score": 0.5}])
+    assert found(record, open_vocabulary=True) == {}
+    assert found(record).keys() == {"unknown-label"}
+
+
+def test_matches_and_results_are_checked_too() -> None:
+    row = {"metric": "mAP", "subset": "full", "value": 1.0, "n": 1, "unit": "%", "protocol": "hico", "tags": {}}
+    assert found(row) == {}
+    assert found({**row, "value": "1.0"})["malformed"][1].startswith("p:1: value: missing or no finite number")
+    match = {"image_id": "a", "protocol": "hico", "settings": {}, "predictions": [], "gt": [], "box_matches": []}
+    assert found(match) == {}
+    future = {**match, "protocol": "hico-2030"}
+    assert found(future)["unknown-protocol"][1].startswith("p:1: protocol: unknown protocol 'hico-2030'; choose from ")
+    assert found(future).keys() == {"unknown-protocol"}
+    bad = {**match, "gt": [{"verb": "fly", "label": "kate"}]}
+    assert found(bad)["unknown-label"][1] == "p:1: gt[0].label: unknown object 'kate'; did you mean 'kite'?"
+
+
+def test_a_finding_goes_by_its_code_and_not_by_its_words() -> None:
+    assert found(with_(labels=[{"unknown ": 1}, "kite"])).keys() == {"malformed"}
+    assert found(with_(image_id="")).keys() == {"malformed"}
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", code) for code in CHECKS)
+    codes = {UNKNOWN_LABEL, UNKNOWN_PROTOCOL, UNKNOWN_IMAGE, DUPLICATE_IMAGE, MALFORMED}
+    assert codes <= CHECKS.keys()
+
+
+def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:
+    assert hoicli("validate", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl").code == 0
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(orjson.dumps(with_(labels=["person"])))
+    result = hoicli("validate", path)
+    assert result.code == 1
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert rows == [
+        {
+            "check": "malformed",
+            "severity": "error",
+            "count": 1,
+            "example": f"{path}:1: labels: 1 labels for 2 boxes; give one label a box",
+            "mend": CHECKS["malformed"].mend,
+        }
+    ]

@@ -1,0 +1,402 @@
+"""What `validate` says of a dump that was read in the wrong way: the fixtures, mangled as people mangle them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hoicli.io.streams import Line
+from hoicli.validation.checks import StreamValidator, validate_images
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
+from tests.support.project import FIXTURES, Hoicli
+
+HICO, VCOCO, SWIG = load("hico"), load("vcoco"), load("swig")
+NEW = {
+    "another-dataset",
+    "another-object-order",
+    "another-verb-numbering",
+    "classes-not-annotated",
+    "another-image-size",
+    "boxes-off-ground-truth",
+}
+
+Record = dict[str, Any]
+Box = list[float]
+
+
+def records(path: Path) -> list[Record]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+TRUTH, PREDICTIONS = records(FIXTURES / "gt.jsonl"), records(FIXTURES / "predictions.jsonl")
+SIZES = {record["image_id"]: (record["width"], record["height"]) for record in TRUTH}
+
+
+def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> StreamValidator:
+    def lines(of: list[Record]) -> list[Line]:
+        return [Line("p", number, orjson.dumps(record)) for number, record in enumerate(of, start=1)]
+
+    vocabulary = load(dataset)
+    images = None if truth is None else validate_images(lines(truth), vocabulary, "gt").images
+    return validate_images(lines(found), vocabulary, "p", truth=images)
+
+
+def news(validator: StreamValidator) -> dict[str, str]:
+    """The findings of these tests' kind, with their examples."""
+    return {finding.check: finding.example for finding in validator.findings if finding.check in NEW}
+
+
+def renamed(labels: Mapping[str, str], verbs: Mapping[str, str]) -> list[Record]:
+    """The predictions with other names; those without one keep theirs."""
+    found = copy.deepcopy(PREDICTIONS)
+    for record in found:
+        record["labels"] = [labels.get(label, label) for label in record["labels"]]
+        for hoi in record["hois"]:
+            hoi["verb"] = verbs.get(hoi["verb"], hoi["verb"])
+    return found
+
+
+def test_good_streams_give_no_cause() -> None:
+    for truth in (None, TRUTH):
+        validator = checked(PREDICTIONS, truth)
+        assert news(validator) == {}
+        assert validator.verdict == "labels of hico, as they are"
+    assert checked(TRUTH).verdict == "labels of hico, as they are"
+
+
+def test_published_dumps_give_no_cause(hoicli: Hoicli, shared: Path, tmp_path: Path) -> None:
+    truth = tmp_path / "gt.jsonl"
+    assert hoicli("convert", shared / "data/hico-det/instances_test2015.json", "-o", truth).code == 0
+    for name in ("predictions_cdn", "predictions_inpcc"):
+        path = tmp_path / f"{name}.jsonl"
+        assert hoicli("convert", shared / f"golden/hico-500/{name}.json.gz", "-o", path).code == 0
+        result = hoicli("validate", "--gt", truth, path)
+        assert not {json.loads(line)["check"] for line in result.out.splitlines()} & NEW
+        assert result.err.endswith("labels of hico, as they are\n")
+
+
+# Labels
+
+COCO, ALPHABETICAL, VERBS = HICO.objects, HICO.alphabetical_objects, HICO.verbs
+BY_ID = {number: name for name, number in HICO.coco_ids.items()}
+AS_PLACES = {BY_ID[number]: name for number, name in enumerate(COCO) if number in BY_ID}
+
+
+@pytest.mark.parametrize(
+    ("labels", "verbs", "check", "what"),
+    [
+        (
+            dict(zip(ALPHABETICAL, COCO, strict=True)),
+            {},
+            "another-object-order",
+            "objects, in alphabetical order, were read in COCO order",
+        ),
+        (
+            dict(zip(COCO, ALPHABETICAL, strict=True)),
+            {},
+            "another-object-order",
+            "objects, in COCO order, were read in alphabetical order",
+        ),
+        (AS_PLACES, {}, "another-object-order", "objects, COCO ids 1-90, were read as places 0-79"),
+        (
+            dict(pairwise(COCO)),
+            {},
+            "another-object-order",
+            "objects, counted from 1, were read from 0",
+        ),
+        (
+            {},
+            dict(pairwise(VERBS)),
+            "another-verb-numbering",
+            "verbs, counted from 1, were read from 0",
+        ),
+        (
+            {},
+            dict(zip(VERBS[1:], VERBS, strict=False)),
+            "another-verb-numbering",
+            "verbs, counted from 0, were read from 1",
+        ),
+    ],
+)
+def test_a_wrong_order_is_named_without_ground_truth(
+    labels: dict[str, str], verbs: dict[str, str], check: str, what: str
+) -> None:
+    for truth in (None, TRUTH):
+        validator = checked(renamed(labels, verbs), truth)
+        assert set(news(validator)) == {check}
+        assert news(validator)[check].endswith(f"% of the triplets are hico interactions, 100% if {what}")
+        assert validator.verdict == f"labels of hico, if {what}"
+
+
+def test_the_order_of_the_lines_is_no_matter() -> None:
+    found = renamed(dict(zip(ALPHABETICAL, COCO, strict=True)), {})
+    before = news(checked(found, TRUTH))
+    for seed in range(5):
+        random.Random(seed).shuffle(found)
+        assert news(checked(found, TRUTH)) == before
+
+
+def test_few_triplets_are_told_by_the_ground_truth() -> None:
+    """Too few to say what share of them are interactions; but hardly one is annotated where it is predicted."""
+    found = renamed(AS_PLACES, {})
+    for record in found:
+        record["hois"] = sorted(record["hois"], key=lambda hoi: -hoi["score"])[:1]
+    assert news(checked(found)) == {}
+    (example,) = news(checked(found, TRUTH)).values()
+    assert example == (
+        "p: the best prediction is of an annotated class in 0 of 6 images, in 5 if objects, COCO ids 1-90, were read "
+        "as places 0-79"
+    )
+
+
+def test_classes_that_are_nowhere_annotated() -> None:
+    """Good interactions, of other images."""
+    found = copy.deepcopy(PREDICTIONS)
+    for record in found:
+        record["labels"] = ["person" if label == "person" else "elephant" for label in record["labels"]]
+        record["hois"] = [{**hoi, "verb": "hose"} for hoi in record["hois"]]
+    text = "p: in 0 of 6 images the best prediction is of an annotated class"
+    assert news(checked(found, TRUTH)) == {"classes-not-annotated": text}
+    assert news(checked(found)) == {}
+
+
+def test_a_few_triplets_prove_nothing() -> None:
+    found = renamed(dict(zip(ALPHABETICAL, COCO, strict=True)), {})[:1]
+    assert len(found[0]["hois"]) < 20
+    assert news(checked(found, TRUTH[:1])) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "dataset", "other"),
+    [
+        (FIXTURES / "swig" / "predictions.jsonl", "hico", "swig"),
+        (FIXTURES / "swig" / "gt.jsonl", "vcoco", "swig"),
+        (FIXTURES / "predictions.jsonl", "swig", "hico"),
+        (FIXTURES / "predictions.jsonl", "vcoco", "hico"),
+    ],
+)
+def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, other: str) -> None:
+    validator = checked(records(path), dataset=dataset)
+    example = news(validator)["another-dataset"]
+    assert example.startswith(f"p: {other} knows 100% of the triplets' names, {dataset} ")
+    assert example.endswith(f"%: --dataset {other}")
+    assert validator.verdict == f"labels of {other}"
+    result = hoicli("validate", "--dataset", dataset, path)
+    assert result.code == 1
+    assert result.err.endswith(f"; labels of {other}\n")
+    assert hoicli("validate", "--dataset", other, path).code == 0
+
+
+# V-COCO: no list says which objects go with an action, so the ground truth has to
+
+
+def vcoco(order: str | None = None) -> tuple[list[Record], list[Record]]:
+    """(truth, predictions) of ten images; `order`: numbered so, but read in the other order."""
+    entries = [entry for entry in VCOCO_ORDERS["qpic"] if verb_and_role(entry)[1]]
+    swap: dict[str, str] = {}
+    if order is not None:
+        (read,) = set(VCOCO_ORDERS) - {order}
+        swap = dict(zip(VCOCO_ORDERS[order], VCOCO_ORDERS[read], strict=True))
+    truth, predictions = [], []
+    for number, entry in enumerate(entries[:10]):
+        (verb, role), (said, said_role) = verb_and_role(entry), verb_and_role(swap.get(entry, entry))
+        scene = {
+            "image_id": number,
+            "boxes": [[10, 10, 90, 190], [100, 20, 180, 80]],
+            "labels": ["person", "cup"],
+        }
+        truth.append({**scene, "hois": [{"subject": 0, "object": 1, "verb": verb, "role": role}]})
+        hoi = {"subject": 0, "object": 1 if said_role else None, "verb": said, "score": 0.5 + number / 100}
+        predictions.append({**scene, "hois": [{**hoi, "role": said_role} if said_role else hoi]})
+    return truth, predictions
+
+
+def test_vcoco_records_are_checked() -> None:
+    truth, predictions = vcoco()
+    validator = checked(predictions, truth, "vcoco")
+    assert list(validator.findings) == []
+    assert validator.verdict == "labels of vcoco, as they are"
+    predictions[0]["hois"] *= 2
+    (finding,) = checked(predictions, truth, "vcoco").findings
+    assert finding.check == "duplicate-triplet"
+
+
+@pytest.mark.parametrize("order", ["qpic", "ppdm"])
+def test_the_two_orders_of_vcoco(order: str) -> None:
+    truth, predictions = vcoco(order)
+    (read,) = set(VCOCO_ORDERS) - {order}
+    what = f"verbs, in the order of {order}, were read in that of {read}"
+    validator = checked(predictions, truth, "vcoco")
+    assert set(news(validator)) == {"another-verb-numbering"}
+    assert news(validator)["another-verb-numbering"].endswith(f"in 10 if {what}")
+    assert validator.verdict == f"labels of vcoco, if {what}"
+
+
+def test_the_orders_of_vcoco_hold_the_same_verbs() -> None:
+    qpic, ppdm = VCOCO_ORDERS.values()
+    assert sorted(qpic) == sorted(ppdm)
+    assert {VCOCO.interaction_ids[verb_and_role(entry)] for entry in qpic} == VCOCO.subsets["29"]
+
+
+# Boxes
+
+
+def with_boxes(change: Callable[[Box, float, float], Box]) -> list[Record]:
+    found = copy.deepcopy(PREDICTIONS)
+    for record in found:
+        record["boxes"] = [change(box, *SIZES[record["image_id"]]) for box in record["boxes"]]
+    return found
+
+
+def scaled(x: float, y: float, box: Box) -> Box:
+    return [box[0] * x, box[1] * y, box[2] * x, box[3] * y]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda b, *_: [b[0], b[1], b[2] - b[0], b[3] - b[1]], "[x, y, w, h]"),
+        (
+            lambda b, *_: [(b[0] + b[2]) / 2, (b[1] + b[3]) / 2, b[2] - b[0], b[3] - b[1]],
+            "[cx, cy, w, h]",
+        ),
+        (lambda b, *_: [b[0], b[2], b[1], b[3]], "[x1, x2, y1, y2]"),
+        (lambda b, *_: [b[1], b[0], b[3], b[2]], "[y1, x1, y2, x2]"),
+        (lambda b, *_: [b[2], b[3], b[0], b[1]], "[x2, y2, x1, y1]"),
+        (lambda b, w, h: scaled(1 / w, 1 / h, b), "parts of the image's sides (0-1)"),
+        (lambda b, w, h: scaled(1000 / w, 1000 / h, b), "thousandths of the image's sides"),
+        (lambda b, w, h: scaled(h / w, w / h, b), "scaled with height and width exchanged"),
+        (lambda b, w, h: scaled(512 / min(w, h), 512 / min(w, h), b), "pixels of a copy with a short side of 512"),
+        (
+            lambda b, w, h: scaled(min(800 / min(w, h), 1333 / max(w, h)), min(800 / min(w, h), 1333 / max(w, h)), b),
+            "pixels of a copy with a short side of 800, at most 1333 long",
+        ),
+        (lambda b, w, h: scaled(224 / w, 224 / h, b), "pixels of a copy of 224 x 224"),
+        (lambda b, w, h: scaled(448 / w, 448 / h, b), "pixels of a copy of 448 x 448"),
+        (lambda b, *_: scaled(2.1, 2.1, b), "pixels of a copy of another size"),
+    ],
+)
+def test_another_convention_is_named(change: Callable[[Box, float, float], Box], what: str) -> None:
+    example = news(checked(with_boxes(change), TRUTH))["boxes-off-ground-truth"]
+    assert example.endswith(f"if they are {what}")
+
+
+def test_boxes_that_are_nowhere() -> None:
+    found = with_boxes(lambda box, *_: [side + 2000 for side in box])
+    text = "p: 0 of the 12 boxes of best predictions meet an annotated box"
+    assert news(checked(found, TRUTH)) == {"boxes-off-ground-truth": text}
+
+
+def test_shifts_of_a_pixel_give_no_cause() -> None:
+    assert news(checked(with_boxes(lambda box, *_: [side + 1 for side in box]), TRUTH)) == {}
+
+
+def test_a_copy_of_the_images_says_its_size() -> None:
+    """SWIG-HOI: the ground truth is of images with a short side of 512, these predictions of the originals."""
+    truth = records(FIXTURES / "swig" / "gt.jsonl")
+    predictions = records(FIXTURES / "swig" / "predictions.jsonl")
+    assert news(checked(predictions, truth, "swig")) == {}
+    factors = {"juggling_12": 2.5, "flicking_5": 3.1, "leading_80": 1.9, "hugging_12": 4.0}
+    for record in predictions:
+        factor = factors[record["image_id"]]
+        record["boxes"] = [scaled(factor, factor, box) for box in record["boxes"]]
+    predictions += [{**copy.deepcopy(predictions[0]), "image_id": "kicking_3", "width": 1820, "height": 1024}]
+    found = news(checked(predictions, truth, "swig"))
+    assert found["another-image-size"] == "p:5: 'kicking_3' has 1820 x 1024, in the ground truth 910 x 512"
+    assert found["boxes-off-ground-truth"].endswith("if they are pixels of a copy of another size")
+
+
+def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    found = renamed(dict(zip(ALPHABETICAL, COCO, strict=True)), {})
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
+    result = hoicli("validate", "--gt", FIXTURES / "gt.jsonl", path)
+    assert result.code == 0
+    row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another-object-order")
+    assert (row["severity"], row["count"]) == ("warning", 41)
+    option = "--object-order alphabetical"
+    assert row["mend"] == f"convert the file again with {option}: as it is, mAP will be near zero"
+    assert result.err.endswith("; labels of hico, if objects, in alphabetical order, were read in COCO order\n")
+
+
+def renumbered(path: Path, objects: Callable[[int], int], verbs: Callable[[int], int]) -> None:
+    """A CDN list whose numbers count otherwise."""
+    items = orjson.loads(path.read_bytes())
+    for item in items:
+        for box in item["predictions"]:
+            box["category_id"] = objects(box["category_id"])
+        for hoi in item["hoi_prediction"]:
+            hoi["category_id"] = verbs(hoi["category_id"])
+    path.write_bytes(orjson.dumps(items))
+
+
+def same(number: int) -> int:
+    return number
+
+
+@pytest.mark.parametrize(
+    ("objects", "verbs", "option"),
+    [
+        (lambda n: ALPHABETICAL.index(COCO[n]), same, ("--object-order", "alphabetical")),
+        (lambda n: n + 1, same, ("--object-order", "coco-1")),
+        (lambda n: HICO.coco_ids[COCO[n]], same, ("--object-order", "coco-id")),
+        (same, lambda n: n + 1, ("--verb-base", "1")),
+    ],
+)
+def test_what_validate_finds_convert_mends(
+    objects: Callable[[int], int],
+    verbs: Callable[[int], int],
+    option: tuple[str, str],
+    hoicli: Hoicli,
+    tmp_path: Path,
+) -> None:
+    """A dump of the numbers that both numberings have; the option that validate names gives back what it says."""
+    numbers = {number for number in range(80) if objects(number) < 80}
+    kept, dump, found = tmp_path / "kept.jsonl", tmp_path / "dump.json", tmp_path / "found.jsonl"
+    small = [record for record in PREDICTIONS if {COCO.index(label) for label in record["labels"]} <= numbers]
+    small = [record for record in small if all(HICO.verb_ids[hoi["verb"]] < 116 for hoi in record["hois"])]
+    assert len(small) >= 5
+    kept.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in small))
+    assert hoicli("convert", kept, "--to", "cdn-json", "-o", dump).code == 0
+    good = hoicli("convert", dump).out
+    renumbered(dump, objects, verbs)
+    assert hoicli("convert", "--dataset", "hico", dump, "-o", found).code == 0
+    rows = map(json.loads, hoicli("validate", "--gt", FIXTURES / "gt.jsonl", found).out.splitlines())
+    mend = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
+    assert mend in {row["mend"] for row in rows}
+    assert hoicli("convert", *option, dump).out == good != found.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--verb-base", "2"), "--verb-base 2: give a whole number from 0 to 1"),
+        (("--object-order", "hico"), "--object-order hico: choose from coco, coco-1, coco-id, alphabetical"),
+        (
+            ("--verb-base", "1"),
+            "--verb-base 1: records holds names: convert the file it was made from; it is for qpic-vcoco",
+        ),
+        (
+            ("--object-order", "coco"),
+            "--object-order coco: records holds names: convert the file it was made from; it is for qpic-vcoco",
+        ),
+    ],
+)
+def test_a_numbering_that_means_nothing(arguments: tuple[str, str], message: str, hoicli: Hoicli) -> None:
+    result = hoicli("convert", *arguments, FIXTURES / "predictions.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"hoicli: {message}")
+
+
+def test_a_format_of_interactions_has_no_verbs_to_number(hoicli: Hoicli) -> None:
+    result = hoicli("convert", "--verb-base", "1", FIXTURES / "foreign/results_gen_vlkt.json")
+    assert (result.code, result.err.split(";")[0]) == (2, "hoicli: --verb-base 1: gen-vlkt numbers no verbs so")

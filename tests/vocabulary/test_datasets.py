@@ -1,0 +1,100 @@
+"""HICO-DET's label sets: counts, orders and splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.vocabulary.datasets import coco_objects, load, suggestion
+from hoicli.vocabulary.labels import normalise
+from tests.support.project import Hoicli
+
+HICO = load("hico")
+
+
+def test_the_numbers_everyone_quotes() -> None:
+    assert (len(HICO.verbs), len(HICO.objects), len(HICO.interactions)) == (117, 80, 600)
+    assert {name: len(members) for name, members in HICO.groups.items()} == {"rare": 138, "non_rare": 462}
+    assert len(HICO.no_interaction_ids) == 80
+    assert HICO.verbs.index("no_interaction") == 57
+    assert len(HICO.test_images) == 9658
+    assert (HICO.test_images[0], HICO.test_images[-1]) == ("HICO_test2015_00000001", "HICO_test2015_00009767")
+
+
+def test_the_three_object_orders() -> None:
+    assert HICO.objects[:3] == ("person", "bicycle", "car")
+    assert HICO.alphabetical_objects[8] == "bench"
+    assert HICO.objects.index("bench") == 13
+    assert coco_objects()["bench"] == 15
+    assert coco_objects()["toothbrush"] == 90
+
+
+def test_interactions_are_grouped_by_object() -> None:
+    assert HICO.interactions[0] == ("board", "airplane")
+    assert HICO.interactions_of("airplane") == list(range(10))
+    assert HICO.interactions_of("bicycle") == list(range(10, 24))
+    assert HICO.interactions_of("person") == list(range(160, 170))
+
+
+def test_the_zero_shot_splits() -> None:
+    sizes = {name: len(unseen) for name, unseen in HICO.unseen.items()}
+    assert sizes == {f"uc{k}": 120 for k in range(5)} | {
+        "rare_first": 120,
+        "non_rare_first": 120,
+        "unseen_object": 100,
+        "unseen_verb": 84,
+    }
+    objects = {HICO.interactions[number][1] for number in HICO.unseen["unseen_object"]}
+    assert HICO.unseen["unseen_object"] == {n for n, (_, name) in enumerate(HICO.interactions) if name in objects}
+    verbs = {HICO.interactions[number][0] for number in HICO.unseen["unseen_verb"]}
+    assert HICO.unseen["unseen_verb"] == {n for n, (verb, _) in enumerate(HICO.interactions) if verb in verbs}
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("RF-UC", "rare_first"),
+        ("nf-uc", "non_rare_first"),
+        ("UO", "unseen_object"),
+        ("uv", "unseen_verb"),
+        ("uc3", "uc3"),
+        ("rare-first", "rare_first"),
+    ],
+)
+def test_splits_go_by_the_papers_names_too(name: str, split: str) -> None:
+    assert HICO.split(name) == split
+
+
+def test_an_unknown_split_or_dataset_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="--split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first"):
+        HICO.split("rare")
+    with pytest.raises(UsageError, match="unknown dataset 'coco': choose from hico"):
+        load("coco")
+
+
+def test_names() -> None:
+    assert normalise(" dining table\n") == "dining_table"
+    assert suggestion("dining table", HICO, "object") == "did you mean 'dining_table'?"
+
+
+def test_the_published_lists(shared: Path) -> None:
+    published = json.loads((shared / "data/hico-det/hico_vocabulary.json").read_text())
+    assert [[n, verb, name] for n, (verb, name) in enumerate(HICO.interactions)] == [
+        [n, verb, normalise(name)] for n, verb, name in published["interactions"]
+    ]
+    assert sorted(HICO.groups["rare"]) == published["rare_ids"]
+    assert {name: sorted(ids) for name, ids in HICO.unseen.items()} == {
+        name: sorted(ids) for name, ids in published["zero_shot_unseen_ids"].items()
+    }
+    images = json.loads((shared / "data/hico-det/instances_test2015.json").read_text())["filenames"]
+    assert [f"{name}.jpg" for name in HICO.test_images] == images
+
+
+def test_the_command_lists_everything(hoicli: Hoicli) -> None:
+    for what, count in (("interactions", 600), ("verbs", 117), ("objects", 80), ("splits", 9), ("images", 9658)):
+        rows = [json.loads(line) for line in hoicli("vocab", "hico", "--list", what).out.splitlines()]
+        assert len(rows) == count
+    assert hoicli("vocab", "--list", "nouns").code == 2

@@ -1,0 +1,252 @@
+"""The embedded WordNet is Princeton's, to the byte, and what is looked up in it is what nltk finds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.wordnet.graph import POS, RELATIONS
+from hoicli.wordnet.lexicon import GRAPH, PRINCETON, embedded
+from tests.support import wordnet_build, wordnet_files
+
+WN = embedded()
+GRAPH_ = WN.graph
+
+# SHA-256 of the files of WordNet 3.0 (Debian's wordnet-base 3.0-37; sizes as in Princeton's distribution).
+DIGESTS = {
+    "data.adj": "c89120dfc1f046ddff4a631bf9b7e9fa1a36b5e86565a23bf82dbe14f30b88a7",
+    "data.adv": "444a63bf3955080ab7524f5079cfc07ff9bc682cb98bdb1db73b0fb9829f1139",
+    "data.noun": "fea17d2f9656611334eac790e5d69e47645fa180c4aa481fb4cd9b3520754ca2",
+    "data.verb": "adcf43e35b581e8036d8b5a52d63d9cd3d3b4870b2720d3c03c799df44777bc2",
+    "index.adj": "c9865d7b4d1f805bdef82ccdcea5282436e23083e6f6f1b33e716327c4eda810",
+    "index.adv": "6f5465ed5758fe9c8a2f7ec17b1300f3aa875756c70ff7cba162f7e71bcf88ea",
+    "index.noun": "a490d99d93d017bf4822fe2f0ffa51fd73911ce271dc7535fade21f8814b5a04",
+    "index.verb": "e2ac24816c3a8289dcb72aaa9cf8db81fdf25ec34d792bfc96ac5b7a20c8b4ae",
+    "adj.exc": "8824cc24bbedd797b9702316b27f07cd4c2b76b629539f0a1276f03926758016",
+    "adv.exc": "e7291461b629abfe63301bbe1998cee09fd575ed7107abd7ea9763adb05bf0a8",
+    "noun.exc": "2b5d675c380b39ecf595af9fa9d4e7feb1d58c643b0bff08c40ed5bfe41fab7a",
+    "verb.exc": "dbbcf9a601b2d77e934e413b91d90e88ec7f933a8b77cfc00602a923b891b42c",
+    "cntlist.rev": "a198580b8f705fa02797bba8b13e5cbe4a9f9f40cb1697e774c7fc6a5865b035",
+    "lexnames": "c871b6797d2109f563f7a162b64e8ebf18f6f42d00918572846034c7f393a214",
+}
+
+
+def test_the_files_are_princetons() -> None:
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in PRINCETON.iterdir()}
+    assert found == DIGESTS
+
+
+def test_the_graph_is_what_nltk_reads_in_them() -> None:
+    made = wordnet_build.arrays()
+    with np.load(GRAPH) as shipped:
+        assert sorted(made) == sorted(shipped)
+        for name, values in made.items():
+            assert values.dtype == shipped[name].dtype
+            assert (values == shipped[name]).all(), f"python -m tests.support.wordnet_build: {name}"
+
+
+def test_the_counts() -> None:
+    assert {pos: len(among) for pos, among in GRAPH_.ranges.items()} == {"n": 82115, "v": 13767, "a": 18156, "r": 3621}
+    assert GRAPH_.size == len(GRAPH_.names) == 117659
+    assert len(GRAPH_.lemmas) == 147306
+    assert [len(GRAPH_.edges(kind)[0]) for kind in ("hypernym", "instance_hypernym")] == [89089, 8577]
+
+
+@pytest.mark.parametrize("pos", ["n", "v"])
+def test_a_sense_is_nltks(pos: str) -> None:
+    """One in seven, beside nltk's reader with nothing of ours in it."""
+    plain = wordnet_files.nltk_wordnet()
+    relations = {
+        "hypernym": "hypernyms",
+        "instance_hypernym": "instance_hypernyms",
+        "hyponym": "hyponyms",
+        "entailment": "entailments",
+        "cause": "causes",
+        "verb_group": "verb_groups",
+        "also_see": "also_sees",
+        "attribute": "attributes",
+        "derivation": "derivationally_related_forms",
+    }
+    joined = {kind: set(zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True)) for kind in relations}
+    for row in GRAPH_.ranges[pos][::7]:
+        theirs = plain.synset_from_pos_and_offset(pos, int(GRAPH_.offset[row]))
+        ours = WN.synset(WN.name(row))
+        assert (ours.name(), ours.pos(), ours.offset()) == (theirs.name(), theirs.pos(), theirs.offset())
+        assert (ours.definition(), ours.examples()) == (theirs.definition(), theirs.examples())
+        assert (ours.lemma_names(), ours.lexname()) == (theirs.lemma_names(), theirs.lexname())
+        assert WN.index(theirs.name()) == row == GRAPH_.at(pos, theirs.offset())
+        assert GRAPH_.array("min_depth")[row] == theirs.min_depth()
+        assert GRAPH_.array("max_depth")[row] == theirs.max_depth()
+        for kind, method in relations.items():
+            whole = set(getattr(theirs, method)()) if hasattr(theirs, method) else set()
+            whole |= {other.synset() for lemma in theirs.lemmas() for other in getattr(lemma, method)()}
+            assert all((row, GRAPH_.at(other.pos(), other.offset())) in joined[kind] for other in whole)
+
+
+@pytest.mark.parametrize("pos", ["n", "v", "a", "r"])
+def test_words_are_looked_up_as_nltk_does(pos: str) -> None:
+    """Irregular forms, and regular ones of one lemma in 35: base forms, and their senses in order."""
+    plain = wordnet_files.nltk_wordnet()
+    words = list(plain._exception_map[pos])[::3]
+    for lemma in list(GRAPH_.lemmas)[::35]:
+        words += [lemma, *(lemma + old for old, _ in plain.MORPHOLOGICAL_SUBSTITUTIONS[pos])]
+    found = 0
+    for word in words:
+        assert WN.forms(word, pos) == plain._morphy(word, pos)
+        theirs = [(synset.pos(), synset.offset()) for synset in plain.synsets(word, pos)]
+        assert [(synset.pos(), synset.offset()) for synset in WN.reader.synsets(word, pos)] == theirs
+        assert WN.word_senses(word, pos) == list(dict.fromkeys(GRAPH_.at(*place) for place in theirs))
+        found += bool(theirs)
+    assert found > len(words) / 100
+
+
+def test_a_sense_and_what_it_holds() -> None:
+    ride = WN.synset("ride.v.10")
+    assert WN.name(WN.index("ride.v.10")) == ride.name() == "ride.v.10"
+    assert ride.definition() == "sit on and control a vehicle"
+    assert ride.examples()[0] == "He rides his bicycle to work every day"
+    assert ride.hypernyms() == [WN.synset("travel.v.01")]
+    assert ride.lexname() == "verb.motion"
+    assert "rider" in [lemma.name() for lemma in ride.lemmas()[0].derivationally_related_forms()]
+    assert [lemma.count() for lemma in WN.reader.lemmas("ride", "v")[:3]] == [53, 30, 2]
+    assert WN.senses("ride", "v").index("ride.v.10") == 9
+    assert len(WN.senses("ride", "v")) == 14
+    assert GRAPH_.at("n", 2958343) == WN.index("car.n.01") == WN.index("motorcar.n.01") == WN.index("Car.n.1")
+
+
+def test_a_satellite_is_an_adjective_and_counted_among_them() -> None:
+    """As in WordNet, whatever nltk is installed: 3.9.2 and later count satellites alone."""
+    row = WN.index("galore.s.01")
+    assert (GRAPH_.pos(row), WN.name(row), WN.index("galore.a.01")) == ("a", "galore.s.01", row)
+    assert WN.synset("galore.s.01").lemmas()[0].syntactic_marker() == "(ip)"
+    good = [name for name in WN.senses("good", "a") if name.startswith("good.")]
+    assert good[:3] == ["good.a.01", "good.a.03", "good.s.06"]
+    assert [WN.synset(name).name() for name in good] == good
+    with pytest.raises(KeyError):
+        WN.index("able.s.01")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "ride", "ride.v", "ride.v.0", "ride.v.15", "ride.v.-1", "ride.v.1e1", "ride.x.1", ".v.1", "v.1", "ride.v.٣",
+     "ride.v.0001", "ride.v.10\n"],
+)  # fmt: skip
+def test_a_name_of_nothing(name: str) -> None:
+    with pytest.raises(KeyError):
+        WN.index(name)
+
+
+@given(st.text(max_size=20), st.sampled_from(POS))
+def test_any_text_may_be_asked_for(text: str, pos: str) -> None:
+    for lemma in WN.forms(text, pos):
+        assert WN.senses(lemma, pos)
+    try:
+        row = WN.index(text)
+    except KeyError:
+        return
+    assert WN.index(WN.name(row)) == row
+
+
+@given(st.integers(0, GRAPH_.size - 1))
+def test_names_and_offsets_lead_back(row: int) -> None:
+    assert WN.index(WN.name(row)) == row
+    assert row in GRAPH_.ranges[GRAPH_.pos(row)]
+    assert GRAPH_.at(GRAPH_.pos(row), int(GRAPH_.offset[row])) == row
+
+
+def test_what_is_not_there() -> None:
+    with pytest.raises(KeyError, match="n00000001"):
+        GRAPH_.at("n", 1)
+    with pytest.raises(KeyError):
+        GRAPH_.at("v", 99999999)
+    with pytest.raises(IndexError):
+        GRAPH_.pos(GRAPH_.size)
+    assert not WN.senses("zorb", "n")
+    assert not WN.forms("zorbs", "n")
+    assert not WN.word_senses("zorbs", "n")
+
+
+def test_edges_come_by_source_and_several_kinds_together() -> None:
+    kinds = ("verb_group", "entailment")
+    sources, targets = GRAPH_.edges(*kinds)
+    assert (sources[1:] >= sources[:-1]).all()
+    apart = [zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True) for kind in kinds]
+    assert sorted(zip(sources.tolist(), targets.tolist(), strict=True)) == sorted([*apart[0], *apart[1]])
+    assert len(RELATIONS) == len(set(RELATIONS.values()))
+
+
+def test_a_count_in_the_concordance_is_its_own_and_that_of_all_below() -> None:
+    """Recounted upwards from each verb, with nltk's counts and sets of ancestors."""
+    plain = wordnet_files.nltk_wordnet()
+    tagged = dict(line.split()[::2] for line in (PRINCETON / "cntlist.rev").read_text().splitlines())
+    total = dict.fromkeys(GRAPH_.ranges["v"], 0)
+    for synset in plain.all_synsets("v"):
+        own = 1 + sum(int(tagged.get(key, 0)) for key in {lemma.key() for lemma in synset.lemmas()})
+        for above in {synset, *(other for level in synset._iter_hypernym_lists() for other in level)}:
+            total[GRAPH_.at("v", above.offset())] += own
+    concordance = GRAPH_.array("concordance")
+    assert list(total.values()) == concordance[GRAPH_.ranges["v"].start :].tolist()
+    assert concordance[WN.index("entity.n.01")] == concordance[: GRAPH_.ranges["v"].start].max()
+
+
+def test_swig_hoi_numbers_its_objects_by_this_database(shared: Path) -> None:
+    vocabulary = json.loads((shared / "data/swig-hoi/swig_vocabulary.json").read_text())
+    for entry in vocabulary["categories"]:
+        name = WN.name(GRAPH_.at(entry["noun_id"][0], int(entry["noun_id"][1:])))
+        assert entry["def"].startswith(WN.synset(name).definition()[:40])
+
+
+def test_the_notice_travels_with_the_data() -> None:
+    text = wordnet_files.LICENCE.read_text()
+    assert "WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved." in text
+    assert "Permission to use, copy, modify and distribute" in text
+
+
+def imported(*arguments: str) -> set[str]:
+    """The packages that a command imports, in a process of its own."""
+    code = (
+        "import sys; sys.argv = ['hoicli', *sys.argv[1:]]\n"
+        "import hoicli.cli\n"
+        "try: hoicli.cli.main()\n"
+        "except SystemExit: print(*{name.split('.')[0] for name in sys.modules}, *sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("synsets", "--help"),
+        ("vocab",),
+        ("shoe-sim", "--dataset", "hico", "--backend", "wordnet:wup"),
+        ("shoe-sim", "--dataset", "hico", "--backend", "lexical"),
+    ],
+    ids=" ".join,
+)
+def test_nltk_is_not_imported_where_nothing_is_looked_up(arguments: tuple[str, ...]) -> None:
+    assert "nltk" not in imported(*arguments)
+
+
+def test_of_nltk_no_more_is_imported_than_wordnet_takes() -> None:
+    """scipy.stats and scikit-learn are there, and nltk would import them: two thirds of its time."""
+    found = imported("synsets", "ride")
+    assert "nltk" in found
+    assert not found & {"sklearn", "scipy.stats"}
+
+
+def test_elsewhere_nltk_is_imported_whole() -> None:
+    code = (
+        "import sys; from hoicli.wordnet.senses import candidates; candidates('riding', 'v');"
+        "from nltk.metrics.association import fisher_exact; fisher_exact([[1, 2], [3, 4]])"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,184 @@
+"""The classic measures are nltk's, and their normalised forms keep the order."""
+
+from __future__ import annotations
+
+import math
+import random
+from importlib import import_module
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.errors import UsageError
+from hoicli.vocabulary.datasets import load
+from hoicli.wordnet import measures
+from hoicli.wordnet.graph import Ints
+from hoicli.wordnet.lexicon import embedded
+from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, similarities
+from hoicli.wordnet.senses import ground_truth_sense
+from tests.support import wordnet_files
+
+WN = embedded().graph
+BY_COUNTS = ("res", "lin", "jcn")
+
+
+def senses(*names: str) -> Ints:
+    return np.array([[WN.row(name) for name in names]])
+
+
+def nltks(synset: int) -> Any:
+    return wordnet_files.nltk_wordnet().synset_from_pos_and_offset(WN.pos(synset), int(WN.offset[synset]))
+
+
+def hypernyms(synset: int) -> list[int]:
+    above = nltks(synset).hypernyms() + nltks(synset).instance_hypernyms()
+    return [WN.at(other.pos(), other.offset()) for other in above]
+
+
+def hico_senses() -> tuple[list[int], list[int]]:
+    pairs = [ground_truth_sense("hico", verb, name) for verb, name in load("hico").interactions]
+    verbs = sorted({WN.row(verb) for verb, _ in pairs if verb})
+    return verbs, sorted({WN.row(name) for _, name in pairs if name})
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Our counts in the file format of nltk's reader of information content."""
+    folder = tmp_path_factory.mktemp("ic")
+    lines = ["wnver::WordNet-3.0"]
+    for pos in ("n", "v"):
+        for synset in WN.ranges[pos]:
+            root = " ROOT" * (not hypernyms(synset))
+            lines.append(f"{WN.offset[synset]}{pos} {WN.array('concordance')[synset]}{root}")
+    (folder / "ic.dat").write_text("\n".join(lines) + "\n")
+    import_module("nltk.data").path.insert(0, str(folder))
+    reader = import_module("nltk.corpus.reader.wordnet").WordNetICCorpusReader(str(folder), ["ic.dat"])
+    return reader.ic("ic.dat")
+
+
+def assert_nltks(pairs: list[tuple[int, int]], measure: str, counts: Any) -> None:
+    ours = raw_similarities(WN, measure, np.array(pairs))
+    for (first, second), value in zip(pairs, ours.tolist(), strict=True):
+        one, other = (nltks(synset) for synset in (first, second))
+        asked = getattr(one, f"{measure}_similarity")
+        theirs = asked(other, counts) if measure in BY_COUNTS else asked(other)
+        assert math.isclose(value, theirs, rel_tol=1e-12, abs_tol=1e-12), (measure, one, other)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_nltks_numbers_for_the_senses_of_hico(measure: str, counts: Any) -> None:
+    """Every pair, for wup in both directions, for it may differ."""
+    for group in hico_senses():
+        pairs = [(a, b) for a, b in product(group, group) if measure == "wup" or a <= b]
+        assert_nltks(pairs, measure, counts)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_nltks_numbers_for_any_senses(measure: str, counts: Any) -> None:
+    """Random pairs, and such as are above one another."""
+    choose = random.Random(measure)
+    pairs = []
+    for pos in ("n", "v"):
+        among = WN.ranges[pos]
+        pairs += [(choose.choice(among), choose.choice(among)) for _ in range(800)]
+        for synset in choose.sample(among, 200):
+            parent = (hypernyms(synset) or [synset])[0]
+            grandparent = (hypernyms(parent) or [parent])[0]
+            pairs += [(synset, parent), (parent, synset), (grandparent, synset), (synset, synset)]
+    assert_nltks(pairs, measure, counts)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value"), [("path", 0.2), ("lch", 2.0281482472922856), ("wup", 0.8571428571428571)]
+)
+def test_dog_and_cat_as_nltks_manual_has_them(measure: str, value: float) -> None:
+    assert raw_similarities(WN, measure, senses("dog.n.01", "cat.n.01"))[0] == pytest.approx(value, abs=1e-15)
+
+
+def test_verbs_meet_under_a_simulated_root() -> None:
+    """hit.v.01 and slap.v.01 (nltk's manual): no common ancestor but the one put above all roots."""
+    assert raw_similarities(WN, "path", senses("hit.v.01", "slap.v.01"))[0] == pytest.approx(1 / 7)
+    assert raw_similarities(WN, "lch", senses("hit.v.01", "slap.v.01"))[0] == pytest.approx(math.log(26 / 7))
+    assert raw_similarities(WN, "wup", senses("hit.v.01", "slap.v.01"))[0] == 0.25
+    assert raw_similarities(WN, "res", senses("hit.v.01", "slap.v.01"))[0] == 0
+
+
+def test_information_content_counts_the_concordance() -> None:
+    content = information_content(WN)
+    total = WN.array("concordance")[WN.row("entity.n.01")]
+    assert content[WN.row("entity.n.01")] == 0
+    assert content[WN.row("giraffe.n.01")] == -math.log(WN.array("concordance")[WN.row("giraffe.n.01")] / total)
+    sources, targets = WN.edges("hypernym", "instance_hypernym")
+    assert (content[sources] >= content[targets]).all()
+
+
+def test_the_normalised_forms() -> None:
+    pair = senses("dog.n.01", "cat.n.01")
+    content = information_content(WN)
+    assert similarities(WN, "path", pair)[0] == raw_similarities(WN, "path", pair)[0]
+    assert similarities(WN, "wup", pair)[0] == raw_similarities(WN, "wup", pair)[0]
+    assert similarities(WN, "lch", pair)[0] == pytest.approx(math.log(38 / 5) / math.log(38))
+    most = math.log(WN.array("concordance")[WN.row("entity.n.01")])
+    assert similarities(WN, "res", pair)[0] == pytest.approx(content[WN.row("carnivore.n.01")] / most)
+    assert similarities(WN, "lin", pair)[0] == raw_similarities(WN, "lin", pair)[0]
+    distance = content[pair].sum() - 2 * content[WN.row("carnivore.n.01")]
+    assert similarities(WN, "jcn", pair)[0] == pytest.approx(1 / (1 + distance))
+
+
+PAIRS = st.lists(
+    st.sampled_from(["n", "v"]).flatmap(
+        lambda pos: st.tuples(*[st.integers(WN.ranges[pos].start, WN.ranges[pos].stop - 1)] * 2)
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(PAIRS, st.sampled_from(sorted(MEASURES)))
+def test_similarity_lies_between_0_and_1_of_itself(pairs: list[tuple[int, int]], measure: str) -> None:
+    """A list gives what its pairs give alone; all measures but wup are symmetric; normalising keeps the order."""
+    given_ = np.array(pairs)
+    values, raw = similarities(WN, measure, given_), raw_similarities(WN, measure, given_)
+    assert ((values >= 0) & (values <= 1)).all()
+    assert (similarities(WN, measure, np.repeat(given_[:, :1], 2, axis=1)) == 1).all()
+    alone = [similarities(WN, measure, given_[at : at + 1])[0] for at in range(len(pairs))]
+    assert values.tolist() == alone
+    if measure != "wup":
+        assert values == pytest.approx(similarities(WN, measure, given_[:, ::-1]), abs=1e-12)
+    for pos in ("n", "v"):
+        which = [at for at, (a, b) in enumerate(pairs) if a in WN.ranges[pos] and a != b]
+        order = sorted(which, key=lambda at: raw[at])
+        assert all(values[a] <= values[b] + 1e-12 for a, b in pairwise(order))
+
+
+def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    verbs, _ = hico_senses()
+    pairs = np.array(list(product(verbs[:12], verbs[:12])))
+    whole = raw_similarities(WN, "wup", pairs)
+    monkeypatch.setattr(measures, "CHUNK", 7)
+    assert raw_similarities(WN, "wup", pairs).tolist() == whole.tolist()
+
+
+def test_no_pairs() -> None:
+    assert similarities(WN, "wup", np.empty((0, 2), np.int64)).tolist() == []
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(UsageError, match="unknown measure 'lesk': choose from path, wup, lch, res, lin, jcn"):
+        similarities(WN, "lesk", senses("dog.n.01", "cat.n.01"))
+    with pytest.raises(ValueError, match="no common ancestor"):
+        similarities(WN, "wup", senses("dog.n.01", "ride.v.01"))
+    with pytest.raises(ValueError, match="nouns with nouns"):
+        similarities(WN, "wup", senses("able.a.01", "able.a.01"))
+
+
+def test_the_root_with_itself_where_nltk_divides_by_zero(tmp_path: Path) -> None:
+    assert raw_similarities(WN, "lin", senses("entity.n.01", "entity.n.01"))[0] == 1
+    assert raw_similarities(WN, "jcn", senses("entity.n.01", "dog.n.01"))[0] == 0
+    assert similarities(WN, "jcn", senses("entity.n.01", "dog.n.01"))[0] == 0
+    assert raw_similarities(WN, "jcn", senses("dog.n.01", "dog.n.01"))[0] == measures.INFINITE

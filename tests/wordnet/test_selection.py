@@ -1,0 +1,418 @@
+"""--wordnet: any other WordNet that nltk reads, compiled once, checked, and named in the signature."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.wordnet import files, selection
+from hoicli.wordnet.lexicon import PRINCETON, embedded
+from hoicli.wordnet.measures import MEASURES, raw_similarities
+from hoicli.wordnet.senses import candidates, ground_truth_sense
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.wordnet_files import Synset, plain_reader, write
+
+# Two trees of nouns, so that some have no common ancestor; senses of "ride" in another order than in WordNet 3.0.
+SMALL = [
+    Synset("n", ["entity"], "that which is", [("~", 1, 0, 0), ("~", 3, 0, 0)], tagged=3),
+    Synset(
+        "n", ["animal", "beast"], 'a thing that lives; "no animal reads"', [("@", 0, 0, 0), ("~", 2, 0, 0)], tagged=9
+    ),
+    Synset("n", ["horse"], "an animal to ride", [("@", 1, 0, 0)], tagged=4, lexfile=5),
+    Synset("n", ["motorcycle", "Moto", "vélo_à_moteur"], "a thing to ride", [("@", 0, 0, 0)], lexfile=6),
+    Synset("n", ["idea"], "what is thought"),
+    Synset("v", ["move"], "change place", [("~", 6, 0, 0), ("~", 7, 0, 0)], tagged=5),
+    Synset("v", ["ride"], "sit on and control a vehicle", [("@", 5, 0, 0)], tagged=2, lexfile=38, lex_id=4),
+    Synset("v", ["ride", "sit"], "sit on an animal", [("@", 5, 0, 0), ("!", 8, 1, 1)], tagged=1, lexfile=38, lex_id=1),
+    Synset("v", ["walk"], "go on foot", [("!", 7, 1, 1)], tagged=1, lexfile=38),
+    Synset("a", ["fast"], "quick"),
+    Synset("r", ["fast"], "quickly"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield
+    selection.choose(None)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A WordNet of eleven synsets, without lexnames and irregular forms."""
+    write(tmp_path / "small", SMALL)
+    return tmp_path / "small"
+
+
+def kept(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache" / "hoicli" / "wordnet").glob("*"))
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_labels_find_its_senses(hoicli: Hoicli, small: Path) -> None:
+    found = hoicli("synsets", "--wordnet", small, "riding motorcycles")
+    assert [(row["sense"], row["gloss"], row["chosen"]) for row in rows(found.out)] == [
+        ("ride.v.01", "sit on and control a vehicle", False),
+        ("ride.v.02", "sit on an animal", False),
+        ("motorcycle.n.01", "a thing to ride", False),  # the dataset has "ride" and "motorcycle"
+    ]
+    assert rows(hoicli("synsets", "--wordnet", small, "vélo à moteur").out)[0]["sense"] == "motorcycle.n.01"
+    assert rows(hoicli("synsets", "--wordnet", small, "beasts").out)[0]["sense"] == "animal.n.01"
+
+
+def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path) -> None:
+    selection.choose(str(small))
+    assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.01", "motorcycle.n.01")  # 3.0's ride.v.10
+    assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.02", "horse.n.01")  # 3.0's ride.v.01
+    assert ground_truth_sense("hico", "ride", "train") == (None, None)
+    assert ground_truth_sense("swig", "riding", "horse") == ("ride.v.02", "horse.n.01")
+    assert candidates("text_on", "v") == []  # the table's own senses of 3.0 are not here
+    selection.choose(None)
+    assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.10", "motorcycle.n.01")
+    chosen = [row for row in rows(hoicli("synsets", "ride motorcycle", "--wordnet", small).out) if row["chosen"]]
+    assert [row["sense"] for row in chosen] == ["ride.v.01", "motorcycle.n.01"]
+
+
+@pytest.mark.parametrize("measure", ["path", "wup", "lch", "res", "lin", "jcn"])
+def test_the_measures_are_nltks(small: Path, tmp_path: Path, measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nltk has no number (nouns of two trees), 0."""
+    selection.choose(str(small))
+    graph = selection.open_wordnet().graph
+    for name in ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc"):
+        shutil.copy(PRINCETON / name, small)
+    lines = ["wnver::small"]
+    for row in [*graph.ranges["n"], *graph.ranges["v"]]:
+        root = " ROOT" if graph.array("min_depth")[row] == 0 else ""
+        lines.append(f"{graph.offset[row]}{graph.pos(row)} {graph.array('concordance')[row]}{root}")
+    (small / "ic.dat").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(import_module("nltk.data"), "path", [str(small)])
+    plain = plain_reader(small)
+    counts = import_module("nltk.corpus.reader.wordnet").WordNetICCorpusReader(str(small), ["ic.dat"]).ic("ic.dat")
+    for pos in "nv":
+        pairs = [(a, b) for a, b in product(graph.ranges[pos], repeat=2) if a != b]
+        for (a, b), ours in zip(pairs, raw_similarities(graph, measure, np.array(pairs)).tolist(), strict=True):
+            one, other = (plain.synset(graph.names[row]) for row in (a, b))
+            asked = getattr(one, f"{measure}_similarity")
+            theirs = asked(other, counts) if measure in ("res", "lin", "jcn") else asked(other)
+            assert ours == pytest.approx(theirs or 0, abs=1e-12), (one, other)
+
+
+@pytest.mark.parametrize("backend", [*(f"wordnet:{measure}" for measure in MEASURES), "lexical"])
+def test_every_backend_rates_them(hoicli: Hoicli, small: Path, tmp_path: Path, backend: str) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(
+        '{"pos": "n", "a": "horse", "b": "beast"}\n'
+        '{"pos": "n", "a": "horse", "b": "idea"}\n'
+        '{"pos": "v", "a": "ride.v.02", "b": "walk"}\n'
+    )
+    found = hoicli("shoe-sim", "--wordnet", small, "--backend", backend, "--pairs", pairs)
+    alike = [row["similarity"] for row in rows(found.out)]
+    assert 0 < alike[0] < 1
+    assert alike[1] < alike[0]
+    assert (alike[1] == 0) == (backend != "wordnet:jcn")  # of nothing in common, jcn knows how little that says
+    assert 0 <= alike[2] < 1
+    bad = '{"pos": "v", "a": "ride.v.10", "b": "walk"}\n'
+    pairs.write_text(bad)
+    found = hoicli("shoe-sim", "--wordnet", small, "--backend", backend, "--pairs", pairs)
+    assert found.code == 1
+    assert f"'ride.v.10' is no sense of {small}" in found.err
+
+
+def test_a_result_names_it(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
+    shoe = FIXTURES / "shoe"
+    table = tmp_path / "sim.jsonl"
+    files_ = ("--gt", shoe / "gt.jsonl", shoe / "predictions.jsonl", "--wordnet", small)
+    assert hoicli("shoe-sim", "--backend", "lexical", *files_, "-o", table).code == 0
+    assert "ride.v.10" not in table.read_text()
+    done = hoicli("shoe-eval", "--sim", table, *files_)
+    digest = kept(tmp_path)[0].name[:8]
+    assert all(f"|wordnet:small.{digest}|" in row["signature"] for row in rows(done.out))
+    plain = hoicli("shoe-eval", "--sim", shoe / "sim.jsonl", *files_[:3])
+    assert all("wordnet" not in row["signature"] for row in rows(plain.out))
+
+
+# The cache
+
+
+def test_it_is_compiled_once(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
+    first, second = (hoicli("synsets", "--wordnet", small, "ride") for _ in range(2))
+    assert (first.out, second.err) == (second.out, "")
+    assert first.err == (
+        f"hoicli: {small} is compiled, once (a WordNet takes a minute), and kept in "
+        f"{tmp_path / 'cache/hoicli/wordnet'}\n"
+    )
+    assert len(kept(tmp_path)) == 1
+    write(small, [*SMALL, Synset("v", ["zorb"], "roll in a ball")])
+    assert rows(hoicli("synsets", "--wordnet", small, "zorbing").out)[0]["gloss"] == "roll in a ball"
+    assert len(kept(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "other", "folder"])
+def test_a_damaged_copy_is_not_used(hoicli: Hoicli, small: Path, tmp_path: Path, harm: str) -> None:
+    expected = hoicli("synsets", "--wordnet", small, "ride").out
+    (copy,) = kept(tmp_path)
+    good = copy.read_bytes()
+    if harm == "cut":
+        copy.write_bytes(good[: len(good) // 2])
+    elif harm == "flipped":
+        copy.write_bytes(good[:200] + bytes([good[200] ^ 1]) + good[201:])
+    elif harm == "other":
+        np.savez(copy, names=np.array([{"a": 1}], dtype=object))
+    else:
+        copy.unlink()
+        copy.mkdir()
+    again = hoicli("synsets", "--wordnet", small, "ride")
+    assert again.out == expected
+    assert "is compiled, once" in again.err
+    if harm != "folder":
+        assert copy.read_bytes() == good
+
+
+def test_a_cache_that_cannot_be_written(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    found = hoicli("synsets", "--wordnet", small, "ride")
+    assert (found.code, len(rows(found.out))) == (0, 2)
+    assert "cannot be kept" in found.err
+    assert "set XDG_CACHE_HOME to a folder that can be written" in found.err
+
+
+def test_the_cache_is_in_the_home_folder_where_nothing_else_is_said(
+    hoicli: Hoicli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which is to be ignored
+    hoicli("synsets", "--wordnet", small, "ride")
+    assert len(list((tmp_path / ".cache" / "hoicli" / "wordnet").iterdir())) == 1
+
+
+# Where it is looked for
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_corpus_of_nltks(
+    hoicli: Hoicli, small: Path, tmp_path: Path, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpora = tmp_path / "nltk_data" / "corpora"
+    corpora.mkdir(parents=True)
+    if packed:  # as nltk's downloader leaves it
+        with zipfile.ZipFile(corpora / "wordnet31.zip", "w") as archive:
+            for path in small.iterdir():
+                archive.write(path, f"wordnet31/{path.name}")
+    else:
+        shutil.copytree(small, corpora / "wordnet31")
+    monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
+    expected = hoicli("synsets", "--wordnet", small, "ride").out
+    found = hoicli("synsets", "--wordnet", "wordnet31", "ride")
+    assert (found.code, found.out, found.err) == (0, expected, "")  # compiled already: the content is the same
+    assert selection.in_use()["wordnet"].startswith("wordnet31.")
+
+
+def test_a_corpus_that_nltk_will_not_read(
+    hoicli: Hoicli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reason, which old releases do not ask for, in one line."""
+    corpora = tmp_path / "nltk_data" / "corpora"
+    corpora.mkdir(parents=True)
+    shutil.copytree(small, corpora / "mine").chmod(0o777)
+    monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
+    found = hoicli("synsets", "--wordnet", "mine", "ride")
+    if found.code:
+        assert found.err.startswith("hoicli: --wordnet mine: NLTK will not read data from ")
+        assert len(found.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("wordnet", "words"),
+    [
+        ("wordnet31", "neither a folder nor in nltk's data folders; python -m nltk.downloader wordnet31 gets it"),
+        ("nowhere/wordnet31", "there is no such folder"),
+        ("../wordnet31", "there is no such folder"),
+        ("", "there is no such folder"),
+        ("{empty}", "no data.noun in it; a language of it is named as {empty}:fra"),
+        ("{empty}:fra", "no such language in it; it has none"),
+    ],
+)
+def test_where_there_is_none(
+    hoicli: Hoicli, tmp_path: Path, wordnet: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("nltk.data"), "path", [])
+    (tmp_path / "empty").mkdir()
+    wordnet, words = (text.replace("{empty}", str(tmp_path / "empty")) for text in (wordnet, words))
+    for command in (["synsets", "ride"], ["shoe-sim", "--dataset", "hico", "--backend", "lexical"]):
+        found = hoicli(*command, "--wordnet", wordnet)
+        assert (found.code, found.out, found.err) == (2, "", f"hoicli: --wordnet {wordnet}: {words}\n")
+
+
+# Files that are not what they should be
+
+
+def test_without_counts_there_is_no_information_content(hoicli: Hoicli, small: Path) -> None:
+    (small / "cntlist.rev").unlink()
+    pair = ("shoe-sim", "--wordnet", small, "--dataset", "hico", "--backend")
+    assert hoicli(*pair, "wordnet:wup").code == 0
+    found = hoicli(*pair, "wordnet:lin")
+    assert (found.code, found.out) == (2, "")
+    assert "no counts of senses (cntlist.rev), which res, lin and jcn need" in found.err
+
+
+def harm(folder: Path, name: str, old: str, new: str) -> None:
+    path = folder / name
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("data.noun", "that which is", "that | which is"),
+        ("data.noun", " 03 n ", " 99 n "),
+        ("data.noun", "@ 0000", "@ 9999"),
+        ("data.noun", " n 0000 ", " q 0000 "),
+        ("data.verb", "! 0000", "! 9999"),
+        ("data.verb", " 0101 ", " 0109 "),
+        ("data.noun", "entity", "ent ity"),
+        ("index.noun", "horse n 1 0 1 0 0", "horse n 1 0 1 0 9"),
+        ("index.noun", "horse n 1", "horse n 2"),
+        ("index.noun", "horse n 1", "horse x 1"),
+        ("index.noun", "entity n", "\0 n"),
+        ("index.verb", "move v 1 0 1 0", "move v"),
+        ("cntlist.rev", " 1 3\n", " 1\n"),
+        ("cntlist.rev", " 1 3\n", " 1 many\n"),
+    ],
+)
+def test_files_that_make_no_wordnet(hoicli: Hoicli, small: Path, name: str, old: str, new: str) -> None:
+    harm(small, name, old, new)
+    found = hoicli("shoe-sim", "--wordnet", small, "--dataset", "hico", "--backend", "wordnet:wup")
+    assert (found.code, found.out) == (1, "")
+    assert found.err.splitlines()[-1].startswith(f"{small}: ")
+    assert "internal error" not in found.err
+
+
+def test_a_sense_above_itself(hoicli: Hoicli, small: Path) -> None:
+    write(small, [*SMALL[:5], SMALL[5]._replace(pointers=[("@", 6, 0, 0)]), *SMALL[6:]])
+    found = hoicli("synsets", "--wordnet", small, "ride")
+    assert found.code == 1
+    assert "a synset is above itself, or has more than 255 steps above it" in found.err
+
+
+def test_a_verb_below_a_noun(hoicli: Hoicli, small: Path) -> None:
+    write(small, [*SMALL[:5], SMALL[5]._replace(pointers=[("@", 0, 0, 0)]), *SMALL[6:]])
+    assert "a synset is below one of another part of speech" in hoicli("synsets", "--wordnet", small, "ride").err
+
+
+def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
+    """nltk seeks the head of each: without an end, were there no limit to it."""
+    ring = [Synset("a", [word], "round", [("&", 11 + (at + 1) % 2, 0, 0)]) for at, word in enumerate(("one", "two"))]
+    write(small, [*SMALL, *ring])
+    for word in ("one", "two"):
+        harm(small, "data.adj", f" 03 a 01 {word}", f" 03 s 01 {word}")
+    found = hoicli("synsets", "--wordnet", small, "ride")
+    assert (found.code, found.out) == (1, "")
+    assert "no WordNet that nltk reads (RecursionError" in found.err
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0" * 50, b"  1 nothing but a notice\n"])
+def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
+    for name in files.DATABASE:
+        (small / name).write_bytes(content)
+    found = hoicli("synsets", "--wordnet", small, "ride")
+    assert found.code in (0, 1)
+    assert "internal error" not in found.err
+    assert found.out == ""
+
+
+def test_what_is_no_file_or_too_large(hoicli: Hoicli, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LARGEST", 100)
+    found = hoicli("synsets", "--wordnet", small, "ride")
+    assert (found.code, found.err) == (1, f"{small}: data.noun has more than 100 bytes, which no WordNet has\n")
+    (small / "data.noun").unlink()
+    os.mkfifo(small / "data.noun")
+    found = hoicli("synsets", "--wordnet", small, "ride")
+    assert (found.code, "no data.noun in it" in found.err) == (2, True)
+
+
+def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
+    hoicli: Hoicli, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpora = tmp_path / "nltk_data" / "corpora"
+    corpora.mkdir(parents=True)
+    monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
+    with zipfile.ZipFile(corpora / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in files.DATABASE:
+            archive.writestr(f"bomb/{name}", bytes(1 << 20))
+    monkeypatch.setattr(files, "LARGEST", 1 << 16)
+    found = hoicli("synsets", "--wordnet", "bomb", "ride")
+    assert (found.code, "more than 65,536 bytes" in found.err) == (1, True)
+    data = (corpora / "bomb.zip").read_bytes()
+    (corpora / "bomb.zip").write_bytes(data[:30] + bytes(300) + data[330:])
+    found = hoicli("synsets", "--wordnet", "bomb", "ride")
+    assert (found.code, found.out) == (1, "")
+    assert "internal error" not in found.err
+
+
+# Other languages
+
+
+def offset_of(sense: str) -> str:
+    return f"{embedded().synset(sense).offset():08d}"
+
+
+@pytest.fixture
+def french(tmp_path: Path) -> Path:
+    """A few words for senses of WordNet 3.0, as the Open Multilingual Wordnet has them."""
+    folder = tmp_path / "omw"
+    (folder / "fra").mkdir(parents=True)
+    (folder / "fra" / "wn-data-fra.tab").write_text(
+        "# a Wordnet of a test\tfra\n"
+        f"{offset_of('ride.v.02')}-v\tfra:lemma\tmonter\n"
+        f"{offset_of('horse.n.01')}-n\tlemma\tcheval\n"
+        f"{offset_of('bicycle.n.01')}-n\tfra:lemma\tVélo de course\n"
+        f"{offset_of('bicycle.n.01')}-n\tfra:def\tavec deux roues\n"
+        "99999999-n\tfra:lemma\trien\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path) -> None:
+    """They find WordNet 3.0's senses; words it does not have are read as English."""
+    found = hoicli("synsets", "--wordnet", f"{french}:fra", "--pos", "n", "cheval", "vélo de course", "horses", "rien")
+    senses = [(row["label"], row["sense"]) for row in rows(found.out)]
+    assert senses[:2] == [("cheval", "horse.n.01"), ("vélo de course", "bicycle.n.01")]
+    assert ("horses", "horse.n.01") in senses
+    assert "1 without a sense in WordNet: 'rien'" in found.err
+    selection.choose(f"{french}:fra")
+    assert candidates("monter", "v") == ["ride.v.02"]
+    assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.01", "horse.n.01")
+    assert selection.in_use()["wordnet"].startswith("omw.fra.")
+    assert len(kept(tmp_path)) == 1
+    assert hoicli("synsets", "--wordnet", f"{french}:fra", "cheval").err == ""
+
+
+def test_a_language_that_is_not_there(hoicli: Hoicli, french: Path) -> None:
+    found = hoicli("synsets", "--wordnet", f"{french}:jpn", "ride")
+    assert (found.code, found.err) == (
+        2,
+        f"hoicli: --wordnet {french}:jpn: no such language in it; it has fra\n",
+    )
+
+
+def test_a_table_of_words_that_is_none(hoicli: Hoicli, french: Path) -> None:
+    (french / "fra" / "wn-data-fra.tab").write_bytes(b"00001740-n\tfra:lemma\t\xff\n")
+    found = hoicli("synsets", "--wordnet", f"{french}:fra", "ride")
+    assert (found.code, found.out) == (1, "")
+    assert "no WordNet that nltk reads (UnicodeDecodeError" in found.err

@@ -1,0 +1,308 @@
+"""Labels to senses: what the published examples say, what every benchmark's labels have, and what any text may be."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.errors import UsageError
+from hoicli.vocabulary.datasets import DATASETS, coco_objects, load
+from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.senses import _table, candidates, ground_truth_sense, object_choice, resolve, verb_choice
+from tests.support.project import Hoicli
+
+WN = open_wordnet()
+
+
+def lemmas(label: str, pos: str) -> list[str]:
+    return list(dict.fromkeys(candidate.lemma for candidate in resolve(label, pos)))
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("ride", ["ride"]),
+        ("riding", ["ride", "rid"]),  # WordNet's rules cannot tell
+        ("is riding", ["ride", "rid"]),
+        ("to ride", ["ride"]),
+        ("Ride a horse", ["ride"]),
+        ("sit_on", ["sit"]),
+        ("talk_on_phone", ["talk"]),
+        ("hop on", ["hop_on", "hop"]),
+        ("hopped-on", ["hop_on", "hop"]),
+        ("picking up", ["pick_up", "pick"]),
+        ("pick the apple up", ["pick_up", "pick"]),
+        ("look at", ["look_at", "look"]),
+        ("quickly eating", ["eat"]),
+        ("be", ["be"]),
+        ("texting on", ["text"]),  # ours: WordNet has no such verb
+        ("no_interaction", []),
+        ("not holding", []),
+        ("zorbing", []),
+    ],
+)
+def test_verbs(label: str, expected: list[str]) -> None:
+    assert lemmas(label, "v") == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("dining_table", ["dining_table", "table", "dining"]),
+        ("Dining Tables", ["dining_table", "table", "dining"]),
+        ("hot dog", ["hot_dog", "dog"]),
+        ("tooth brush", ["toothbrush", "brush", "tooth"]),
+        ("wine glass", ["wineglass", "glass", "wine"]),
+        ("T-shirt", ["t-shirt", "shirt", "t"]),
+        ("a/an apple", ["apple"]),
+        ("the motorcycle handlebar", ["handlebar", "motorcycle"]),
+        ("big fire hydrant", ["fire_hydrant", "hydrant", "fire", "big"][:3]),
+        ("cup of coffee", ["coffee", "cup"]),
+        ("skis", ["ski"]),
+        ("geese", ["goose"]),
+        ("a", ["a"]),
+        ("stop sign", ["stop_sign", "sign", "stop"]),  # ours, then WordNet's
+        ("", []),
+        ("...", []),
+        ("zorb", []),
+    ],
+)
+def test_objects(label: str, expected: list[str]) -> None:
+    assert lemmas(label, "n") == expected
+
+
+def test_the_order_is_wordnets_within_a_lemma_and_each_sense_comes_once() -> None:
+    assert candidates("hot dog", "n")[:3] == ["hotdog.n.01", "hotdog.n.02", "frank.n.02"]
+    assert candidates("hot dog", "n")[3] == "dog.n.01"
+    assert candidates("hot dog", "n").count("frank.n.02") == 1  # a sense of "dog" too
+    assert candidates("ride", "v") == WN.senses("ride", "v")
+    assert candidates("lay", "v") == WN.senses("lay", "v") + WN.senses("lie", "v")
+
+
+def test_a_name_of_a_sense_is_that_sense() -> None:
+    assert candidates("ride.v.10", "v") == ["ride.v.10"]
+    assert candidates("motorcar.n.1", "n") == ["car.n.01"]
+    assert candidates("ride.v.10", "n") == candidates("ride.v.99", "v") == []
+
+
+def test_only_nouns_and_verbs() -> None:
+    with pytest.raises(ValueError, match="objects are n, verbs are v"):
+        candidates("red", "a")
+
+
+@given(st.text(max_size=40), st.sampled_from(["n", "v"]))
+def test_any_text_has_only_senses_there_are(label: str, pos: str) -> None:
+    found = candidates(label, pos)
+    assert len(found) == len(set(found))
+    for sense in found:
+        assert WN.name(WN.index(sense)) == sense
+        assert WN.graph.pos(WN.index(sense)) == pos
+
+
+WORDS = st.lists(
+    st.sampled_from(["ride", "riding", "hot", "dogs", "fire", "hydrant", "up", "of", "the", "is", "pick"]), min_size=1
+)
+
+
+@given(WORDS, st.sampled_from(["n", "v"]))
+def test_spaces_underscores_and_case_do_not_matter(words: list[str], pos: str) -> None:
+    label = candidates(" ".join(words), pos)
+    assert candidates("_".join(words), pos) == label
+    assert candidates(f"  {'  '.join(words).upper()}.", pos) == label
+    assert sorted(candidates("-".join(words), pos)) == sorted(label)
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "senses"),
+    [
+        ("pet", "giraffe", ("pet.v.01", "giraffe.n.01")),
+        ("fly", "kite", ("fly.v.03", "kite.n.03")),
+        ("pull", "kite", ("pull.v.01", "kite.n.03")),
+        ("cut", "cake", ("cut.v.01", "cake.n.03")),
+        ("hold", "motorcycle", ("hold.v.02", "motorcycle.n.01")),
+        ("ride", "motorcycle", ("ride.v.10", "motorcycle.n.01")),
+        ("sit_on", "motorcycle", ("sit.v.01", "motorcycle.n.01")),
+        ("wash", "train", ("wash.v.03", "train.n.01")),
+        ("flush", "toilet", ("flush.v.05", "toilet.n.02")),
+    ],
+)
+def test_the_senses_of_the_supplements_figure_6(verb: str, name: str, senses: tuple[str, str]) -> None:
+    assert ground_truth_sense("hico", verb, name) == senses
+
+
+def test_the_sense_of_a_verb_depends_on_its_object() -> None:
+    rides = {name: ground_truth_sense("hico", "ride", name)[0] for name in ("bicycle", "horse", "train")}
+    assert rides == {"bicycle": "ride.v.10", "horse": "ride.v.01", "train": "ride.v.02"}
+    assert ground_truth_sense("hico", "tie", "tie") == ("tie.v.05", "necktie.n.01")
+    assert ground_truth_sense("hico", "tie", "boat") == ("tie.v.01", "boat.n.01")
+    kite, plane = (verb_choice("hico", "fly", name) for name in ("kite", "airplane"))
+    assert kite is not None
+    assert plane is not None
+    assert (kite.better, plane.better) == ("fly.v.05", None)
+
+
+def pairs(dataset: str) -> list[tuple[str, str]]:
+    vocabulary = load(dataset)
+    if dataset == "vcoco":  # its interactions are actions with roles; any object may fill them
+        return [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
+    return list(vocabulary.interactions)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_label_has_a_sense_which_is_among_its_candidates(dataset: str) -> None:
+    """So a prediction of the very label is as similar as can be."""
+    for verb, name in pairs(dataset):
+        of_verb, of_object = ground_truth_sense(dataset, verb, name)
+        if verb == load(dataset).no_interaction:
+            assert of_verb is None
+        else:
+            assert of_verb in candidates(verb, "v"), verb
+        assert of_object in candidates(name, "n"), name
+    for verb in load(dataset).verbs:
+        if verb != load(dataset).no_interaction:
+            assert ground_truth_sense(dataset, verb, None)[0] in candidates(verb, "v")
+
+
+# Verbs whose sense does not have them among its words.
+BORROWED = {"text_on": "message", "pooing": "stool"}
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_a_chosen_sense_is_one_of_the_verb(dataset: str) -> None:
+    for verb, name in pairs(dataset):
+        sense = ground_truth_sense(dataset, verb, name)[0]
+        if sense is None:
+            continue
+        head = verb.split("_")[0]
+        known = {*WN.forms(verb, "v"), *WN.forms(head, "v"), BORROWED.get(verb, verb)}
+        words = WN.synset(sense).lemma_names()
+        assert known & set(words), (verb, sense)
+        if verb in BORROWED:
+            choice = verb_choice(dataset, verb, name)
+            assert choice is not None
+            assert choice.why
+
+
+def test_the_table_names_what_there_is() -> None:
+    """Every sense exists under its own name, every exception is for an object of the dataset, in one sense only."""
+    table = _table()
+    used: list[str] = [sense for pos in ("n", "v") for senses in table["added"][pos].values() for sense in senses]
+    for dataset, entries in table["verbs"].items():
+        assert set(entries) <= set(load(dataset).verbs)
+        for verb, entry in entries.items():
+            if isinstance(entry, str):
+                used.append(entry)
+                continue
+            assert set(entry) <= {"sense", "for", "better", "why"}, verb
+            used += [entry["sense"], *entry.get("for", {}), *entry.get("better", {}).values()]
+            named = [name for objects in entry.get("for", {}).values() for name in objects]
+            assert len(named) == len(set(named))
+            assert set(named) <= set(load(dataset).objects), verb
+    for entry in table["objects"]["coco"].values():
+        used.append(entry if isinstance(entry, str) else entry["sense"])
+    assert [WN.name(WN.index(sense)) for sense in used] == used
+    assert set(table["objects"]["coco"]) == set(coco_objects())
+    assert set(load("hico").verbs) - set(table["verbs"]["hico"]) == {"no_interaction"}
+    assert set(load("swig").verbs) == set(table["verbs"]["swig"])
+
+
+def test_coco_and_swig_agree_but_for_what_is_said() -> None:
+    """SWIG-HOI's annotators chose a sense of many of COCO's objects too."""
+    swig = load("swig").noun_ids
+    differ = {
+        name: (ground_truth_sense("hico", "hold", name)[1], ground_truth_sense("swig", "holding", name)[1])
+        for name in coco_objects()
+        if name in swig
+    }
+    assert {name: senses for name, senses in differ.items() if senses[0] != senses[1]} == {
+        "book": ("book.n.02", "book.n.01"),  # ours is the thing in the hand
+        "bowl": ("bowl.n.03", "bowl.n.01"),  # ours is the dish for food
+        "cow": ("cow.n.01", "cow.n.02"),  # ours is of cattle
+    }
+
+
+def test_labels_of_no_dataset() -> None:
+    assert ground_truth_sense("hico", "zorb", "unicorn") == (None, None)
+    assert ground_truth_sense("swig", "zorbing", "zorb") == (None, None)
+    assert ground_truth_sense("vcoco", "walk", None) == ("walk.v.01", None)
+    assert ground_truth_sense("hico", "sit on", "dining table") == ("sit.v.01", "dining_table.n.01")
+    assert object_choice("hico", "unicorn") is None
+    with pytest.raises(UsageError, match="unknown dataset 'coco'"):
+        ground_truth_sense("coco", "ride", "horse")
+
+
+def rows(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
+    found = rows(hoicli("synsets", "ride motorcycle").out)
+    assert list(found[0]) == ["label", "pos", "sense", "gloss", "lemmas", "chosen", "why"]
+    assert [row["sense"] for row in found] == [*candidates("ride", "v"), "motorcycle.n.01"]
+    assert [(row["sense"], row["gloss"]) for row in found if row["chosen"]] == [
+        ("ride.v.10", "sit on and control a vehicle"),
+        ("motorcycle.n.01", "a motor vehicle with two wheels and a strong frame"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "chosen"),
+    [
+        (["ride horse"], ["ride.v.01", "horse.n.01"]),
+        (["fly_kite"], ["fly.v.03", "kite.n.03"]),
+        (["train"], ["discipline.v.01", "train.n.01"]),
+        (["train", "--pos", "n"], ["train.n.01"]),
+        (["train", "--pos", "v"], ["discipline.v.01"]),
+        (["motorcycle"], ["motorcycle.n.01"]),
+        (["ride scooter"], ["ride.v.10"]),
+        (["ride", "hold"], ["ride.v.10", "hold.v.02"]),
+        (["stand under stop sign"], ["stand.v.01", "street_sign.n.01"]),
+        (["lay", "--dataset", "vcoco"], ["lie.v.02"]),
+        (["riding horse", "--dataset", "swig"], ["ride.v.01", "horse.n.01"]),
+        (["no_interaction"], []),
+        (["gallop"], []),
+    ],
+)
+def test_what_the_command_takes_a_label_for(hoicli: Hoicli, arguments: list[str], chosen: list[str]) -> None:
+    result = hoicli("synsets", *arguments)
+    assert result.code == 0
+    assert [row["sense"] for row in rows(result.out) if row["chosen"]] == chosen
+
+
+def test_the_reason_is_shown(hoicli: Hoicli) -> None:
+    (kite,) = [row for row in rows(hoicli("synsets", "fly kite", "--pos", "v").out) if row["chosen"]]
+    assert kite["why"] == "published, for a kite too, of which it is not true; fly.v.05 would fit better"
+    found = rows(hoicli("synsets", "hot dog", "--pos", "n").out)
+    assert [row["why"] for row in found if row["sense"] == "dog.n.01"] == ["from 'dog'"]
+
+
+def test_labels_without_a_sense_are_counted(hoicli: Hoicli) -> None:
+    result = hoicli("synsets", "zorb", "🙂", "horse")
+    assert result.code == 0
+    assert result.err == (
+        "hoicli: 2 without a sense in WordNet: 'zorb', '🙂'; such a label is similar only to an equal one\n"
+    )
+    assert {row["label"] for row in rows(result.out)} == {"horse"}
+
+
+def test_a_wrong_call(hoicli: Hoicli) -> None:
+    result = hoicli("synsets", "--pos", "a", "red")
+    assert (result.code, result.out, result.err) == (2, "", "hoicli: --pos a: choose n (objects) or v (verbs)\n")
+    assert hoicli("synsets", "--dataset", "coco", "ride").code == 2
+
+
+def test_labels_may_come_one_a_line(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stdin(data: bytes) -> io.TextIOWrapper:
+        return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+
+    monkeypatch.setattr(sys, "stdin", stdin(b"ride horse\n\nhop on\n"))
+    found = rows(hoicli("synsets", "--pos", "v", "-").out)
+    assert [row["sense"] for row in found if row["chosen"]] == ["ride.v.01", "hop_on.v.01"]
+    monkeypatch.setattr(sys, "stdin", stdin(b"ride\n\xff\n"))
+    result = hoicli("synsets", "-")
+    assert (result.code, result.err) == (1, "<stdin>:2: not UTF-8; write one label a line\n")
