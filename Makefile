@@ -2,7 +2,7 @@
 #
 #   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot, and a report of it all
 #   make test    set up, then all tests, on every processor
-#   make lint    ruff and mypy
+#   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
 
@@ -30,6 +30,7 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
