@@ -27,7 +27,7 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.registry import CORRUPTIONS, corrupt
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
-from tests.corruption.test_quality import PHOTOS, photograph
+from tests.support.photographs import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
 
