@@ -26,6 +26,13 @@ def test_every_output_is_real(name: str) -> None:
     assert rewritten(DOCUMENTS[name]) == TEXTS[name], f"run `python -m tests.readme {name}` and look at the difference"
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_search_finds_something(name: str) -> None:
+    """An example whose sed or grep no longer fits would show nothing."""
+    for block in re.findall(r"^```console\n(.*?)^```$", TEXTS[name], re.DOTALL | re.MULTILINE):
+        assert not re.search(r"^\$ .*\| grep .*\n(\$ |\Z)", block, re.MULTILINE), block
+
+
 def test_the_readme_is_read_in_ten_minutes() -> None:
     assert len(README.read_text().splitlines()) <= 300
 
