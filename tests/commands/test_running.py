@@ -402,7 +402,7 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
             "hoicli: -o /nowhere/x: there is no folder /nowhere; make it first\n",
         ),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
-        (("evaluate",), "hoicli: No such command 'evaluate'."),
+        (("evaluate",), "hoicli: no command 'evaluate'; did you mean 'eval'?"),
         (("eval", "--top-k", "many"), "hoicli eval: Invalid value for '--top-k'"),
     ],
 )

@@ -764,7 +764,7 @@ def test_the_makefile(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_the_benchmark(hoicli: Hoicli) -> None:
-    """What the README shows: both stand-ins on all twenty corruptions."""
+    """What docs/commands/robust.md shows: both stand-ins on all twenty corruptions."""
     rows = results(hoicli, ROBUST / "rows.jsonl")
     ranks = {row["tags"]["model"]: row["value"] for row in rows if row["metric"] == "rank"}
     assert ranks.keys() == {"plain", "median"}
