@@ -114,7 +114,8 @@ def compare(
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import MAIN, explicit, protocols
     from hoicli.evaluation.rows import Wanted
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
     from hoicli.resampling.draws import Resampling
@@ -142,7 +143,7 @@ def compare(
     )
     rows = list(
         compared(
-            models, gt, vocabulary, chosen, filters, policy, wanted, resampling,
+            models, Stream([gt], "ground truth"), vocabulary, chosen, filters, policy, wanted, resampling,
             named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
         )
     )  # fmt: skip

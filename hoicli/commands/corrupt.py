@@ -135,8 +135,8 @@ def corrupt(
 
     from hoicli.corruption.engine import Settings, run, unique_jobs
     from hoicli.io.messages import note
+    from hoicli.io.outputs import open_output
     from hoicli.io.pool import processors
-    from hoicli.io.streams import open_output
     from hoicli.records.intake import ErrorPolicy
 
     policy = ErrorPolicy(skip=skips(on_error), unit="image")
@@ -169,13 +169,13 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
             yield path_job(path, settings)
             continue
-        for line in read_lines([path], label="read"):
+        for line in Stream([path], "read"):
             try:
                 job: Job | DataError = record_job(line, settings)
             except DataError as error:
@@ -245,7 +245,7 @@ def _list(format_: str, output: str) -> None:
     from hoicli.corruption.families import RECIPE
     from hoicli.corruption.registry import CORRUPTIONS, FAMILIES
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
     from hoicli.tables.notations import chosen_format, render
 
     output_format = chosen_format(format_, output)
@@ -280,7 +280,8 @@ def _preview(image: str, output: str, seed: int) -> None:
     from pathlib import Path
 
     from hoicli.errors import DataError, UsageError
-    from hoicli.io.streams import open_output, readable
+    from hoicli.io.inputs import readable
+    from hoicli.io.outputs import open_output
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):

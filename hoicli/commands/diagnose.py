@@ -146,7 +146,8 @@ def diagnose(
     from hoicli.evaluation.filters import Filters
     from hoicli.figures.diagnosis import plot_diagnosis
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
     from hoicli.tables.notations import chosen_format, render
@@ -192,13 +193,14 @@ def diagnose(
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(dataset or "hico", reading)
-    if emit:
+    truth = None if gt is None else Stream([gt], "ground truth")
+    if emit and truth is not None:
         with open_output(output) as write:
-            emit_predictions(write, str(gt), paths, load(dataset or "hico"), filters, policy, reading)
+            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading)
         policy.report()
         return
     diagnosed = diagnose_models(
-        models, gt, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
+        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()

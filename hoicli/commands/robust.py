@@ -123,7 +123,8 @@ def robust(
     from hoicli.errors import UsageError
     from hoicli.figures.robustness import plot_robustness
     from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
     from hoicli.robustness.grids import Choice, Gathering, benchmark, named
@@ -141,7 +142,7 @@ def robust(
     paths = inputs(rows, "ROWS")
     names = {display_name(path): model for path, model in named(paths, name or []).items()}
     gathering = Gathering(Choice(metric, subset, protocol, unit), model_tag=model_tag, names=names)
-    gathering.read(read_lines(paths, label="rows"), policy)
+    gathering.read(Stream(paths, "rows"), policy)
     policy.report()
     grids = gathering.grids(wanted, allow_missing=allow_missing)
     if len(grids) > 1 and model_tag in tags:

@@ -12,10 +12,10 @@ from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOL_OF, Protocol
 from hoicli.evaluation.rows import Wanted
-from hoicli.evaluation.run import check_streams, read_truth, unmatched_lines
+from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
-from hoicli.io.messages import display_name, note
-from hoicli.records import caveats
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
@@ -24,7 +24,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 def compare(
     models: Sequence[Model],
-    gt: str,
+    gt: Stream,
     vocabulary: Vocabulary,
     protocols: Sequence[Protocol],
     filters: Filters,
@@ -42,18 +42,17 @@ def compare(
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
-    check_streams(gt, [model.path for model in models])
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    protocols = served(truth, protocols, gt, named)
+    protocols = served(truth, protocols, named)
     diagnosed = PROTOCOL_OF.get(vocabulary.name) if errors else None
-    if diagnosed is not None and diagnosed.refuses & truth.caveats:
-        note(f"left out: types of errors, which {diagnosed.name} defines: {display_name(gt)} cannot serve it")
+    if diagnosed is not None and not truth.serves(diagnosed):
+        note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
     tallies: list[Tally] = []
     diagnoses: list[tuple[str, Diagnosis]] = []
     for model in models:
-        lines = unmatched_lines([model.path], f"{model.path}: compare")
-        gathered = match_and_diagnose(lines, [model.path], truth, protocols, diagnosed, filters, policy)
+        predictions = model.stream.unmatched(f"{model.stream.name}: compare")
+        gathered = match_and_diagnose(predictions, truth, protocols, diagnosed, filters, policy)
         gathered.coverage.report(truth, protocols, model=model.name)
         tallies.append(gathered.tally)
         if gathered.diagnosis is not None:
@@ -71,7 +70,7 @@ def compare(
         ]
         yield from protocol_rows(protocol, sides, setting)
     if diagnosed is not None:
-        settings |= caveats.settings(truth.caveats & diagnosed.heeds)
+        settings |= truth.settings(diagnosed)
     plain = Setting(vocabulary, image_ids, wanted, resampling, top, settings, tags)
     for other in diagnoses[1:]:
         yield from error_rows(diagnoses[0], other, plain)

@@ -27,7 +27,7 @@ from hoicli.converters.context import Context
 from hoicli.converters.formats import image_id_of
 from hoicli.converters.numbers import box_indices
 from hoicli.errors import DataError
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.parsing import Record
 
 CHECK_FIRST = 50

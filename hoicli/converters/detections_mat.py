@@ -27,12 +27,9 @@ Written by fredzzhang/upt and fredzzhang/pvic (utils.py), read by ywchao/ho-rcnn
 
 from __future__ import annotations
 
-import os
-import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,10 +41,10 @@ from hoicli.converters.containers.matfile import Numbers, describe, load, variab
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import check_new_folder, inherit, writable
+from hoicli.io.destinations import check_new_folder
+from hoicli.io.inputs import open_input
+from hoicli.io.outputs import atomic_folder
 from hoicli.io.progress import Progress
-from hoicli.io.signals import held
-from hoicli.io.streams import open_input
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
@@ -287,7 +284,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     cells: list[dict[str, bytes]] = [{} for _ in vocabulary.interactions]
     found = set()
     last_pixels: dict[bool, str] = {}
-    with _new_folder(path) as folder:
+    check_new_folder(path, "-o")
+    with atomic_folder(path) as folder:
         for record in records:
             image_id = str(record["image_id"])
             if known is not None and image_id not in known:
@@ -308,24 +306,6 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
                 rows_of = [cells[interaction] for interaction in vocabulary.interactions_of(name)]
                 (folder / _file_name(index)).write_bytes(_matlab_file(rows_of, columns, text))
                 progress.advance()
-
-
-@contextmanager
-def _new_folder(path: str) -> Iterator[Path]:
-    """A folder beside `path` that takes its name when the block ends well and is removed when it does not."""
-    check_new_folder(path, "-o")
-    target = Path(path).resolve()
-    folder = target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"  # known before there is one
-    try:
-        with writable(path):
-            folder.mkdir()
-            yield folder
-            if inherit(folder, target):
-                target.rmdir()
-            folder.rename(target)
-    finally:
-        with held():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:

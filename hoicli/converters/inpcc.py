@@ -30,7 +30,7 @@ from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.formats import image_id_of
 from hoicli.converters.imagelist import numbered_images
 from hoicli.errors import DataError
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT

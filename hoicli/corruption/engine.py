@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import cv2
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
 from hoicli.corruption.families import RECIPE
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.registry import CORRUPTIONS, draw, level_of
 from hoicli.corruption.warps import Box, moved_boxes
-from hoicli.errors import DataError
+from hoicli.errors import DataError, HoicliError
+from hoicli.io.outputs import stays_inside, write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
@@ -72,11 +73,10 @@ def record_job(line: Line, settings: Settings) -> Job:
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError("missing; it names the image under --images", place=line.place, field="file_name")
-    posix, windows = PurePosixPath(name), PureWindowsPath(name)
-    if posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name:
-        raise DataError(f"{name!r} leads out of the folder; give a path under --images", place=line.place,
-                        field="file_name")  # fmt: skip
-    record = {"image_id": posix.stem, **record}
+    if not stays_inside(name):
+        outside = f"{name!r} leads out of the folder; give a path under --images"
+        raise DataError(outside, place=line.place, field="file_name")
+    record = {"image_id": PurePosixPath(name).stem, **record}
     for problem in problems(record, None, scored=False, besides=("size",)):
         field = problem.field.split("[")[0]
         if field in record and field in ("image_id", "boxes", "width", "height"):
@@ -210,9 +210,8 @@ def _cell_file(
              "ssim": ssim}  # fmt: skip
     try:
         write_whole(target, finished(picture, data, stamp))
-    except OSError as error:
-        raise DataError(f"cannot be written to {str(target)!r} ({error.strerror})", place=job.place,
-                        field="file_name") from None  # fmt: skip
+    except HoicliError as error:
+        raise DataError(str(error), place=job.place, field="file_name") from None
     return psnr, ssim
 
 

@@ -25,9 +25,11 @@ class GroundTruth:
     on how large the ground truth is.
     """
 
-    def __init__(self, scenes: Scenes, vocabulary: Vocabulary) -> None:
+    def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
+        """name: what messages call it."""
         self.scenes = scenes
         self.vocabulary = vocabulary
+        self.name = name
         self.position = {image_id: row for row, image_id in enumerate(scenes.image_ids)}
         key = self._key(scenes.image_of_hoi, scenes.interaction)
         order = np.argsort(key, kind="stable")  # stable: annotation order within a class
@@ -35,6 +37,14 @@ class GroundTruth:
         self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
         self._under: dict[tuple[str, Protocol], NDArray[Any]] = {}
         self.caveats = scenes.every_caveat & caveats.TRUTH
+
+    def serves(self, protocol: Protocol) -> bool:
+        """Whether none of its caveats leaves the protocol without a number."""
+        return not protocol.refuses & self.caveats
+
+    def settings(self, protocol: Protocol) -> dict[str, str]:
+        """What its caveats add to the signatures of a protocol's rows."""
+        return caveats.settings(self.caveats & protocol.heeds)
 
     def _once(self, what: str, protocol: Protocol, work: Callable[[Protocol], NDArray[Any]]) -> NDArray[Any]:
         """The work's result under a protocol, kept."""

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import UsageError
-from hoicli.io.outputs import NO_MATPLOTLIB, atomic_path, check_figure
+from hoicli.io.destinations import NO_MATPLOTLIB, check_figure
+from hoicli.io.outputs import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

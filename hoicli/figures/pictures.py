@@ -6,8 +6,10 @@ import base64
 import io
 import struct
 import warnings
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import IO
+
+from hoicli.io.outputs import stays_inside
 
 LARGEST_IMAGE = 8 * 1024 * 1024
 """Bytes; a larger image is not embedded, for a page of such would not open."""
@@ -66,8 +68,7 @@ def image_bytes(folder: Path | None, file_name: str) -> bytes:
 
     The name is not trusted, the folder is: links that its owner put there are followed.
     """
-    posix, windows = PurePosixPath(file_name), PureWindowsPath(file_name)
-    if folder is None or posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts}:
+    if folder is None or not stays_inside(file_name):
         return b""
     try:
         path = folder / file_name

@@ -25,7 +25,8 @@ from hoicli.figures.drawing import STYLE as DRAWING_STYLE
 from hoicli.figures.pictures import LARGEST_IMAGE, Pictures
 from hoicli.figures.styles import STYLES
 from hoicli.figures.svg import text
-from hoicli.io.outputs import atomic_path, check_page_folder
+from hoicli.io.destinations import check_page_folder
+from hoicli.io.outputs import atomic_path
 
 __all__ = ["LARGEST_IMAGE", "NOT_AT_HAND", "write_gallery"]
 

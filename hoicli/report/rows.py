@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.io.streams import Line, read_lines
+from hoicli.io.streams import Line, Stream
 from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
@@ -34,7 +34,7 @@ def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]
     """
     kinds: dict[str, list[Row]] = {kind: [] for kind in KINDS}
     places: dict[tuple[Any, ...], tuple[str, Any]] = {}
-    for line in read_lines(paths, label="rows"):
+    for line in Stream(paths, "rows"):
         try:
             row = _sound(line)
             key = _key(row)

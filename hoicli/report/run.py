@@ -8,14 +8,15 @@ from pathlib import Path
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import explicit, protocols
-from hoicli.evaluation.run import check_streams
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
 from hoicli.report import html, markdown
 from hoicli.report.content import build
 from hoicli.report.document import Document
-from hoicli.report.inputs import kept_streams
 from hoicli.report.measured import Request, measure
 from hoicli.report.method import Source
 from hoicli.report.rows import read_rows
@@ -55,7 +56,6 @@ class Options:
             raise UsageError(f"--top {self.top}: give a whole number of at least 0")
         if self.images is not None and not Path(self.images).is_dir():
             raise UsageError(f"--images {self.images}: there is no such folder")
-        check_streams(self.gt, [*self.rows, *self.predictions])
         vocabulary = load(self.dataset)
         return Request(
             vocabulary=vocabulary,
@@ -121,10 +121,11 @@ def write_report(options: Options, output: str, format_: str) -> None:
 def make_document(options: Options) -> Document:
     """The report's document; streams are read as often as need be."""
     request = options.request()
-    with kept_streams([options.gt, *options.predictions]) as ((gt, *paths), kept):
-        policy, pair_policy, row_policy = (kept.policy(skip=options.skip) for _ in range(3))
+    gt, predictions = Stream([options.gt], "ground truth"), Predictions(options.predictions)
+    policy, pair_policy, row_policy = (ErrorPolicy(skip=options.skip) for _ in range(3))
+    with gt.rereadable(), predictions.rereadable():
         given = read_rows(options.rows, row_policy)
-        measured = measure(paths, gt, request, policy, pair_policy)
+        measured = measure(predictions, gt, request, policy, pair_policy)
     policy.report()
     row_policy.report()
     if pair_policy.skipped > policy.skipped:  # lines whose pairs alone are wrong

@@ -129,10 +129,10 @@ class _Table:
         self._policy = policy
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        from hoicli.io.streams import read_lines
+        from hoicli.io.streams import Stream
         from hoicli.similarity.merge import read_tables
 
-        tables = read_tables(read_lines([self._path], label="table"), self._policy)
+        tables = read_tables(Stream([self._path], "table"), self._policy)
         known = tables.merged(tables.rule)
         return [known.get(pair, Rated(None)) for pair in pairs]
 

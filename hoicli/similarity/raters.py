@@ -11,7 +11,7 @@ from typing import Any
 
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump
 from hoicli.similarity.answers import AnswerCache

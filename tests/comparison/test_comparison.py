@@ -32,6 +32,7 @@ from hoicli.resampling.rounds import Rounds, resampled, swapped
 from tests.support import strategies
 from tests.support.kernel import HICO, evaluate, ground_truth, lines, tally
 from tests.support.project import FIXTURES, Hoicli
+from tests.support.streams import Given
 
 Record = dict[str, Any]
 EVERY = protocols(["all"], "hico")
@@ -149,7 +150,7 @@ def test_many_images_left_out_in_several_pieces(monkeypatch: pytest.MonkeyPatch)
 def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
     annotated, protocol = ground_truth(truth), protocol_of(HICO)
     filters = Filters(allow_uncounted=True)
-    found = match_and_diagnose(iter(lines(predictions)), [], annotated, [], protocol, filters, ErrorPolicy())
+    found = match_and_diagnose(Given(lines(predictions)), annotated, [], protocol, filters, ErrorPolicy())
     assert found.diagnosis is not None
     return found.diagnosis
 

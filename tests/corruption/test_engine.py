@@ -355,7 +355,7 @@ def test_a_full_disk_is_told_and_leaves_whole_files(hoicli: Hoicli, folder: Path
     command[4] = tiny_disk / "out"
     result = hoicli(*command)
     assert (result.code, result.err.count("\n")) == (1, 1)
-    assert "cannot be written to" in result.err
+    assert "cannot be written (" in result.err
     assert "No space left on device" in result.err
     made = list((tiny_disk / "out").rglob("*.*"))
     assert made

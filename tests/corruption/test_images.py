@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from io import BytesIO
@@ -16,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hoicli.corruption.engine import apply
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.corruption.registry import CORRUPTIONS, corrupt, draw, level_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
@@ -190,48 +189,14 @@ def test_every_cut_of_a_file_is_told_or_complete(data: bytes) -> None:
 
 
 def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b.jpg"
+    path = tmp_path / "b.jpg"
     for data in (JPEG, PNG):
         picture = decode(data)
         stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
-        write_whole(path, finished(picture, encode(picture, picture.pixels, None), stamp))
+        path.write_bytes(finished(picture, encode(picture, picture.pixels, None), stamp))
         assert stamp_of(path) == stamp
-    assert [file.name for file in path.parent.iterdir()] == ["b.jpg"]
     for content in (JPEG, b"", b"hoicli corrupt {broken", b"hoicli corrupt [1]"):
         path.write_bytes(content)
         assert stamp_of(path) is None
     assert stamp_of(tmp_path / "nothing") is None
     assert stamp_of(tmp_path) is None
-
-
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "a.png"
-    target.write_bytes(b"before")
-
-    def full(source: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match="No space"):
-        write_whole(target, PNG)
-    assert target.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_what_another_process_left_or_is_writing_is_no_obstacle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, part = tmp_path / "a.png", tmp_path / ".a.png.part"
-    part.write_bytes(PNG[:40])
-    write_whole(target, PNG)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG}
-    replace = os.replace
-
-    def late(source: Path, to: Path) -> None:  # the other process is done first, and takes our file for a leftover
-        target.write_bytes(PNG)
-        source.unlink()
-        replace(source, to)
-
-    monkeypatch.setattr("os.replace", late)
-    write_whole(target, PNG)
-    assert target.read_bytes() == PNG

@@ -20,12 +20,10 @@ from typing import Any
 
 import pytest
 
-from hoicli.errors import DataError
 from hoicli.figures import svg
 from hoicli.report.document import Cell, Document, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.html import POLICY
 from hoicli.report.html import render as to_html
-from hoicli.report.inputs import kept_streams
 from hoicli.report.markdown import render as to_markdown
 from tests.support.project import FIXTURES, Hoicli, Result
 
@@ -678,20 +676,6 @@ def test_pipes_are_kept(spool: Path, tmp_path: Path, hoicli: Hoicli) -> None:
     writer.join()
     assert result.code == 0
     assert result.out == hoicli("report", "--gt", GT, PREDICTIONS).out
-    assert not list(spool.iterdir())
-
-
-def test_kept_streams_are_removed_whatever_happens(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    feed(monkeypatch, b"abc")
-
-    def broken() -> None:
-        with kept_streams(["-", "no/such"]) as (paths, _):
-            assert Path(paths[0]).read_bytes() == b"abc"
-            assert paths[1] == "no/such"
-            raise DataError(f"what {paths[0]} has", place=f"{paths[0]}:3", field="x")
-
-    with pytest.raises(DataError, match=r"^<stdin>:3: x: what <stdin> has$"):
-        broken()
     assert not list(spool.iterdir())
 
 

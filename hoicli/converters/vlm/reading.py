@@ -38,7 +38,7 @@ from hoicli.converters.vlm.rows import ANSWER_KEYS, FILE_KEYS, ID_KEYS, content,
 from hoicli.converters.vlm.spelling import Spelling
 from hoicli.converters.vlm.text import Mention, mentions_in, values_in
 from hoicli.errors import DataError, UsageError
-from hoicli.io.streams import read_lines
+from hoicli.io.streams import Stream
 from hoicli.records.image import problems
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record, is_number, parse
@@ -393,7 +393,7 @@ def _detections(context: Context) -> dict[str, Record] | None:
     if context.boxes is None:
         return None
     found: dict[str, Record] = {}
-    for line in read_lines([context.boxes], label="boxes"):
+    for line in Stream([context.boxes], "boxes"):
         record = parse(line)
         for problem in problems({"hois": [], **record}, None, scored=False):
             raise problem.error(line.place)
