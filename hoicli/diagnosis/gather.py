@@ -112,9 +112,9 @@ def match_and_diagnose(
     check_counted(whole.tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
     if whole.diagnosis is not None:
-        whole.diagnosis.add_unseen(truth)
         if examples:
             whole.examples.add_unseen(truth, whole.diagnosis.images, whole.diagnosis.protocol)
+        whole.diagnosis.add_unseen(truth)
     return whole
 
 
