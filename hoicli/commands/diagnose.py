@@ -187,9 +187,7 @@ def diagnose(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(dataset or "hico", reading)

@@ -60,7 +60,7 @@ class Options:
         return Request(
             vocabulary=vocabulary,
             protocols=protocols(list(self.protocols) or ["all"], self.dataset),
-            filters=Filters.checked(
+            filters=Filters(
                 top_k=self.top_k,
                 nms=self.nms,
                 nms_alpha=self.nms_alpha,
