@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hoicli.corruption.families import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
+from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hoicli.corruption.families import CORRUPTIONS, FAMILIES, OTHER, SEVERITIES, family_of
+from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
 from hoicli.robustness.grids import CLEAN, Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
@@ -76,7 +76,7 @@ def _corruptions(grid: Grid) -> Iterator[_Value]:
 
 def _means(grid: Grid) -> Iterator[_Value]:
     """Of each family, each severity, and each family at each severity; nothing for a part without cells."""
-    families: tuple[str | None, ...] = (*FAMILIES, OTHER)
+    families: list[str | None] = [*FAMILIES]
     severities: list[int | None] = [*_severities(grid)]
     whole: list[None] = [None]
     for some, several in ((families, whole), (whole, severities), (families, severities)):
@@ -155,7 +155,7 @@ def _by_severity(grid: Grid) -> list[Row]:
 
 def _families_by_severity(grid: Grid) -> list[Row]:
     rows = []
-    for family in (*FAMILIES, OTHER, None):
+    for family in (*FAMILIES, None):
         whole = _levels(grid, family, None)
         if not whole:
             continue
