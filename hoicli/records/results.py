@@ -24,18 +24,33 @@ only those that differ from the defaults appear; of SHOE's, the agreement's and 
 canonical."""
 
 
-def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
-    """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them.
+def signature(settings: Mapping[str, str], *, inherited: Mapping[str, str] | None = None) -> str:
+    """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them; `settings_of` reads it.
 
     Two rows with one signature were made by the same computation. The version is added here. inherited: of a row made
-    from other rows, what they all state without their version; it stands first, as it is.
+    from other rows, the settings that they all state; they stand first, as they are.
     """
     settings = {**settings, "version": __version__}
     unknown = settings.keys() - set(SIGNATURE_KEYS)
     if unknown:
         raise ValueError(f"unknown signature keys {sorted(unknown)}")
-    parts = [inherited] if inherited else []
-    return "|".join([*parts, *(f"{key}:{settings[key]}" for key in SIGNATURE_KEYS if key in settings)])
+    return joined_settings({**(inherited or {}), **{key: settings[key] for key in SIGNATURE_KEYS if key in settings}})
+
+
+def joined_settings(settings: Mapping[str, str]) -> str:
+    """Settings as a signature writes them, in their order."""
+    return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
+
+
+def settings_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """The settings in a row's signature but for the version, in their order; none where it has no signature."""
+    pairs = (part.partition(":") for part in str(row.get("signature") or "").split("|") if part)
+    return {key: value for key, _, value in pairs if key != "version"}
+
+
+def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]) -> Row:
+    """What a row ends in: its protocol, its tags, and the signature of its settings."""
+    return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
 ROW_KEYS = (

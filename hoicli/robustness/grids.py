@@ -18,6 +18,7 @@ from hoicli.io.streams import Line
 from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
+from hoicli.records.results import joined_settings, settings_of
 
 if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
     from hoicli.records.intake import ErrorPolicy
@@ -215,7 +216,7 @@ class Gathering:
         model = self._names.get(line.file, tags.get(self._model_tag, ""))
         if line.file in self._names:
             tags = {**tags, "model": model}
-        settings = "|".join(part for part in texts["signature"].split("|") if not part.startswith("version:"))
+        settings = joined_settings(settings_of(row))
         raw = of_kind.setdefault(texts["protocol"], {}).setdefault(model, _Raw())
         raw.add(_cell(tags, line), _Value(row["value"], texts["unit"], line.place), tags, settings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
-from hoicli.records.results import Row, signature
+from hoicli.records.results import Row, settings_of, signature
 from hoicli.robustness.grids import CLEAN, Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 
@@ -120,7 +120,7 @@ def _signature(grid: Grid) -> str:
     settings = {"of": f"{grid.metric}/{grid.subset}", "grid": size, "recipe": grid.recipe or "unstated"}
     if grid.missing:
         settings["missing"] = str(len(grid.missing))
-    return signature(settings, inherited=grid.settings)
+    return signature(settings, inherited=settings_of({"signature": grid.settings}))
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
