@@ -24,17 +24,18 @@ only those that differ from the defaults appear; of SHOE's, the agreement's and 
 canonical."""
 
 
-def signature(settings: Mapping[str, str], *, inherited: Mapping[str, str] | None = None) -> str:
+def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
     """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them; `settings_of` reads it.
 
     Two rows with one signature were made by the same computation. The version is added here. inherited: of a row made
-    from other rows, the settings that they all state; they stand first, as they are.
+    from other rows, the `joined_settings` that they all state; they stand first, as they are.
     """
     settings = {**settings, "version": __version__}
     unknown = settings.keys() - set(SIGNATURE_KEYS)
     if unknown:
         raise ValueError(f"unknown signature keys {sorted(unknown)}")
-    return joined_settings({**(inherited or {}), **{key: settings[key] for key in SIGNATURE_KEYS if key in settings}})
+    own = joined_settings({key: settings[key] for key in SIGNATURE_KEYS if key in settings})
+    return f"{inherited}|{own}" if inherited else own
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:

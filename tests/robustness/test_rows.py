@@ -26,9 +26,11 @@ from hoicli.io.streams import Line
 from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, family_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
-from hoicli.robustness.grids import SEEN, Benchmark, Choice, Gathering, Grid
+from hoicli.robustness.gathering import Gathering
+from hoicli.robustness.grids import Grid, grids
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 from hoicli.robustness.rows import ranked, robustness_rows
+from hoicli.robustness.selection import SEEN, Benchmark, Selection
 from tests.support import standin
 from tests.support.project import FIXTURES, ROOT, Hoicli
 
@@ -93,9 +95,9 @@ def lines(rows: list[Row], file: str = "rows.jsonl") -> list[Line]:
 def gather(
     rows: list[Row], wanted: Benchmark = Benchmark(), *, allow_missing: bool = False, **choice: Any
 ) -> tuple[list[Grid], list[str]]:
-    gathering = Gathering(Choice(**choice))
+    gathering = Gathering(Selection(**choice))
     gathering.read(lines(rows), ErrorPolicy())
-    return gathering.grids(wanted, allow_missing=allow_missing), gathering.remarks
+    return grids(gathering, wanted, allow_missing=allow_missing)
 
 
 def write(path: Path, rows: list[Row]) -> Path:
@@ -307,10 +309,10 @@ def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: 
     rows = [*grid_rows(falling(), model="a"), *grid_rows(falling(30.1, 3.3), model="b")]
 
     def bytes_of(parts: list[list[Row]]) -> bytes:
-        gathering = Gathering(Choice())
+        gathering = Gathering(Selection())
         for number, part in enumerate(parts):
             gathering.read(lines(part, f"{number}.jsonl"), ErrorPolicy())
-        return b"".join(map(dump, robustness_rows(ranked(gathering.grids(Benchmark())))))
+        return b"".join(map(dump, robustness_rows(ranked(grids(gathering, Benchmark())[0]))))
 
     expected = bytes_of([rows])
     mixed = [
