@@ -12,7 +12,7 @@ the second copy makes a duplicate of the first (and nan of a mean without anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import per_class, places
+from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
@@ -45,14 +45,13 @@ class OracleResult:
     in_full: Bools
     in_groups: Bools
 
-    def means(self, subsets: Mapping[str, Ints]) -> Iterator[tuple[str, float | None, float | None, int]]:
-        """(subset, mAP, mean max recall, classes) for each of `Diagnosis.subsets`; None for an empty subset."""
-        for subset, members in subsets.items():
-            rows = members[(self.in_full if subset == "full" else self.in_groups)[members]]
-            if len(rows):
-                yield subset, float(self.ap[rows].mean()), float(self.max_recall[rows].mean()), len(rows)
-            else:
-                yield subset, None, None, 0
+    def means(self, subsets: Mapping[str, Ints]) -> list[Mean]:
+        """The mean of each of `Diagnosis.subsets`."""
+        averaged = {
+            subset: members[(self.in_full if subset == "full" else self.in_groups)[members]]
+            for subset, members in subsets.items()
+        }
+        return subset_means(self.ap, self.max_recall, averaged)
 
 
 class Diagnosis:
@@ -124,11 +123,7 @@ class Diagnosis:
 
     def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
         """The classes of each subset that is averaged: the protocol's own, or full and the frequency groups."""
-        everything = range(len(vocabulary.interactions))
-        members: Mapping[str, Iterable[int]] = {"full": everything, **vocabulary.groups}
-        if self.protocol.subsets:
-            members = {name: vocabulary.subsets[name] for name in self.protocol.subsets}
-        return {name: np.array(sorted(chosen), dtype=np.int64) for name, chosen in members.items()}
+        return subset_classes(vocabulary, self.protocol)
 
     def counts(self) -> dict[str, Ints]:
         """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""
@@ -172,9 +167,9 @@ class Diagnosis:
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, corrections.after(order[:step]), vocabulary)
 
-    def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[str, RankedLists]]:
-        """(oracle, the ranked lists it leaves) as `results` has them, with images as places in `image_ids`, which has
-        all images of predictions and of ground truth."""
+    def ranked(self, vocabulary: Vocabulary, image_ids: Sequence[str]) -> Iterator[tuple[OracleResult, RankedLists]]:
+        """`results`, each with the ranked lists the oracle leaves; images are places in `image_ids`, which has all
+        images of predictions and of ground truth."""
         image = self._places_in(image_ids)
         for oracle, left in self._each_oracle():
             lists = RankedLists(
@@ -187,7 +182,7 @@ class Diagnosis:
                 grid=self.protocol.grid,
                 cap=self.protocol.predictions_per_class,
             )
-            yield oracle, lists
+            yield self._result(oracle, left, vocabulary), lists
 
     def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
         """Error type -> (image, class) of each prediction of the type, of `missed_gt` of each ground truth; images as

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import UsageError
+from hoicli.records.corruptions import FAMILIES
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
@@ -70,13 +71,7 @@ def pair_sweeps(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
     return lines
 
 
-FAMILY_WORDS = {
-    "optical": "Optical system",
-    "sensor": "Sensor, transmission",
-    "environment": "Environment",
-    "geometry": "Geometry, scene",
-    "other": "Other",
-}
+FAMILY_WORDS = {name: family.label for name, family in FAMILIES.items()}
 """RoHOI's families as a figure names them."""
 
 Part = tuple[str, str, int]

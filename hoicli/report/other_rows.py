@@ -8,7 +8,7 @@ from typing import Any
 
 from hoicli.figures import svg
 from hoicli.figures.shown import FAMILY_WORDS, model_name, severity_lines
-from hoicli.records.results import CHANCES, Row
+from hoicli.records.results import CHANCES, Row, settings_of
 from hoicli.report.document import (
     Block,
     Cell,
@@ -78,8 +78,7 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
 
 def _recipe(rows: Sequence[Row]) -> str:
     """What made the images, as the rows' signatures say it."""
-    parts = {part for row in rows for part in str(row.get("signature", "")).split("|")}
-    named = sorted(part.partition(":")[2] for part in parts if part.startswith("recipe:"))
+    named = sorted({recipe for row in rows if (recipe := settings_of(row).get("recipe"))})
     return (
         f"Images: RoHOI-style, recipe {', '.join(named) or 'unstated'}; values compare within a recipe, and RoHOI "
         "publishes no constants of its own."

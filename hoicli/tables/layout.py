@@ -15,10 +15,10 @@ def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
 
     Signatures say which rows these are (`hoicli.records.caveats`).
     """
-    words = list(dict.fromkeys(note for row in rows for note in words_of(str(row.get("signature", "")))))
+    words = list(dict.fromkeys(note for row in rows for note in words_of(row)))
     marks = {note: star + (str(number) if len(words) > 1 else "") for number, note in enumerate(words, start=1)}
     shown = [
-        {**row, "protocol": row["protocol"] + "".join(marks[note] for note in words_of(str(row["signature"])))}
+        {**row, "protocol": row["protocol"] + "".join(marks[note] for note in words_of(row))}
         if words and "protocol" in row and "signature" in row
         else row
         for row in rows

@@ -130,7 +130,7 @@ def _csv(rows: Sequence[Row]) -> str:
         cells = {key: value for key, value in row.items() if key != "tags"}
         for key, value in row.get("tags", {}).items():
             cells[f"tags.{key}" if key in keys else tag_column(key)] = value
-        if words := words_of(str(row.get("signature", ""))):
+        if words := words_of(row):
             cells["note"] = "; ".join(words)
         flat.append(cells)
     header = list(dict.fromkeys(key for row in flat for key in row))
