@@ -11,6 +11,7 @@ from typing import Any
 
 from hoicli.records.parsing import Record
 from hoicli.records.results import Row
+from hoicli.tables.layout import cell_text, grid
 
 DASH = "\N{EN DASH}"
 """What stands where there is no value."""
@@ -159,23 +160,14 @@ def pivoted(
     a dash, and an index column that no row has is left out. Of two rows for one place the later one counts: rows of
     different settings must differ in `index`.
     """
-    lines: dict[tuple[str, ...], dict[tuple[str, str], Cell]] = {}
-    groups: dict[str, dict[str, None]] = {}
-    for row in rows:
-        group, head = column(row)
-        groups.setdefault(group, {})[head] = None
-        lines.setdefault(tuple(_named(row, key) for key in index), {})[group, head] = cell(row)
-    columns = [(group, head) for group, heads in groups.items() for head in heads]
-    kept = [at for at in range(len(index)) if any(names[at] for names in lines)]
-    above = [""] * len(kept)
-    for at, (group, _) in enumerate(columns):
-        above.append(group if at == 0 or columns[at - 1][0] != group else "")
+    found = grid(rows, lambda row: tuple(_named(row, key) for key in index), column, cell)
+    kept = [at for at in range(len(index)) if any(names[at] for names in found.lines)]
     body = [
-        [*(Cell(names[at] or DASH) for at in kept), *(cells.get(place, Cell(DASH)) for place in columns)]
-        for names, cells in lines.items()
+        [*(Cell(names[at] or DASH) for at in kept), *(cells.get(place, Cell(DASH)) for place in found.columns)]
+        for names, cells in found.lines.items()
     ]
-    heads = [*(index[at] for at in kept), *(head for _, head in columns)]
-    return Table(caption, heads, body, len(kept), groups=above, folded=folded)
+    heads = [*(index[at] for at in kept), *(head for _, head in found.columns)]
+    return Table(caption, heads, body, len(kept), groups=[""] * len(kept) + found.above, folded=folded)
 
 
 def with_codes(table: Table) -> Table:
@@ -187,6 +179,4 @@ def _named(row: Row, key: str) -> str:
     """What a row, or failing that its tags, say under a key; `tags.KEY` is of the tags alone."""
     tags = row.get("tags") or {}
     value: Any = tags.get(key[5:]) if key.startswith("tags.") else row.get(key, tags.get(key))
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    return cell_text(value)

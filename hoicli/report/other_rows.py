@@ -21,7 +21,8 @@ from hoicli.report.document import (
     pivoted,
     value_cell,
 )
-from hoicli.report.rows import AGREE, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
+from hoicli.report.rows import AGREE, COMPARE, OTHER, ROBUST, SECTIONS, SHOE, identifying, tag_keys
+from hoicli.tables.kinds import PARTS
 from hoicli.tables.layout import marked
 
 LONGEST = 30
@@ -40,7 +41,7 @@ def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
     """A section for each kind of rows there are."""
     makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
     sections = []
-    for kind in KINDS:
+    for kind in SECTIONS:
         if given.get(kind):
             rows, notes = marked(given[kind])
             sections.append(Section(kind, TITLES[kind], [*makers[kind](rows), *(Paragraph([note]) for note in notes)]))
