@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hoicli.figures.markup import escaped
 from hoicli.figures.pictures import Size
-from hoicli.figures.svg import text
 
 CARD = 340.0
 """CSS pixels an image may be wide and high on the page."""
@@ -76,7 +76,7 @@ def drawing(item: Mapping[str, Any], name: str, picture: tuple[str, Size] | None
             f'<g class="{kind}">{rectangles}'
             f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
             f'<circle cx="{x1:g}" cy="{y1:g}" r="{3 * unit:.4g}"/><circle cx="{x2:g}" cy="{y2:g}" r="{3 * unit:.4g}"/>'
-            f'<text x="{x:.5g}" y="{y:.5g}" font-size="{TEXT * unit:.4g}">{text(words)}</text></g>'
+            f'<text x="{x:.5g}" y="{y:.5g}" font-size="{TEXT * unit:.4g}">{escaped(words)}</text></g>'
         )
     return f'<svg class="scene" viewBox="0 0 {width:g} {height:g}">{sheet}{"".join(shapes)}</svg>'
 

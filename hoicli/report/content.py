@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from statistics import median_low
 
@@ -11,8 +12,8 @@ from hoicli import __version__
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.evaluation.protocols import PROTOCOL_OF
 from hoicli.figures import svg
-from hoicli.figures.shown import pair_sweeps
-from hoicli.figures.styles import ALL_CLASSES, GROUPED, ORACLES, STYLES
+from hoicli.figures.shown import composition_of, delta_bars, deltas_of, pair_sweeps
+from hoicli.figures.styles import GROUPED, STYLES
 from hoicli.pairs.rows import METRICS
 from hoicli.records.results import Row
 from hoicli.report.document import (
@@ -82,20 +83,15 @@ def _headlines(measured: Measured) -> list[Headline]:
         for row, shown in zip(measured.evaluation, marked(measured.evaluation)[0], strict=True)
         if row["protocol"] == primary.name and row["metric"] == "mAP"
     ]
-    causes = [row for row in _deltas(measured) if row["oracle"] not in GROUPED and row["value"]]
-    if causes:
-        best = max(causes, key=lambda row: float(row["value"]))
-        note = f"mAP by fixing one type of error: {STYLES[best['oracle']].words}"
-        found.append(Headline("largest single gain", value_cell(best, signed=True), note))
+    deltas = next(iter(deltas_of(measured.diagnosis).values())) if measured.diagnosis else {}
+    gains = {oracle: value for oracle, value in deltas.items() if value and oracle not in GROUPED}
+    if gains:
+        best = max(gains, key=lambda oracle: gains[oracle])
+        note = f"mAP by fixing one type of error: {STYLES[best].words}"
+        found.append(Headline("largest single gain", Cell(number(gains[best], signed=True)), note))
     recall = [row for row in measured.pairs if row["metric"] == "pair_recall" and row["subset"] == "full"]
     found += [Headline("pair recall", value_cell(row), "person-object pairs found") for row in recall[:1]]
     return found
-
-
-def _deltas(measured: Measured) -> list[Row]:
-    """Delta mAP over all classes, an oracle a row."""
-    rows = [row for row in measured.diagnosis if row["metric"] == "delta_mAP" and row["subset"] in ALL_CLASSES]
-    return sorted(rows, key=lambda row: ORACLES.index(row["oracle"]))
 
 
 def _protocols(measured: Measured) -> Section:
@@ -185,18 +181,12 @@ def _errors(measured: Measured) -> Section:
         Code("hoicli diagnose --explain"),
         " says what each oracle fixes.",
     ]
-    bars = [
-        svg.Bar(STYLES[row["oracle"]].words, row["value"], number(row["value"], signed=True), f"e-{row['oracle']}")
-        for row in _deltas(measured)
-    ]
-    figures = [
-        Figure(svg.bars(bars, "delta mAP by type of error"), "What fixing each type would give, in points of mAP")
-    ]
-    edges, composition = measured.composition
-    present = {name: f"e-{name}" for name in composition if any(composition[name])}
-    if present:
+    bars = svg.bars(delta_bars(deltas_of(rows)), "delta mAP by type of error", partial(number, signed=True))
+    figures = [Figure(bars, "What fixing each type would give, in points of mAP")]
+    composition = composition_of(*measured.composition)
+    if composition.bands:
         caption = "What the predictions are along the ranking, from the highest score on (colours as in the table)"
-        figures.append(Figure(svg.shares(edges, composition, present, caption), caption))
+        figures.append(Figure(svg.shares(composition, caption), caption))
     return Section("errors", "Errors", [Paragraph(words), table, Figures(figures)])
 
 
@@ -224,8 +214,8 @@ def _pairs(measured: Measured) -> Section:
     if points:
         labels: dict[tuple[float, float], list[str]] = {}
         for point in points:  # settings that leave the same pairs share a place
-            label = "all" if point["nms"] is None else f"NMS {point['nms']:g}"
-            labels.setdefault((point["x"], point["y"]), []).append(label)
+            label = "all" if point.nms is None else f"NMS {point.nms:g}"
+            labels.setdefault((point.recall, point.precision), []).append(label)
         series = {"pairs": [(x, y, ", ".join(names)) for (x, y), names in labels.items()]}
         caption = "Pair precision against pair recall: all pairs, and after pair NMS at each threshold"
         figures.append(Figure(svg.lines(series, caption, across="pair recall (%)", up="pair precision (%)"), caption))

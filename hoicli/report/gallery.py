@@ -22,9 +22,9 @@ from typing import IO, Any
 from hoicli.errors import UsageError
 from hoicli.figures.drawing import NOT_AT_HAND, drawing
 from hoicli.figures.drawing import STYLE as DRAWING_STYLE
+from hoicli.figures.markup import escaped
 from hoicli.figures.pictures import LARGEST_IMAGE, Pictures
 from hoicli.figures.styles import STYLES
-from hoicli.figures.svg import text
 from hoicli.io.outputs import atomic_path, check_page_folder
 
 __all__ = ["LARGEST_IMAGE", "NOT_AT_HAND", "write_gallery"]
@@ -97,14 +97,14 @@ def _write_card(page: IO[bytes], item: Mapping[str, Any], pictures: Pictures) ->
         facts.append(f"rank {item['rank']}")
     scene = drawing(item, name, picture)
     words = f"{name} {truth_name or ''}".lower().replace("_", " ")
-    truth = f'<p class="t">truth: {text(truth_name)}</p>' if truth_name and truth_name != name else ""
+    truth = f'<p class="t">truth: {escaped(truth_name)}</p>' if truth_name and truth_name != name else ""
     page.write(
         (
             f'<article class="card" data-error="{error}" data-score="{"" if score is None else format(score, ".6g")}" '
-            f'data-words="{text(words)}">{scene}'
+            f'data-words="{escaped(words)}">{scene}'
             f'<p><span class="type" style="border-color:{style.colour}">{style.words}</span> '
-            f'<button type="button" class="name" title="show this class only">{text(name)}</button></p>{truth}'
-            f'<p class="facts">{", ".join(facts)}<br>{text(item["image_id"])}</p></article>\n'
+            f'<button type="button" class="name" title="show this class only">{escaped(name)}</button></p>{truth}'
+            f'<p class="facts">{", ".join(facts)}<br>{escaped(item["image_id"])}</p></article>\n'
         ).encode()
     )
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from hoicli.figures.drawing import drawing
+from hoicli.figures.markup import escaped
 from hoicli.figures.pictures import Pictures
 from hoicli.figures.styles import STYLES
-from hoicli.figures.svg import text
 from hoicli.report.document import (
     Block,
     Cell,
@@ -42,7 +42,7 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri
 def render(document: Document) -> bytes:
     """The document as a page."""
     page = io.BytesIO()
-    title = text(document.title)
+    title = escaped(document.title)
     page.write(
         f"""<!DOCTYPE html>
 <html lang="en">
@@ -61,7 +61,7 @@ def render(document: Document) -> bytes:
 """.encode()
     )
     page.write(_headlines(document))
-    links = "".join(f'<li><a href="#{section.id}">{text(section.title)}</a></li>' for section in document.sections)
+    links = "".join(f'<li><a href="#{section.id}">{escaped(section.title)}</a></li>' for section in document.sections)
     page.write(f"<nav><ul>{links}</ul></nav>\n</header>\n<main>\n".encode())
     for section in document.sections:
         _write_section(page, section)
@@ -71,14 +71,15 @@ def render(document: Document) -> bytes:
 
 def _headlines(document: Document) -> bytes:
     tiles = "".join(
-        f'<div><dt>{text(item.label)}</dt><dd class="big">{_value(item.value)}</dd><dd>{text(item.note)}</dd></div>'
+        f'<div><dt>{escaped(item.label)}</dt><dd class="big">{_value(item.value)}</dd>'
+        f"<dd>{escaped(item.note)}</dd></div>"
         for item in document.headlines
     )
     return f'<dl class="headlines">{tiles}</dl>\n'.encode() if tiles else b""
 
 
 def _write_section(page: IO[bytes], section: Section) -> None:
-    page.write(f'<section id="{section.id}">\n<h2>{text(section.title)}</h2>\n'.encode())
+    page.write(f'<section id="{section.id}">\n<h2>{escaped(section.title)}</h2>\n'.encode())
     for block in section.blocks:
         _write_block(page, block)
     page.write(b"</section>\n")
@@ -91,24 +92,24 @@ def _write_block(page: IO[bytes], block: Block) -> None:
         page.write(_table(block).encode())
     elif isinstance(block, Figures):
         figures = "".join(
-            f"<figure>{figure.svg}<figcaption>{text(figure.caption)}</figcaption></figure>\n"
+            f"<figure>{figure.svg}<figcaption>{escaped(figure.caption)}</figcaption></figure>\n"
             for figure in block.figures
         )
         page.write(f'<div class="figures">{figures}</div>\n'.encode() if figures else b"")
     elif isinstance(block, Lines):
-        lines = "".join(f"<code>{text(line)}</code>" for line in block.lines)
+        lines = "".join(f"<code>{escaped(line)}</code>" for line in block.lines)
         page.write(f'<pre tabindex="0">{lines}</pre>\n'.encode())
     else:
         _write_gallery(page, block)
 
 
 def _words(words: Words) -> str:
-    return "".join(f"<code>{text(word.text)}</code>" if isinstance(word, Code) else text(word) for word in words)
+    return "".join(f"<code>{escaped(word.text)}</code>" if isinstance(word, Code) else escaped(word) for word in words)
 
 
 def _table(table: Table) -> str:
     """A table in a box of its own that scrolls sideways where it is too wide; a folded one opens under its caption."""
-    caption = text(table.caption)
+    caption = escaped(table.caption)
     body = "".join(f"<tr>{_line(table, line)}</tr>\n" for line in table.lines)
     box = (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table>'
@@ -125,14 +126,14 @@ def _heads(table: Table) -> str:
         starts = [at for at, group in enumerate(table.groups) if group]
         ends = [*starts[1:], len(table.heads)]
         groups = "".join(
-            f'<th scope="colgroup" class="group" colspan="{end - start}">{text(table.groups[start])}</th>'
+            f'<th scope="colgroup" class="group" colspan="{end - start}">{escaped(table.groups[start])}</th>'
             for start, end in zip(starts, ends, strict=True)
         )
         above = f'<tr><td colspan="{starts[0]}"></td>{groups}</tr>\n' if starts[0] else f"<tr>{groups}</tr>\n"
     if not any(table.heads):
         return above
     heads = "".join(
-        f'<th scope="col"{"" if at < table.names else _number_class(table, at)}>{text(head)}</th>'
+        f'<th scope="col"{"" if at < table.names else _number_class(table, at)}>{escaped(head)}</th>'
         for at, head in enumerate(table.heads)
     )
     return f"{above}<tr>{heads}</tr>"
@@ -160,17 +161,17 @@ def _long_class(cell: Cell) -> str:
 
 def _name(cell: Cell) -> str:
     swatch = f'<i class="mark e-{cell.mark}"></i>' if cell.mark in STYLES else ""
-    return f"{swatch}<code>{text(cell.text)}</code>" if cell.code else f"{swatch}{text(cell.text)}"
+    return f"{swatch}<code>{escaped(cell.text)}</code>" if cell.code else f"{swatch}{escaped(cell.text)}"
 
 
 def _value(cell: Cell) -> str:
-    interval = f' <span class="interval">{text(cell.interval)}</span>' if cell.interval else ""
+    interval = f' <span class="interval">{escaped(cell.interval)}</span>' if cell.interval else ""
     bar = (
         ""
         if cell.share is None
         else f'<i class="bar"><i style="width:{100 * min(max(cell.share, 0), 1):.1f}%"></i></i>'
     )
-    return f"{text(cell.text)}{interval}{bar}"
+    return f"{escaped(cell.text)}{interval}{bar}"
 
 
 def _write_gallery(page: IO[bytes], gallery: Gallery) -> None:
@@ -183,12 +184,12 @@ def _write_gallery(page: IO[bytes], gallery: Gallery) -> None:
         picture = pictures.use(page, item.get("file_name"))
         truth = item.get("truth_name")
         facts = ["no score" if item["score"] is None else f"score {item['score']:.3f}"]
-        told = f'<p class="truth">truth: {text(truth.strip())}</p>' if truth and truth.strip() != name else ""
+        told = f'<p class="truth">truth: {escaped(truth.strip())}</p>' if truth and truth.strip() != name else ""
         page.write(
             (
                 f'<article class="card">{drawing(item, name, picture)}'
-                f'<p><i class="mark e-{item["error"]}"></i>{style.words}: <b>{text(name)}</b></p>{told}'
-                f'<p class="facts">{", ".join(facts)}; {text(item["image_id"])}</p></article>\n'
+                f'<p><i class="mark e-{item["error"]}"></i>{style.words}: <b>{escaped(name)}</b></p>{told}'
+                f'<p class="facts">{", ".join(facts)}; {escaped(item["image_id"])}</p></article>\n'
             ).encode()
         )
     page.write(b"</div>\n")

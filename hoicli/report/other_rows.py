@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hoicli.figures import svg
-from hoicli.figures.shown import FAMILY_WORDS, model_name, severity_lines
+from hoicli.figures.shown import FAMILY_WORDS, model_name, robustness_of
 from hoicli.records.results import CHANCES, Row
 from hoicli.report.document import (
     Block,
@@ -109,12 +109,12 @@ def _severities(rows: Sequence[Row]) -> list[Block]:
     protocols = {(row.get("protocol"), row["subset"]) for row in whole}
     if len(protocols) != 1 or not any(row["metric"] == "mri" and row["value"] is not None for row in whole):
         return []
-    series = {name: [(x, y, "") for x, y in points] for name, points in severity_lines(whole).items() if points}
+    shown = robustness_of(whole)
+    series = {name: [(float(x), y, "") for x, y in points] for name, points in shown.lines.items() if points}
     if not any(len(points) > 1 for points in series.values()):
         return []
-    ticks = {float(x): str(x) if x else "clean" for x in sorted({x for row in series.values() for x, _, _ in row})}
     caption = "Mean over corruptions by severity"
-    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=ticks), caption)])]
+    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=shown.ticks), caption)])]
 
 
 def _shoe(rows: Sequence[Row]) -> list[Block]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hoicli.figures.drawing import STYLE as DRAWING_STYLE
-from hoicli.figures.styles import LINES, STYLES
+from hoicli.figures.styles import LOOKS
 
-_TYPES = "\n".join(f".e-{name} {{ --ink: {style.colour}; }}" for name, style in STYLES.items())
-_SERIES = "\n".join(f".s{at} {{ --ink: {colour}; }}" for at, (colour, _, _) in enumerate(LINES))
+_INKS = "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in LOOKS.items())
 
 _COLOURS = """
 :root { color-scheme: light dark; --paper: #fff; --text: #1c1e21; --soft: #5d6470; --line: #dde1e6; --band: #f6f7f9;
@@ -121,5 +120,5 @@ _PAPER = """
 }
 """
 
-STYLE = f"{_COLOURS}{_TYPES}\n{_SERIES}{_DARK_INKS}{_PAGE}{DRAWING_STYLE}{_PAPER}"
+STYLE = f"{_COLOURS}{_INKS}{_DARK_INKS}{_PAGE}{DRAWING_STYLE}{_PAPER}"
 """All of it. What is for paper comes last, for it overrides."""
