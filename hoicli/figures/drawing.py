@@ -19,31 +19,14 @@ NOT_AT_HAND = "image not at hand"
 Pair = Sequence[Sequence[float]]
 """A subject's box and, where there is an object, its box."""
 
-STYLE = """
-.store { position: absolute; width: 0; height: 0; }
-.store image { image-orientation: none; } /* boxes are in stored pixels, whatever the camera's rotation mark says */
-.scene { display: block; width: 100%; max-height: 320px; }
-.scene .sheet { fill: #ddd; }
-.scene .note { fill: #777; text-anchor: end; }
-.scene g { filter: drop-shadow(0 0 1px rgb(0 0 0 / 70%)); }
-.scene g.gt { --ink: #0ff; } .scene g.pr { --ink: #ff1f1f; }
-.scene g rect, .scene g line { fill: none; stroke: var(--ink); stroke-width: 2px; vector-effect: non-scaling-stroke; }
-/* wider, so that it shows on both sides of a prediction lying on it */
-.scene g.gt rect, .scene g.gt line { stroke-width: 3.5px; }
-.scene g .o { stroke-dasharray: 6 4; }
-.scene g circle { fill: var(--ink); }
-.scene g text { fill: var(--ink); stroke: #000; stroke-width: 2.5px; paint-order: stroke;
-  vector-effect: non-scaling-stroke; stroke-linejoin: round; font-weight: 600; }
-.scene g.pr text { fill: #ff8a80; }
-"""
-"""What a page's style sheet says of the drawings."""
-
 
 def drawing(item: Mapping[str, Any], name: str, picture: tuple[str, Size] | None) -> str:
     """The image, or a grey sheet of its size, under the boxes.
 
-    item: `predicted` and `truth`, each None or a pair, `truth_name`, and `width` and `height` (or None); name: what was
-    predicted; picture: the id of the image's symbol in the page, and its size.
+    Classes, which the page's style sheet draws: `gt` for the truth and `pr` for the prediction, within them `s` for the
+    subject's box and `o` for the object's. item: `predicted` and `truth`, each None or a pair, `truth_name`, and
+    `width` and `height` (or None); name: what was predicted; picture: the id of the image's symbol in the page, and its
+    size.
     """
     pairs: list[tuple[str, Pair, str]] = [
         (kind, item[key], words)

@@ -23,7 +23,6 @@ from hoicli.report.document import (
     Document,
     Figure,
     Figures,
-    Gallery,
     Headline,
     Paragraph,
     Section,
@@ -33,6 +32,7 @@ from hoicli.report.document import (
     value_cell,
     with_codes,
 )
+from hoicli.report.gallery import gallery_section
 from hoicli.report.measured import Measured
 from hoicli.report.method import Source, file_name, method
 from hoicli.report.other_rows import row_sections
@@ -70,7 +70,7 @@ def build(measured: Measured, source: Source, given: Mapping[str, Sequence[Row]]
     sections += row_sections(given)
     sections.append(_classes(measured))
     if measured.diagnosis:
-        sections += [_images(measured), _gallery(measured, images)]
+        sections += [_images(measured), gallery_section(measured.examples, images)]
     sections.append(method(measured, source, given))
     title = source.title or f"{PurePath(streams[0]).name.split('.')[0] if streams[0] != '-' else 'stdin'} on {dataset}"
     return Document(title, lead, _headlines(measured), [section for section in sections if section.blocks])
@@ -298,15 +298,3 @@ def _images(measured: Measured) -> Section:
     )
     told = "Repairable is what some prediction would have found with a right verb, pair or box."
     return Section("images", "Images", [Paragraph([told]), table])
-
-
-def _gallery(measured: Measured, images: str | None) -> Section:
-    if not measured.examples:
-        return Section("gallery", "Gallery", [])
-    words = (
-        "The highest-scored errors of each type. Ground truth is cyan, the prediction red; the subject's box has a "
-        "solid line, the object's a dashed one."
-    )
-    if images is None:
-        words += " No folder of images was given (--images), so the boxes stand on empty sheets."
-    return Section("gallery", "Gallery", [Paragraph([words]), Gallery(measured.examples, images)])

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hoicli.records.parsing import Record
 from hoicli.records.results import Row
 from hoicli.tables.layout import cell_text, grid
 
@@ -90,10 +89,17 @@ class Lines:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Errors drawn on their images: items as `report.drawing` takes them, and the folder of the pictures."""
+    """Errors drawn on their images.
 
-    items: Sequence[Record]
+    An item holds `image_id`, `file_name` (optional), `width` and `height` (or None), `error` (a key of STYLES), `verb`,
+    `label`, `score` and `rank` (or None), `predicted` and `truth` (None, or [subject box, object box], the subject's
+    alone where there is no object) and `truth_name`. images: the folder that file names are looked up in. filters: on a
+    page of its own, with the pictures as they are and with filters of the cards.
+    """
+
+    items: Sequence[Mapping[str, Any]]
     images: str | None
+    filters: bool = False
 
 
 Block = Paragraph | Table | Figures | Lines | Gallery
