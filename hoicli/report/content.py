@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
-from statistics import median_low
 
 from hoicli import __version__
-from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.evaluation.protocols import PROTOCOL_OF
 from hoicli.figures import svg
 from hoicli.figures.shown import composition_of, delta_bars, deltas_of, pair_sweeps
 from hoicli.figures.styles import GROUPED, STYLES
 from hoicli.pairs.rows import METRICS
 from hoicli.records.results import Row
+from hoicli.report.classes import class_section
 from hoicli.report.document import (
-    Block,
     Cell,
     Code,
     Document,
@@ -26,15 +23,15 @@ from hoicli.report.document import (
     Headline,
     Paragraph,
     Section,
-    Table,
+    Words,
     number,
     pivoted,
     value_cell,
-    with_codes,
 )
 from hoicli.report.gallery import gallery_section
 from hoicli.report.measured import Measured
-from hoicli.report.method import Source, file_name, method
+from hoicli.report.method import method
+from hoicli.report.options import Options, file_name
 from hoicli.report.other_rows import row_sections
 from hoicli.tables.layout import marked
 from hoicli.vocabulary.datasets import DATASETS
@@ -48,31 +45,30 @@ BINS = 10
 PERCENT = "Values are in percent where nothing else is said."
 
 
-def build(measured: Measured, source: Source, given: Mapping[str, Sequence[Row]], images: str | None) -> Document:
-    """The report. `given`: rows of other commands by kind (`rows.read_rows`); `images`: the folder of the pictures."""
+def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Document:
+    """The report. `given`: rows of other commands by section (`rows.read_rows`)."""
     request = measured.request
     dataset = DATASETS[request.vocabulary.name].split(":")[0]
-    streams = [file_name(path) for path in source.predictions]
-    called = ", ".join("stdin" if name == "-" else name for name in streams)
-    tags = [f"{key}={value}" for key, value in request.tags.items()]
-    lead: list[str | Code] = [
-        Code(called),
+    streams = ["stdin" if name == "-" else name for name in options.streams]
+    tags = ", ".join(f"{key}={value}" for key, value in request.tags.items())
+    tagged: Words = ["Tagged ", Code(tags), ". "] if tags else []
+    lead: Words = [
+        Code(", ".join(streams)),
         " against ",
-        Code("stdin" if source.gt == "-" else file_name(source.gt)),
+        Code("stdin" if options.gt == "-" else file_name(options.gt)),
         f" on {dataset}: {measured.images:,} images, {measured.triplets:,} annotated and "
         f"{measured.coverage.triplets:,} predicted triplets. ",
+        *tagged,
+        f"Made by hoicli {__version__}. Values are in percent where nothing else is said.",
     ]
-    if tags:
-        lead += ["Tagged ", Code(", ".join(tags)), ". "]
-    lead.append(f"Made by hoicli {__version__}. {PERCENT}")
     sections = [_protocols(measured)]
     sections += [_errors(measured), _pairs(measured)] if measured.diagnosis else [_left_out()]
     sections += row_sections(given)
-    sections.append(_classes(measured))
+    sections.append(class_section(measured))
     if measured.diagnosis:
-        sections += [_images(measured), gallery_section(measured.examples, images)]
-    sections.append(method(measured, source, given))
-    title = source.title or f"{PurePath(streams[0]).name.split('.')[0] if streams[0] != '-' else 'stdin'} on {dataset}"
+        sections += [_images(measured), gallery_section(measured.examples, options.images)]
+    sections.append(method(measured, options, given))
+    title = options.title or f"{streams[0].split('.')[0]} on {dataset}"
     return Document(title, lead, _headlines(measured), [section for section in sections if section.blocks])
 
 
@@ -98,24 +94,22 @@ def _protocols(measured: Measured) -> Section:
     request = measured.request
     titles = {protocol.name: protocol.title for protocol in request.protocols}
     rows, notes = marked([{**row, "evaluator": titles[row["protocol"]]} for row in measured.evaluation])
-    parts = [("mAP and mean maximal recall by protocol and subset", rows)]
+    captions = {"": "mAP and mean maximal recall by protocol and subset"}
     sure = any("ci_low" in row for row in rows)
     if sure:  # side by side they would be wider than a page
         captions = {
             "mAP": "mAP by protocol and subset",
             "mean_max_recall": "Mean maximal recall by protocol and subset",
         }
-        parts = [(caption, [row for row in rows if row["metric"] == metric]) for metric, caption in captions.items()]
     tables = [
-        with_codes(
-            pivoted(
-                part,
-                caption,
-                index=("protocol", "evaluator")[: 1 + (at == 0)],
-                column=lambda row: (row["metric"].replace("_", " "), row["subset"]),
-            )
+        pivoted(
+            [row for row in rows if metric in ("", row["metric"])],
+            caption,
+            index=["protocol"] if metric == "mean_max_recall" else ["protocol", "evaluator"],
+            column=lambda row: (row["metric"].replace("_", " "), row["subset"]),
+            own=True,
         )
-        for at, (caption, part) in enumerate(parts)
+        for metric, caption in captions.items()
     ]
     lines = [
         (
@@ -153,24 +147,18 @@ def _left_out() -> Section:
 
 def _errors(measured: Measured) -> Section:
     rows = measured.diagnosis
-    counts = {(row["error"], row["subset"]): row for row in rows if row["metric"] == "count"}
-    deltas = {(row["oracle"], row["subset"]): row for row in rows if row["metric"] == "delta_mAP"}
-    base = [row for row in rows if row["metric"] == "mAP" and row["oracle"] == "none"]
-    subsets = [row["subset"] for row in base]
-    lines = []
-    for name in (*ERRORS, MISSED, *GROUPED):
-        cells = [
-            value_cell(counts[name, subset]) if (name, subset) in counts else Cell(number(None)) for subset in subsets
-        ]
-        cells += [
-            value_cell(deltas[name, subset], signed=True) if (name, subset) in deltas else Cell(number(None))
-            for subset in subsets
-        ]
-        lines.append([Cell(STYLES[name].words, mark=name), *cells])
-    groups = ["", "predictions", *[""] * (len(subsets) - 1), "delta mAP", *[""] * (len(subsets) - 1)]
-    table = Table(
-        "Errors of each type, and what fixing the type would give", ["type", *subsets, *subsets], lines, 1, groups
+    counts = [{**row, "oracle": row["error"]} for row in rows if row["metric"] == "count"]
+    deltas = [row for row in rows if row["metric"] == "delta_mAP"]
+    table = pivoted(
+        [*counts, *deltas],
+        "Errors of each type, and what fixing the type would give",
+        index=("oracle",),
+        column=lambda row: ("predictions" if row["metric"] == "count" else "delta mAP", row["subset"]),
+        cell=lambda row: value_cell(row, signed=row["metric"] == "delta_mAP"),
+        own=True,
     )
+    table = replace(table, heads=["type", *table.heads[1:]])
+    base = [row for row in rows if row["metric"] == "mAP" and row["oracle"] == "none"]
     without = ", ".join(f"{row['subset']} {number(row['value'])}" for row in base)
     words: list[str | Code] = [
         "Every prediction is of one type by protocol ",
@@ -220,69 +208,6 @@ def _pairs(measured: Measured) -> Section:
         caption = "Pair precision against pair recall: all pairs, and after pair NMS at each threshold"
         figures.append(Figure(svg.lines(series, caption, across="pair recall (%)", up="pair precision (%)"), caption))
     return Section("pairs", "Pairs", [Paragraph(words), table, Figures(figures)])
-
-
-def _classes(measured: Measured) -> Section:
-    qualifier = measured.request.vocabulary.qualifier
-    ap = [row for row in measured.classes if row["metric"] == "AP"]
-    recall = {(row["verb"], row[qualifier]): row for row in measured.classes if row["metric"] == "max_recall"}
-    if not ap:
-        return Section("classes", "Classes", [])
-
-    def table(caption: str, rows: Sequence[Row], *, folded: bool = False) -> Table:
-        lines = [
-            [
-                *(Cell(row[key] or number(None)) for key in ("verb", qualifier, "subset")),
-                Cell(number(row["n"])),
-                replace(value_cell(row), share=row["value"] / 100),
-                value_cell(recall[row["verb"], row[qualifier]]),
-            ]
-            for row in rows
-        ]
-        return Table(caption, ["verb", qualifier, "subset", "GT", "AP", "max recall"], lines, 3, folded=folded)
-
-    known = [row for row in ap if row["n"]]
-    zeros = sum(row["value"] == 0 for row in known)
-    enough = min(ENOUGH, median_low([row["n"] for row in known] or [1]))
-    solid = [row for row in known if row["n"] >= enough]
-    weakest = sorted(solid, key=lambda row: (row["value"], -row["n"], row["verb"], row[qualifier] or ""))
-    words: list[str | Code] = [
-        "AP of each class by protocol ",
-        Code(measured.request.primary.name),
-        f": {len(ap):,} classes, {len(known):,} with ground truth; {zeros:,} of these have an AP of 0. GT is how many "
-        "ground-truth triplets a class has.",
-    ]
-    caption = "How many classes with ground truth have which AP"
-    subsets = list(dict.fromkeys(row["subset"] for row in known))
-    counts = {
-        subset: [
-            sum(row["subset"] == subset and min(int(row["value"] * BINS / 100), BINS - 1) == at for row in known)
-            for at in range(BINS)
-        ]
-        for subset in subsets
-    }
-    labels = [f"{at * 100 // BINS}" for at in range(BINS + 1)]
-    figure = Figure(svg.histogram(counts, labels, caption, "AP (%)"), caption)
-    blocks: list[Block] = [Paragraph(words), Figures([figure])]
-    top = measured.request.top
-    gains = [row for row in measured.diagnosis if row["metric"] == "top_delta_AP"]
-    if gains:
-        lines = [
-            [
-                *(Cell(row[key] or number(None)) for key in ("verb", qualifier, "subset")),
-                Cell(STYLES[row["oracle"]].words, mark=row["oracle"]),
-                Cell(number(row["n"])),
-                value_cell(row, signed=True),
-            ]
-            for row in gains
-        ]
-        heads = ["verb", qualifier, "subset", "what to fix", "GT", "delta AP"]
-        blocks.append(Table("Classes that fixing one type of error would lift most", heads, lines, 4))
-    if top and weakest:
-        blocks.append(table(f"The weakest classes with at least {enough} ground-truth triplets", weakest[:top]))
-    order = sorted(ap, key=lambda row: (row["verb"], row[qualifier] or ""))
-    blocks.append(table(f"All {len(ap):,} classes", order, folded=True))
-    return Section("classes", "Classes", blocks)
 
 
 def _images(measured: Measured) -> Section:
