@@ -208,7 +208,7 @@ def diagnose(
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 
-        write_gallery(gallery, diagnosed[0].examples, images, max(1, len(diagnosed[0].examples)))
+        write_gallery(gallery, diagnosed[0].examples, images)
     with open_output(output) as write:
         write(render(rows, output_format))
     if output_format == "table":
