@@ -30,7 +30,6 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.formats import image_id_of
 from hoicli.converters.vlm.claims import PERSONS, Claim, Claims, Place, claims_of, numbers_of
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, parse_frame
 from hoicli.converters.vlm.names import label_of, verbs_of
@@ -40,7 +39,7 @@ from hoicli.converters.vlm.text import Mention, mentions_in, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import read_lines
 from hoicli.records.image import problems
-from hoicli.records.names import image_number
+from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.vocabulary.labels import SUBJECT
 
