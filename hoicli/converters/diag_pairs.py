@@ -71,7 +71,7 @@ def _number(value: Any, field: str) -> int | float:
     number = value if type(value) is float else _inner(value)
     if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
         shown = number if type(number) is float else f"a {type(number).__name__}"
-        raise DataError(f"{shown} is no finite number; mend what wrote it, or pass --on-error skip", field=field)
+        raise DataError(f"{shown} is no finite number; fix what wrote it, or pass --on-error skip", field=field)
     return number
 
 

@@ -177,7 +177,7 @@ def _numbers(value: Any, where: str) -> list[Any]:
     numbers = [_plain(number) for number in numbers]
     for index, number in enumerate(numbers):
         if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
-            problem = f"{shown(number)} is no finite number; mend what wrote it, or drop the row"
+            problem = f"{shown(number)} is no finite number; fix what wrote it, or drop the row"
             raise DataError(problem, field=f"{where}[{index}]")
     return numbers
 

@@ -134,7 +134,7 @@ def swig_vocabulary(
         name="swig",
         verbs=tuple(verbs),
         objects=objects,
-        interactions=tuple((verbs[verb], objects[thing]) for verb, thing in zip(verb_of, object_of, strict=True)),
+        interactions=tuple((verbs[verb], objects[object_]) for verb, object_ in zip(verb_of, object_of, strict=True)),
         groups={
             name: frozenset(number for number, times in enumerate(frequency) if times == wanted)
             for wanted, name in enumerate(("zero_shot", "rare", "non_rare"))
@@ -145,8 +145,8 @@ def swig_vocabulary(
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
-    """A mend for an unknown label (`what`: "verb" or "object"): the dataset whose it is, the nearest known one, or the
-    command that lists them all."""
+    """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one, or
+    the command that lists them all."""
     from difflib import get_close_matches
 
     def known(of: Vocabulary) -> Mapping[str, int]:

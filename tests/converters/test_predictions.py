@@ -555,8 +555,8 @@ def test_mat_flat_rows(folder: Path) -> None:
 BAD_CELLS = [
     (np.zeros((2, 8)), "2 x 8; a cell is K x 9 numbers (human box, object box, score)"),
     (np.array(["text"]), "no numbers; a cell is K x 9 numbers (human box, object box, score)"),
-    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: mend what wrote it"),
-    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: mend what wrote it"),
+    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: fix what wrote it"),
+    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: fix what wrote it"),
 ]
 
 
