@@ -19,6 +19,7 @@ from hoicli.shoe.scoring import Matching, Settings, Shoe
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.similarity.table import SimilarityTable
 from hoicli.wordnet import senses as synsets
+from hoicli.wordnet.selection import open_wordnet
 
 DATASETS = ("hico", "vcoco", "swig")
 """The datasets whose classes have curated senses."""
@@ -63,7 +64,7 @@ def run(
         truth = read_triplets(read_lines([gt], label="ground truth"), policy=policy, truth=True)
         if not truth.image_ids:
             raise DataError("no ground truth in it; hoicli convert makes it", place=display_name(gt))
-        table = SimilarityTable.read(read_lines(tables, label="similarities"), policy)
+        table = SimilarityTable.read(read_lines(tables, label="similarities"), policy, open_wordnet().canonical)
         _, lines = prediction_lines(paths)
         found = read_triplets(lines, policy=policy, known=frozenset(truth.image_ids))
     unscored = int(np.isnan(found.score).sum())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -49,13 +50,13 @@ class SimilarityTable:
         self._key, self._similarity = key[order], similarity[order]
 
     @classmethod
-    def read(cls, lines: Iterable[Line], policy: ErrorPolicy) -> SimilarityTable:
-        """The table of all lines, in whatever order, of one file or of several.
+    def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
+        """The table of all lines, in whatever order, of one file or of several, senses under their `canonical` names.
 
         Raises `DataError` with file and line for a bad line or for a pair rated twice and differently; where the policy
         skips, bad lines are dropped, and all lines of a pair they disagree about.
         """
-        columns = _Columns()
+        columns = _Columns(canonical)
         lines = iter(lines)
         while chunk := list(islice(lines, BATCH)):
             if not columns.add(chunk):
@@ -103,7 +104,8 @@ def _keys(first: Ints, second: Ints, count: int) -> Ints:
 class _Columns:
     """The lines' fields, gathered."""
 
-    def __init__(self) -> None:
+    def __init__(self, canonical: Callable[[str], str]) -> None:
+        self._canonical = cache(canonical)
         self._ids: dict[str, int] = {}
         self._first: list[int] = []
         self._second: list[int] = []
@@ -123,10 +125,10 @@ class _Columns:
         if not all(map(_is_row, rows)) or not rules <= set(RULES):
             return False
         self._rules |= rules
-        ids = self._ids
+        ids, canonical = self._ids, self._canonical
         for (_, a, b, similarity), line in zip(rows, lines, strict=True):
-            self._first.append(ids.setdefault(a, len(ids)))
-            self._second.append(ids.setdefault(b, len(ids)))
+            self._first.append(ids.setdefault(canonical(a), len(ids)))
+            self._second.append(ids.setdefault(canonical(b), len(ids)))
             self._similarity.append(similarity)
             self._files.append(line.file)
             self._numbers.append(line.number)
