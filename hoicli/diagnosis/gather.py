@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
-from hoicli.arrays.reading import BATCH
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis

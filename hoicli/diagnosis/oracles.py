@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id
+from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id
 from hoicli.diagnosis.applied import ORACLES, Applied, Corrections
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import joined, per_class, places
+from hoicli.evaluation.tally import per_class, places
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id
+from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
@@ -183,7 +183,7 @@ class Tally:
                 RankedLists(
                     hit=code[counted] == TRUE_POSITIVE,
                     image=image[counted],
-                    bounds=np.concatenate([[0], np.cumsum(counted)])[bounds],
+                    bounds=starts_of(counted)[bounds],
                     truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
                     truth_class=annotated.classes,
                     images=len(image_ids),
@@ -232,27 +232,19 @@ def places(image_ids: Sequence[str], place: Mapping[str, int]) -> Ints:
     return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
 
 
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-def joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
-
-
 def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
     """(ap, max recall), each [C], of outcome codes in ranking order; class c owns code[bounds[c]:bounds[c + 1]].
 
     A true positive's rank is the number of predictions of its class that count, up to and with it.
     """
-    counted_before = np.zeros(len(code) + 1, dtype=np.int64)
-    np.cumsum(code <= TRUE_POSITIVE, out=counted_before[1:])
+    counted_before = starts_of(code <= TRUE_POSITIVE)
     hit = np.flatnonzero(code == TRUE_POSITIVE)
     hit_bounds = np.searchsorted(hit, bounds)
     rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
     if protocol.predictions_per_class is not None:
         counted = rank <= protocol.predictions_per_class
         rank = rank[counted]
-        hit_bounds = np.concatenate([[0], np.cumsum(counted)])[hit_bounds]
+        hit_bounds = starts_of(counted)[hit_bounds]
     recall = max_recall(hit_bounds, positives)
     if not protocol.grid:
         return enveloped_ap(rank, hit_bounds, positives), recall

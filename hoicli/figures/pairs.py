@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hoicli.arrays.boxes import shared_area
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def _label_points(ax: Axes, lines: Mapping[str, list[dict[str, Any]]], swept: Se
                 left = x + dx * 4 * dot + (dx - 1) * wide / 2
                 low = y + dy * 5 * dot + (dy - 1) * high / 2
                 box = (left, low, left + wide, low + high)
-                covered = sum(_overlap(box, other) for other in taken)
-                outside = wide * high - _overlap(box, ax.bbox.extents)
+                covered = sum(shared_area(box, other) for other in taken)
+                outside = wide * high - shared_area(box, ax.bbox.extents)
                 choices.append((round(covered + outside), order, box))
             _, order, box = min(choices)
             taken.append(box)
@@ -96,9 +97,3 @@ def _label_points(ax: Axes, lines: Mapping[str, list[dict[str, Any]]], swept: Se
 def _threshold(point: Mapping[str, Any], swept: Sequence[str]) -> str:
     """The point's place in the sweep: a number when one threshold is swept, both apart when two are."""
     return " / ".join("none" if point[key] is None else f"{point[key]:g}" for key in swept)
-
-
-def _overlap(one: Box, other: Box) -> float:
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    return wide * high if wide > 0 and high > 0 else 0.0

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.arrays.triplets import Triplets, _part_of, open_problems, read_triplets
+from hoicli.arrays.columns import attempt
+from hoicli.arrays.triplets import Triplets, named_images, open_problems, read_triplets
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.protocols import GRID_ARANGE
@@ -695,7 +696,7 @@ def test_the_fast_and_the_careful_check_agree() -> None:
         record = broken(rng, SOUND)
         line = Line("p.jsonl", 1, orjson.dumps(record))
         is_bad = type(record) is not dict or next(open_problems(parse(line)), None) is not None
-        assert (_part_of([line]) is None) == is_bad, record
+        assert (attempt(named_images, [line]) is None) == is_bad, record
         verdicts.add(is_bad)
     assert verdicts == {True, False}
 
