@@ -1,6 +1,6 @@
 """The page's part on corruptions: beside imagecorruptions, in speed and in PSNR against the original, and the command.
 
-    python -m tests.bench.corrupt    mean PSNR and SSIM of every corruption and severity (the README's table of them)
+    python -m tests.bench.corrupt    mean PSNR and SSIM of every corruption and severity (docs/robustness.md's table)
 
 Needs scikit-image, scikit-learn and imagecorruptions (pip install --no-deps imagecorruptions; it wants pkg_resources of
 setuptools below 81, and is helped here over what SciPy and scikit-image have since removed).
@@ -27,7 +27,7 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.registry import CORRUPTIONS, corrupt
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
-from tests.corruption.test_quality import PHOTOS, photograph
+from tests.support.photographs import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
 

@@ -29,8 +29,8 @@ from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.intervals import false_discovery, interval, p_resampled, p_swapped, quantile
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resampled, swapped
-from tests.evaluation.test_matching import HICO, evaluate, ground_truth, lines, tally
 from tests.support import strategies
+from tests.support.kernel import HICO, evaluate, ground_truth, lines, tally
 from tests.support.project import FIXTURES, Hoicli
 
 Record = dict[str, Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -19,11 +18,10 @@ from hoicli.corruption import environment, geometry, optical, sensor
 from hoicli.corruption.constants import CONSTANTS, SEVERITIES, scale_of
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
 from hoicli.corruption.registry import CORRUPTIONS, FAMILIES, corrupt, draw, level_of
+from tests.support.golden_sheet import GOLDEN, Image, golden_sheet
 from tests.support.pictures import textured
 
-Image = NDArray[np.uint8]
 SCENE = textured(90, 128)
-GOLDEN = Path(__file__).with_name("definitions_golden.png")
 
 EVERY = pytest.mark.parametrize("name", CORRUPTIONS)
 LEVELS = pytest.mark.parametrize("severity", SEVERITIES)
@@ -85,14 +83,6 @@ def test_pixels_depend_on_image_id_corruption_severity_and_seed_alone(name: str)
     two_ways = {"exposure", "perspective"}
     expected = range(1, 2) if name in without_chance else range(2, 3) if name in two_ways else range(14, 17)
     assert len(drawn_from) in expected  # two directions of a blur may draw the same line
-
-
-def golden_sheet() -> Image:
-    """All 100 results of a small picture, a row for each corruption: tests/definitions_golden.png."""
-    image = textured(24, 32)
-    rows = [np.concatenate([corrupt(image, name, level, image_id=name) for level in SEVERITIES], axis=1)
-            for name in CORRUPTIONS]  # fmt: skip
-    return np.concatenate(rows)
 
 
 def test_the_pixels_are_those_of_the_golden_sheet() -> None:

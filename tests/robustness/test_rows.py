@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli import __version__
 from hoicli.corruption.families import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
 from hoicli.errors import DataError, UsageError
 from hoicli.figures.robustness import plot_robustness
@@ -35,7 +36,7 @@ from tests.support.project import FIXTURES, ROOT, Hoicli
 Row = dict[str, Any]
 ROBUST = FIXTURES / "robust"
 PARTS = {"corruption", "family", "severity"}
-SIGNATURE = "protocol:hico|data:hico|version:0.1.0"
+SIGNATURE = f"protocol:hico|data:hico|version:{__version__}"
 
 # RoHOI (arXiv 2507.09111), Table 4: a model's mean over the severities of each corruption (V-COCO, AP role, scenario
 # 2), in the order of CORRUPTIONS; and Table 1: its clean value and its MRI.
@@ -212,7 +213,9 @@ def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
     assert parts[None, 3]["value"] == pytest.approx(mean(values[2] for values in levels.values()))
     assert parts["optical", 3]["n"] == 4
     for each in rows:
-        assert each["signature"] == "protocol:hico|data:hico|of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+        assert (
+            each["signature"] == f"protocol:hico|data:hico|of:mAP/full|grid:rohoi|recipe:a recipe|version:{__version__}"
+        )
         assert (each["subset"], each["protocol"], each["tags"]) == ("full", "hico", {})
 
 
@@ -357,10 +360,10 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
 def test_a_signature_of_other_settings_is_kept_as_it_is() -> None:
     (grid,), _ = gather(grid_rows(falling(), signature="made by hand|protocol:x|version:3|zz:1"))
     (made,) = {each["signature"] for each in robustness_rows([grid])}
-    assert made == "made by hand|protocol:x|zz:1|of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+    assert made == f"made by hand|protocol:x|zz:1|of:mAP/full|grid:rohoi|recipe:a recipe|version:{__version__}"
     (grid,), _ = gather(grid_rows(falling(), signature=""))
     (made,) = {each["signature"] for each in robustness_rows([grid])}
-    assert made == "of:mAP/full|grid:rohoi|recipe:a recipe|version:0.1.0"
+    assert made == f"of:mAP/full|grid:rohoi|recipe:a recipe|version:{__version__}"
 
 
 def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -383,7 +386,7 @@ def test_an_incomplete_grid_is_refused_and_named(hoicli: Hoicli, tmp_path: Path)
     assert (whole(found, "cri"), whole(found, "relative_drop"), whole(found, "clean")) == (None, None, None)
     (total,) = (each for each in found if each["metric"] == "mri")
     assert total["n"] == 94
-    assert total["signature"].endswith("|grid:rohoi|recipe:a recipe|missing:7|version:0.1.0")
+    assert total["signature"].endswith(f"|grid:rohoi|recipe:a recipe|missing:7|version:{__version__}")
     table = hoicli("robust", "--allow-missing", "--format", "table", path).out
     assert table.split("\n\n")[1].splitlines()[9].split()[5] == "-"  # jpeg at 4
 
@@ -418,7 +421,7 @@ def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
     assert whole([json.loads(line) for line in chosen.out.splitlines()], "mri") == mri(values)
     seen = results(hoicli, "--corruptions", "seen", "--severities", "seen", path)
     assert whole(seen, "mri") == mri(values)
-    assert seen[0]["signature"].endswith("|grid:fog+jpeg@1+2+3|recipe:a recipe|version:0.1.0")
+    assert seen[0]["signature"].endswith(f"|grid:fog+jpeg@1+2+3|recipe:a recipe|version:{__version__}")
     assert {each.get("family") for each in seen} == {None, "sensor", "other"}
     assert whole(results(hoicli, "--corruptions", "fog", "--severities", "3,1", path), "mri") == 20
     result = hoicli("robust", "--corruptions", "jpeg", "--severities", "1,2,3", path)
@@ -565,7 +568,7 @@ def test_a_doubled_cell_is_never_skipped(hoicli: Hoicli, tmp_path: Path) -> None
 
 def test_different_settings_do_not_average() -> None:
     rows = grid_rows(falling())
-    rows[7]["signature"] = "protocol:hico|data:hico|topk:100|version:0.1.0"
+    rows[7]["signature"] = f"protocol:hico|data:hico|topk:100|version:{__version__}"
     with pytest.raises(
         DataError, match=r"^rows.jsonl:8: signature: 'protocol:hico\|data:hico\|topk:100', but rows.jsonl:1"
     ):
@@ -761,7 +764,7 @@ def test_the_makefile(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_the_benchmark(hoicli: Hoicli) -> None:
-    """What the README shows: both stand-ins on all twenty corruptions."""
+    """What docs/commands/robust.md shows: both stand-ins on all twenty corruptions."""
     rows = results(hoicli, ROBUST / "rows.jsonl")
     ranks = {row["tags"]["model"]: row["value"] for row in rows if row["metric"] == "rank"}
     assert ranks.keys() == {"plain", "median"}

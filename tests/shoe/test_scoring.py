@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.arrays.columns import attempt
-from hoicli.arrays.triplets import Triplets, named_images, open_problems, read_triplets
+from hoicli.arrays.triplets import named_images, open_problems, read_triplets
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.protocols import GRID_ARANGE
@@ -29,10 +29,8 @@ from hoicli.shoe.names import AGAINST, AREAS, COMBINE
 from hoicli.shoe.scoring import UNIT, Matching, Scores, Settings, Shoe, average_precision
 from hoicli.similarity.table import SimilarityTable
 from tests.support import shoe_reference
-from tests.support.project import FIXTURES, Hoicli
-
-Record = dict[str, Any]
-SHOE = FIXTURES / "shoe"
+from tests.support.project import Hoicli
+from tests.support.shoe import FILES, SHOE, Record, as_lines, image, read, rows_of
 
 # --- a small world: the sense of `pet` is pet.v.01, of `train` train.n.01; words with two senses, and without -------
 
@@ -59,19 +57,11 @@ def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
     return (None if verb == "no_interaction" else f"{verb}.v.01", f"{name}.n.01" if name else None)
 
 
-def as_lines(records: list[Record], file: str = "p.jsonl") -> list[Line]:
-    return [Line(file, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-
-
 def table_of(similar: dict[tuple[str, str], float]) -> SimilarityTable:
     rows = [
         {"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": value} for (a, b), value in similar.items()
     ]
     return SimilarityTable.read(as_lines(rows), ErrorPolicy())
-
-
-def read(records: list[Record], batch: int = 256) -> Triplets:
-    return read_triplets(as_lines(records), policy=ErrorPolicy(), batch=batch)
 
 
 def shoe_of(
@@ -100,28 +90,6 @@ def shoe_of(
 def scores_of(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:
     shoe = shoe_of(truth, predictions, **options)
     return shoe.scores(shoe.match())
-
-
-HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
-Hoi = tuple[Any, ...]
-
-
-def image(*hois: Hoi, image_id: str = "a", **more: Any) -> Record:
-    """(verb, object, score, its box) triplets, each with a box of its own; a score of None is left out."""
-    record: Record = {"image_id": image_id, "boxes": [HUMAN], "labels": ["person"], "hois": []}
-    for verb, label, *rest in hois:
-        score, box, synset = (rest[at] if len(rest) > at else None for at in range(3))
-        hoi: Record = {"subject": 0, "object": None, "verb": verb}
-        if label is not None:
-            hoi["object"] = len(record["boxes"])
-            record["boxes"].append(box or THING)
-            record["labels"].append(label)
-        if score is not None:
-            hoi["score"] = score
-        if synset is not None:
-            hoi["verb_synset"] = synset
-        record["hois"].append(hoi)
-    return {**record, **more}
 
 
 def pairs(shoe: Shoe, matching: Matching | None = None) -> list[tuple[int, float] | None]:
@@ -754,15 +722,6 @@ def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         Settings.checked(**{**known, **options})
     assert str(caught.value).startswith(message)
-
-
-# --- the command ----------------------------------------------------------------------------------------------------
-
-FILES = ("--gt", SHOE / "gt.jsonl", "--sim", SHOE / "sim.jsonl")
-
-
-def rows_of(text: str) -> dict[str, Any]:
-    return {row["metric"]: row for row in map(json.loads, text.splitlines())}
 
 
 def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
