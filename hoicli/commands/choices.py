@@ -199,7 +199,7 @@ def prompt_tasks() -> Values:
 
 def backends() -> Values:
     """Where similarities come from; table: wants a file after it."""
-    from hoicli.similarity.backends import BACKENDS
+    from hoicli.similarity.rules import BACKENDS
 
     return [name.replace("FILE", "") for name in BACKENDS]
 

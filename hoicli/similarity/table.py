@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -51,14 +51,15 @@ class SimilarityTable:
         self._key, self._similarity = key[order], similarity[order]
 
     @classmethod
-    def read(cls, lines: Iterable[Line], policy: ErrorPolicy) -> SimilarityTable:
-        """The table of all lines, in whatever order, of one file or of several.
+    def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
+        """The table of all lines, in whatever order, of one file or of several, senses under their `canonical` names.
 
         Raises `DataError` with file and line for a bad line or for a pair rated twice and differently; where the policy
         skips, bad lines are dropped, and all lines of a pair they disagree about.
         """
         numbered = Numbered[str]()
-        parts = list(read_columns(lines, partial(_columns, numbered), _problems, policy, batch=BATCH))
+        columns = partial(_columns, numbered, cache(canonical))
+        parts = list(read_columns(lines, columns, _problems, policy, batch=BATCH))
         first, second = (joined([getattr(part, side) for part in parts], np.int64) for side in ("first", "second"))
         similarity = joined([part.similarity for part in parts], np.float64)
         places = list(chain.from_iterable(part.places for part in parts))
@@ -125,13 +126,13 @@ class _Columns:
     rules: set[str]
 
 
-def _columns(numbered: Numbered[str], lines: list[Line]) -> _Columns:
+def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: list[Line]) -> _Columns:
     """Raises what `columns.attempt` expects where `_problems` finds fault with a line."""
     records = [orjson.loads(line.data) for line in lines]
     rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
     rules = {record.get("merge", "mean") for record in records}
     require(all(map(_is_row, rows)) and rules <= set(RULES))
-    first, second = numbered.of([row[1] for row in rows]), numbered.of([row[2] for row in rows])
+    first, second = (numbered.of([canonical(row[side]) for row in rows]) for side in (1, 2))
     similarity = np.array([row[3] for row in rows], dtype=np.float64)
     return _Columns(first, second, similarity, [(line.file, line.number) for line in lines], rules)
 

@@ -799,6 +799,32 @@ def test_how_raters_became_one_is_signed(hoicli: Hoicli, tmp_path: Path) -> None
     assert "|merge:majority+mean|" in hoicli(*given, sim, "--sim", part).out
 
 
+def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_path: Path) -> None:
+    """carry.v.01 is transport.v.02, and motorcar.n.01 is car.n.01."""
+    truth, found, table = (tmp_path / f"{name}.jsonl" for name in ("truth", "found", "table"))
+    truth.write_bytes(orjson.dumps(image(("haul", "car", None, None, "transport.v.02"), synsets=[None, "car.n.01"])))
+    found.write_bytes(orjson.dumps(image(("wear", "hat", 0.9, None, "wear.v.01"), synsets=[None, "hat.n.01"])))
+
+    def result(verb: str, name: str, *more: str) -> tuple[str, str]:
+        lines = [
+            f'{{"pos":"v","a":"{verb}","b":"wear.v.01","similarity":0.5}}\n',
+            f'{{"pos":"n","a":"hat.n.01","b":"{name}","similarity":0.75}}\n',
+        ]
+        table.write_text("".join([*lines, *more]))
+        done = hoicli("shoe-eval", "--gt", truth, "--sim", table, found)
+        return done.out, done.err
+
+    canonical, words = result("transport.v.02", "car.n.01")
+    assert words == ""
+    assert json.loads(canonical.splitlines()[0])["value"] == round(100 * 0.625**2, 4)
+    assert result("carry.v.01", "motorcar.n.01") == (canonical, "")
+    assert "1 of 2 pairs of senses are not in the similarity table" in result("made_up.v.01", "motorcar.n.01")[1]
+    other = '{"pos":"v","a":"transport.v.02","b":"wear.v.01","similarity":0.25}\n'
+    assert (
+        f"transport.v.02 and wear.v.01 are 0.25 here and 0.5 at {table}:1" in result("carry.v.01", "x.n.01", other)[1]
+    )
+
+
 def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
     why = tmp_path / "why.jsonl"
     given = ("shoe-eval", *FILES, "--format", "jsonl", "--explain", why, SHOE / "predictions.jsonl")
