@@ -50,12 +50,12 @@ EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 EXIT_SIGNAL = 128
 """What a signal's number is added to, as shells do."""
 
-# The base of typer's usage errors, wherever this version of typer keeps it (click, or its own copy).
-_CallError: Any = typer.BadParameter.__mro__[2]
+# The base of typer's usage errors, which some versions take from click and others keep a copy of.
+_CallError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 class LazyGroup(TyperGroup):
-    """Commands live in `hoicli.commands.NAME`, which has a typer application `app` of one command."""
+    """Commands live in `hoicli.commands.NAME`, which declares one (`manual.command`)."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -72,8 +72,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}")
-        command = typer.main.get_command(module.app)
+        module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}").__name__
+        command = typer.main.get_command(import_module("hoicli.commands.manual").DECLARED[module])
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command

@@ -4,7 +4,7 @@
     a cell    K x 9: human box, object box, score; 0 x 0 where there is none
 
 The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
-of that object in HICO order. Column c is the c-th image, by position only: `--images` gives the list and its length
+of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list and its length
 must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
 announced. Boxes are taken as they are: nothing is shifted. UPT and its relatives take 1 off x2 and y2 before they
 write them (fredzzhang/upt utils.py, cache_hico), so these are the last pixels of a box, and the records say so (caveat
@@ -18,7 +18,7 @@ themselves always stops it. Single and double precision are read exactly. One fi
 only the rows are kept.
 
 Writing (`--to mat -o DIR`) makes the same folder, whole or not at all, the same records always giving the same bytes.
-The order of the columns is that of `--images`, else the HICO-DET test list when all images are in it. What the format
+Columns are in the order of `--image-list`, else of the HICO-DET test list when all images are in it. What the format
 cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600 interactions and
 those whose subject is no person.
 
@@ -199,21 +199,21 @@ def _image_order(columns: int, source: Source, context: Context) -> Sequence[str
     if context.images is not None:
         if len(context.images) != columns:
             raise DataError(
-                f"{columns:,} columns, but --images has {len(context.images):,}; columns are images by position, "
+                f"{columns:,} columns, but --image-list has {len(context.images):,}; columns are images by position, "
                 "so give the list the files were made from",
                 place=source.name,
             )
-        context.announce(f"{source.name}: columns joined with the {columns:,} images of --images by position")
+        context.announce(f"{source.name}: columns joined with the {columns:,} images of --image-list by position")
         return context.images
     images = context.vocabulary.test_images
     if columns != len(images):
         raise DataError(
             f"{columns:,} columns, but the HICO-DET test list has {len(images):,}; "
-            "say which images these are with --images GT (ground truth in the same order, or a list of names)",
+            "say which images these are with --image-list (ground truth in the same order, or a list of names)",
             place=source.name,
         )
     context.announce(
-        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--images GT for others)"
+        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--image-list for others)"
     )
     return images
 
@@ -280,7 +280,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     """The folder `path`, new or empty before.
 
     Raises `UsageError` for another `path` and where the column order is not known, `DataError` for an image that is
-    not in `--images`, for a triplet without a score, and for boxes that are of last pixels in some records only.
+    not in `--image-list`, for a triplet without a score, and for boxes that are of last pixels in some records only.
     """
     vocabulary = context.vocabulary
     known = None if context.images is None else set(context.images)
@@ -291,7 +291,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         for record in records:
             image_id = str(record["image_id"])
             if known is not None and image_id not in known:
-                problem = "is not among the images of --images; give the ground truth of all images"
+                problem = "is not among the images of --image-list; give the ground truth of all images"
                 raise DataError(problem, place=f"image {image_id}", field="image_id")
             found.add(image_id)
             if record["hois"]:
@@ -357,16 +357,16 @@ def _column_order(found: set[str], context: Context) -> dict[str, int]:
     if context.images is not None:
         columns = {image_id: column for column, image_id in enumerate(context.images)}
         if len(columns) != len(context.images):
-            raise DataError("names an image twice; a column is one image", place="--images")
+            raise DataError("names an image twice; a column is one image", place="--image-list")
         return columns
     images = context.vocabulary.test_images
     strangers = found.difference(images)
     if strangers:
         raise UsageError(
             f"--to mat: columns are images by position, and {min(strangers)} is no HICO-DET test image; "
-            "give all images in order with --images GT"
+            "give all images in order with --image-list"
         )
-    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--images GT for others)")
+    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--image-list for others)")
     return {image_id: column for column, image_id in enumerate(images)}
 
 

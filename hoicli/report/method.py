@@ -51,7 +51,7 @@ def method(measured: Measured, source: Source, given: Mapping[str, Sequence[Row]
         top = ["--top", str(measured.request.top)] if measured.request.top else []
         commands.append(source.command("diagnose", *top, *source.filters, together=False))
         nms = ",".join(f"{value:g}" for value in PAIR_NMS)
-        commands.append(source.command("pairstats", "--nms", nms, together=False))
+        commands.append(source.command("pairstats", "--nms-sweep", nms, together=False))
     signed: dict[str, dict[str, None]] = {}
     own = (("eval", measured.evaluation), ("diagnose", measured.diagnosis), ("pairstats", measured.pairs))
     for what, rows in (*own, *((f"rows: {kind}", rows) for kind, rows in given.items())):

@@ -75,13 +75,13 @@ def benchmark(corruptions: str, severities: str) -> Benchmark:
     elif corruptions != "rohoi":
         names = tuple(dict.fromkeys(part.strip() for part in corruptions.split(",")))
         if "" in names or CLEAN in names:
-            raise UsageError(f"--corruptions {corruptions}: give names with commas between, rohoi, seen, or auto")
+            raise UsageError(f"--corruption {corruptions}: give names with commas between, rohoi, seen, or auto")
     levels: tuple[int, ...] | str = severities
     if severities not in (AUTO, SEEN):
         parts = [part.strip() for part in severities.split(",")]
         if not all(_is_severity(part) for part in parts):
             raise UsageError(
-                f"--severities {severities}: give whole numbers of at least 1 with commas between, seen, or auto"
+                f"--severity {severities}: give whole numbers of at least 1 with commas between, seen, or auto"
             )
         levels = tuple(sorted(set(map(int, parts))))
     return Benchmark(names, levels)
@@ -368,7 +368,7 @@ class Gathering:
             hint = f"is {strangers[0]} {near[0]}? " if near else ""
             self.remarks.append(
                 f"left out, being none of the benchmark's corruptions: {_listed(strangers)}; "
-                f"{hint}--corruptions seen takes what occurs"
+                f"{hint}--corruption seen takes what occurs"
             )
         beyond = sorted({severity for name, severity in there if name in corruptions} - set(severities))
         if beyond:
@@ -415,7 +415,7 @@ class Gathering:
                 more = f" (and {len(lacking) - 1} more models lack some)" if len(lacking) > 1 else ""
                 more += f" (there is {_listed(self._strangers)})" if self._strangers else ""
                 raise DataError(
-                    f"{text}{more}; evaluate them, choose with --corruptions and --severities, or pass --allow-missing",
+                    f"{text}{more}; evaluate them, choose with --corruption and --severity, or pass --allow-missing",
                     place=self._place(),
                 )
             if not grid.cells:
