@@ -23,14 +23,14 @@ from hoicli.io.streams import close_stdout_quietly, hold_standard_streams
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
-    "match": "Match predictions with ground truth: one line an image, for eval and for jq.",
+    "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
     "eval": "The mAP of a prediction dump by each published protocol.",
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "report": "Everything about a dump in one HTML or Markdown file: tables, figures, worst classes, gallery.",
     "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
-    "robust": "How a detector stands corruption: MRI, CRI, and each corruption, family and severity.",
+    "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
     "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
     "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
     "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",

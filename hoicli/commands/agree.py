@@ -14,7 +14,7 @@ PERMUTATIONS = Count(0, 10_000_000)
 
 
 @command(
-    reads="ratings: item, rater and rating a line, or an item with all its ratings",
+    reads="ratings: lines of item, rater and rating, or of an item with all its ratings",
     writes="result rows",
     examples=[
         ("hoicli agree ratings.jsonl", "kappa, alpha and agreement of everybody in the file"),
@@ -28,14 +28,16 @@ PERMUTATIONS = Count(0, 10_000_000)
 )
 def agree(
     ratings: list[str] | None = argument(
-        None, "RATINGS...", "Rating streams, taken together; - or nothing is stdin.", mark=READ
+        None, "RATINGS...", "Streams of ratings, read as one; - or nothing is stdin.", mark=READ
     ),
     levels: int = option(5, "--levels K", "Ratings go from 0 to K - 1.", mark=LEVELS),
     models: list[str] | None = option(
-        None, "--models NAME,...", "The raters that are models, * for any text; without it a line's `kind` says so."
+        None,
+        "--models NAME,...",
+        "The raters that are models (* stands for any text); without it, the `kind` of a line says so.",
     ),
     humans: list[str] | None = option(None, "--humans NAME,...", "The raters that are people; the rest are models."),
-    subsets: bool = flag("--subsets", "Adds the agreement of every subset of models, and the mean of each size."),
+    subsets: bool = flag("--subsets", "Add the agreement of every subset of models, and the mean of each size."),
     merge: str | None = option(
         None,
         "--merge",
@@ -43,13 +45,13 @@ def agree(
         "the model that --models lists first, else the first by name) and `models` is the mean.",
         one_of="similarity.rules:RULES",
     ),
-    distribution: bool = flag("--distribution", "Adds how often each rater gave each rating."),
+    distribution: bool = flag("--distribution", "Add how often each rater gave each rating."),
     permutations: int = option(
-        10_000, "--permutations N", "Random orders behind the p of Spearman's rho.", mark=PERMUTATIONS
+        10_000, "--permutations N", "How many random orders give the p of Spearman's rho.", mark=PERMUTATIONS
     ),
-    seed: int = option(0, "--seed N", "What those orders are drawn from."),
+    seed: int = option(0, "--seed N", "The seed of those orders."),
     *,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """Agreement between raters, and of models with people, from lines of item, rater and rating.
 

@@ -26,7 +26,7 @@ from hoicli.commands.options import argument, flag, option
 )
 def compare(
     predictions: list[str] | None = argument(
-        None, "PREDS...", "Prediction streams, a model each: the baseline, then the others.", mark=READ
+        None, "PREDS...", "Streams of predictions, one for each model: the baseline first.", mark=READ
     ),
     gt: str | None = options.GROUND_TRUTH,
     protocol: list[str] | None = option(
@@ -41,21 +41,21 @@ def compare(
     split: str | None = options.SPLIT,
     ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
     bootstrap: int = option(
-        1000, "--bootstrap N", "Rounds: N resamples of the images, and N swaps.", mark=options.ROUNDS
+        1000, "--bootstrap N", "How many resamples of the images, and how many swaps.", mark=options.ROUNDS
     ),
     seed: int = options.SEED,
-    errors: bool = flag("--errors/--no-errors", "Compare the types of errors as well (hico and vcoco).", default=True),
-    per_class: bool = flag("--per-class", "Every class, and not only those that moved most."),
-    top: int = option(10, "--top K", "The K classes and the K images that moved most."),
+    errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too (hico and vcoco).", default=True),
+    per_class: bool = flag("--per-class", "Show every class, not only those that changed most."),
+    top: int = option(10, "--top K", "Show the K classes and the K images that changed most."),
     *,
     filtering: options.Filtering,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """Is the difference between two detectors real, and where does it come from?
 
-    Every difference from the first stream to another: of the mAP of each subset, of each class, of each type of error;
-    with its 95 % interval over resampled images, and p, the chance of one as large if the two were alike, by swapping
-    their output at random (p) and by resampling (p_bootstrap). Without --protocol, that of the headline number.
+    Each row is a difference between the first stream and another: in the mAP of a subset, a class or a type of error.
+    It has a 95 % interval over resampled images, and the chance of a difference as large if the two were alike, by
+    swapping their output at random (p) and by resampling (p_bootstrap).
     """
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model

@@ -53,7 +53,7 @@ def convert(
     source_format: str | None = option(
         None,
         "--from NAME",
-        "The format, where it is not to be detected (--list names them).",
+        "The format of the input; it is detected where this is not given (--list names them).",
         one_of=choices.readable_formats,
     ),
     target_format: str | None = option(
@@ -70,18 +70,20 @@ def convert(
         mark=READ,
     ),
     part: str = option("test", "--part", "Which part to take of a file that holds both.", one_of=("test", "train")),
-    dataset: str | None = options.dataset("hico (default), vcoco or swig; V-COCO's own formats need no saying.", None),
+    dataset: str | None = options.dataset(
+        "hico (default), vcoco or swig; a format that belongs to one dataset needs no --dataset.", None
+    ),
     verb_base: int | None = option(
         None,
         "--verb-base 0|1",
-        "The number of the file's first verb, where it is not that of its format.",
+        "The number that the file gives its first verb, where it differs from its format.",
         offer=(0, 1),
         mark=Count(0, 1),
     ),
     object_order: str | None = option(
         None,
         "--object-order NAME",
-        "How the file numbers its objects, where it is not as its format does: coco (0-79), coco-1 (1-80), coco-id "
+        "How the file numbers its objects, where it differs from its format: coco (0-79), coco-1 (1-80), coco-id "
         "(1-90 with gaps) or alphabetical.",
         one_of="converters.numbers:OBJECT_ORDERS",
     ),
@@ -135,8 +137,8 @@ def convert(
 ) -> None:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
-    The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; what was
-    shifted, assumed or left out is said on stderr.
+    The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
+    what was shifted, assumed or left out.
     """
     from hoicli.converters.context import Context
     from hoicli.converters.conversion import Conversion

@@ -78,7 +78,7 @@ def corrupt(
     list_: bool = flag("--list", "List the corruptions, with their constants and where these come from."),
     on_error: str = options.ON_ERROR,
     *,
-    out: options.Table,
+    out: options.Listing,
 ) -> None:
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1.
 
@@ -207,7 +207,7 @@ def _shard(text: str | None) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _list(out: options.Table) -> None:
+def _list(out: options.Listing) -> None:
     """The table of corruptions, and what it is on stderr."""
     from hoicli.corruption.constants import CONSTANTS
     from hoicli.corruption.families import RECIPE

@@ -26,9 +26,9 @@ def curriculum(
         None, "EPOCHS...", "Lines of epoch, severity and score; - or nothing is stdin.", mark=READ
     ),
     threshold: float = option(
-        0.1, "--threshold T", "A level is unlocked when the score's change falls below T of its largest so far."
+        0.1, "--threshold T", "Unlock a level when the score's change falls below T of its largest change so far."
     ),
-    every: bool = flag("--every", "A line for every epoch so far, not only for the next."),
+    every: bool = flag("--every", "Write a line for every epoch so far, not only for the next."),
     output: str = options.OUT,
 ) -> None:
     """The masking level of the next epoch (clean, low, middle or high) from the validation scores so far, and why.

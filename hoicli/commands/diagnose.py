@@ -37,25 +37,28 @@ def diagnose(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
     dataset: str | None = options.dataset(
-        "hico (default) or vcoco; a match stream says it itself.", None, offer=("hico", "vcoco")
+        "hico (default) or vcoco; a match stream says its own.", None, offer=("hico", "vcoco")
     ),
     name: list[str] | None = options.NAMES,
     as_released: bool = flag(
         "--as-released",
-        "The released code's repairs, means and counts, to the digit but for entries listed twice (hico).",
+        "Repair, average and count as the released code does, to the digit but for entries listed twice (hico).",
     ),
-    independent: bool = flag("--independent", "Each oracle on its own: none leaves what another one fixes."),
+    independent: bool = flag("--independent", "Apply each oracle on its own, as if there were no others."),
     progressive: str | None = option(
         None,
         "--progressive ORDER",
-        "Adds mAP with one oracle upon another: names with commas between, or all.",
+        "Add the mAP with one oracle after another applied: names with commas between, or all.",
         offer=choices.oracles,
         several=True,
     ),
-    per_class: bool = flag("--per-class", "Adds counts and oracles for every class."),
-    top: int = option(0, "--top N", "Adds the N classes and images that fixing would help most."),
+    per_class: bool = flag("--per-class", "Add counts and oracles of every class."),
+    top: int = option(0, "--top N", "Add the N classes and images that fixing would help most."),
     emit: str | None = option(
-        None, "--emit predictions", "Instead of rows: each prediction, its type and repair.", one_of=("predictions",)
+        None,
+        "--emit predictions",
+        "Instead of rows, write each prediction with its type and its repair.",
+        one_of=("predictions",),
     ),
     plot: str | None = options.figure("Draw the deltas and the errors: .png, .svg or .pdf."),
     gallery: str | None = option(
@@ -65,13 +68,13 @@ def diagnose(
     explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
     *,
     filtering: options.Filtering,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
 
     Every prediction is a true positive, a duplicate, an interaction error (right boxes, wrong verb), an association
     error (right boxes that do not interact), an object box, human box or both boxes error. The deltas do not add up to
-    what is missing to 100: errors overlap. V-COCO is diagnosed person first, by scenario 1.
+    100 - mAP: errors overlap. V-COCO is diagnosed person first, by scenario 1.
     """
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading

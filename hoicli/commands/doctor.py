@@ -10,7 +10,7 @@ from hoicli.commands.manual import command
 
 @command(
     reads="nothing but its own files",
-    writes="a row a check: check, status (ok, missing or problem), value, advice",
+    writes="one row for each check: check, status (ok, missing or problem), value, advice",
     examples=[
         ("hoicli doctor", "what to look at first when something is odd"),
         ("hoicli doctor --format md > report.md", "what to put into a bug report"),
@@ -30,7 +30,7 @@ def doctor(format_: str = options.FORMAT, output: str = options.OUT) -> None:
     from hoicli.io.messages import say
 
     try:
-        out = options.Table(format_, output)
+        out = options.Listing(format_, output)
     except ImportError:  # a dependency does not load: its row has to be seen nevertheless
         checks = list(examine())
         for check in checks:

@@ -25,7 +25,7 @@ def evaluate(
     protocol: list[str] | None = options.PROTOCOLS,
     dataset: str | None = options.DATASET_OF_PROTOCOLS,
     split: str | None = options.SPLIT,
-    per_class: bool = flag("--per-class", "Adds a row per interaction: AP and max_recall."),
+    per_class: bool = flag("--per-class", "Add AP and max_recall of every interaction."),
     ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
     bootstrap: int | None = options.BOOTSTRAP,
     seed: int = options.SEED,
@@ -33,19 +33,19 @@ def evaluate(
     grid: str | None = option(
         None,
         "--grid NAME",
-        "Other recall values for 11-point AP than the protocol's own: arange, linspace or tenths.",
+        "The recall values of 11-point AP, where not the protocol's own: arange, linspace or tenths.",
         one_of="evaluation.protocols:GRIDS",
     ),
-    explain: bool = flag("--explain", "Say what the protocols do, in a few lines each, and stop."),
+    explain: bool = flag("--explain", "Say in a few lines what each protocol does, and stop."),
     *,
     filtering: options.Filtering,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
 
     Values are in percent; every row carries the signature of the settings that made it. Without --protocol all
-    protocols of the dataset are printed side by side. An interval (--bootstrap) is for the mAP to be expected of a test
-    set of this size: the spread of resampled test sets, about the value itself.
+    protocols of the dataset are printed side by side. An interval (--bootstrap) says how far the mAP of another test
+    set of this size may be from this one: it is the spread over resampled test sets.
     """
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.rows import Wanted, tally_rows

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 def mask(
     records: list[str] | None = argument(
-        None, "RECORDS...", "Image records, taken together; - or nothing is stdin.", mark=READ
+        None, "RECORDS...", "Streams of image records, read as one; - or nothing is stdin.", mark=READ
     ),
     ratio: str = option(
         "middle",
@@ -48,9 +48,11 @@ def mask(
     save_images: str | None = option(
         None, "--save-images DIR", "Write the masked images to this folder, under their names.", mark=FOLDER
     ),
-    rectangles: bool = flag("--rectangles", "Only image_id and masks, for a data loader that paints them itself."),
-    all_boxes: bool = flag("--all-boxes", "Every box, not only the subjects and objects of interactions."),
-    dilate: float = option(5.0, "--dilate PX", "Pixels by which an instance is dilated first."),
+    rectangles: bool = flag(
+        "--rectangles", "Write only image_id and masks, for a data loader that paints the rectangles itself."
+    ),
+    all_boxes: bool = flag("--all-boxes", "Mask every box, not only the subjects and objects of interactions."),
+    dilate: float = option(5.0, "--dilate PX", "How many pixels an instance is dilated first."),
     expand: float = option(0.1, "--expand F", "Each edge moves outwards by a random share of its side, up to F."),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,

@@ -9,7 +9,7 @@ from hoicli.commands.options import flag
 
 @command(
     reads="predictions, and ground truth with --gt",
-    writes="match records: a line an image and protocol",
+    writes="match records: one line for each image and protocol",
     examples=[
         ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl -o matches.jsonl", "match once"),
         ("hoicli eval --per-class matches.jsonl", "and evaluate as often as you like"),
@@ -29,17 +29,17 @@ def match(
     dataset: str | None = options.DATASET_OF_PROTOCOLS,
     count_images: str | None = options.COUNT_IMAGES,
     only_predicted: bool = flag(
-        "--only-predicted", "No line for ground-truth images without predictions: for the shards of one dump."
+        "--only-predicted", "Leave out ground-truth images without predictions: for the shards of one dump."
     ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
     filtering: options.Filtering,
 ) -> None:
-    """Match predictions with ground truth: what became of each prediction, and who took each ground-truth triplet.
+    """Match predictions with ground truth: the outcome of each prediction, and what found each ground-truth triplet.
 
-    One JSON line an image and protocol, with everything that eval and diagnose need; name the --protocol you want to
-    keep the stream small. Ground-truth images without predictions get a line too, since their triplets are missed.
+    One JSON line for each image and protocol, with everything that eval and diagnose need; name a --protocol to keep
+    the stream small. Ground-truth images without predictions have a line too, since their triplets are missed.
     """
     from hoicli.evaluation.coverage import Coverage, served
     from hoicli.evaluation.match_records import match_records, missed_records

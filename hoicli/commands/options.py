@@ -2,8 +2,8 @@
 
     jobs: int = option(8, "--jobs N", "Questions under way at a time.", mark=JOBS)
 
-A command takes a group of options (`Filtering`, `Table`, `Rows`) as one parameter: `manual.command` gives it the
-options, and the group builds what the library wants of them.
+A command takes a group of options (`Filtering`, `Listing`, `ResultRows`) as one parameter: `manual.command` declares its
+options, and the group builds what the library takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.checks import OUTPUT, READ, Count, Mark, OneOf
+from hoicli.commands.checks import FIGURE, OUTPUT, READ, Count, Mark, OneOf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +90,7 @@ def argument(
 
 def output(mark: Mark = OUTPUT) -> Any:
     """-o, --output."""
-    text = "Write to this file, whole or not at all (.gz compresses); it may not be an input. - is stdout."
+    text = "Write to this file, whole or not at all (.gz compresses); it may not be an input; - is stdout."
     return option("-", "-o --output FILE", text, mark=mark)
 
 
@@ -101,19 +101,20 @@ def dataset(text: str, default: str | None = "hico", *, offer: choices.Offer = D
 
 def figure(text: str) -> Any:
     """--plot."""
-    from hoicli.commands.checks import FIGURE
-
     return option(None, "--plot FILE", text, mark=FIGURE)
 
 
 OUT = output()
 ON_ERROR = option(
-    "stop", "--on-error", "A bad line stops the run, or is dropped, counted and reported.", one_of=("stop", "skip")
+    "stop",
+    "--on-error",
+    "A bad line stops the run, or is skipped; how many were skipped is reported.",
+    one_of=("stop", "skip"),
 )
-PREDICTIONS = argument(None, "PREDS...", "Prediction streams, taken together; - or nothing is stdin.", mark=READ)
-MODELS = argument(None, "PREDS...", "Prediction streams, each a model of its own; - or nothing is stdin.", mark=READ)
-NAMES = option(None, "--name NAME", "A model's name, in PREDS' order; repeatable, or several with commas.")
-GROUND_TRUTH = option(None, "--gt FILE", "Ground truth records.", mark=READ)
+PREDICTIONS = argument(None, "PREDS...", "Streams of predictions, read as one; - or nothing is stdin.", mark=READ)
+MODELS = argument(None, "PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.", mark=READ)
+NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.")
+GROUND_TRUTH = option(None, "--gt FILE", "The ground truth.", mark=READ)
 PROTOCOLS = option(
     None,
     "--protocol NAME",
@@ -122,7 +123,7 @@ PROTOCOLS = option(
     offer=choices.protocols,
     several=True,
 )
-DATASET_OF_PROTOCOLS = dataset("All protocols of hico (default), vcoco or swig, where none is named.", None)
+DATASET_OF_PROTOCOLS = dataset("Without --protocol: all protocols of hico (default), vcoco or swig.", None)
 SPLIT = option(
     None,
     "--split NAME",
@@ -141,13 +142,13 @@ NMS_ALPHA = option(1.0, "--nms-alpha A", "The exponent of the subjects' IoU.")
 NMS_BETA = option(0.5, "--nms-beta B", "The exponent of the objects' IoU.")
 ALLOW_UNCOUNTED = flag(
     "--allow-uncounted",
-    "Compute although most of the ground truth, or of the predictions, is of no class of the dataset.",
+    "Go on where most of the ground truth, or of the predictions, belongs to no class of the dataset.",
 )
 COUNT_IMAGES = option(
     None,
     "--count-images NAME",
-    "Other images than the protocol's own in which predictions count: all, boxes (annotated with some) or interactions "
-    "(the same; UPT's loader).",
+    "The images in which predictions count, where not the protocol's own: all, those annotated with boxes, or those "
+    "annotated with interactions (as UPT's loader has it).",
     one_of="evaluation.protocols:COUNTED_IMAGES",
 )
 WORDNET = option(
@@ -170,7 +171,7 @@ TAG = option(None, "--tag KEY=VALUE", "Put a tag on every row; repeatable.")
 class Filtering:
     """Which predictions count."""
 
-    top_k: int | None = option(None, "--top-k K", "Keep the best K triplets of an image.")
+    top_k: int | None = option(None, "--top-k K", "Keep only the K best triplets of each image.")
     nms: float | None = option(
         None,
         "--nms T",
@@ -188,7 +189,7 @@ class Filtering:
 
 
 @dataclass(frozen=True)
-class Table:
+class Listing:
     """Where rows go, and how they are written."""
 
     format_: str = FORMAT
@@ -214,7 +215,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Rows(Table):
+class ResultRows(Listing):
     """Result rows: their tags, and what a bad line of the input does."""
 
     tag: list[str] | None = TAG

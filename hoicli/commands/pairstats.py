@@ -40,13 +40,13 @@ def pairstats(
     verb_score: str = option(
         "verb",
         "--verb-score",
-        "What interaction mAP and negative AP go by: verb_score, or the triplet's score, which has the boxes in it.",
+        "The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes the boxes'.",
         one_of=("verb", "triplet"),
     ),
     one_to_one: bool = flag(
         "--one-to-one",
-        "A detected pair finds one true pair at most, the best detected first (the Diag-HOI paper); otherwise all it "
-        "matches (its code).",
+        "A detected pair finds at most one true pair, the best detected first (the Diag-HOI paper); without it, all "
+        "that it matches (the released code).",
     ),
     as_released: bool = flag(
         "--as-released",
@@ -69,12 +69,12 @@ def pairstats(
     ),
     plot: str | None = options.figure("Draw recall against precision over the sweep."),
     *,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.
 
-    Pairs an image, pair recall and pair precision are of the pairs a record lists (`pairs`), else of the distinct ones
-    of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
+    Pairs per image, pair recall and pair precision count the pairs that a record lists (`pairs`), else the distinct
+    pairs of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
     interaction mAP ranks verbs on correctly localised pairs; both need scores without the boxes in them
     (--verb-score). mAP is protocol diag's (V-COCO: vcoco-s1's). All of it for full, rare and non_rare, but negative AP,
     which only full has; V-COCO, whose pairs belong to people first, has full alone, and its interaction mAP is over

@@ -10,7 +10,7 @@ from hoicli.commands.options import argument, flag, option
 
 @command(
     reads="image records, with boxes or without",
-    writes="a line an image: image_id, file_name, coords, system and prompt",
+    writes="one line for each image: image_id, file_name, coords, system and prompt",
     examples=[
         ("hoicli prompts gt.jsonl > prompts.jsonl", "ask for every interaction with its boxes"),
         (
@@ -44,7 +44,7 @@ def prompts(
     vocabulary: str = option(
         "open",
         "--vocabulary NAME",
-        "open: any words; or a dataset, whose names are listed.",
+        "open: any words; or a dataset, whose names the prompt lists.",
         offer=choices.vocabularies,
     ),
     response_format: bool = flag("--response-format", "Add a JSON schema of the reply, as OpenAI's protocol takes it."),

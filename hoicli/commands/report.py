@@ -32,11 +32,11 @@ def report(
     dataset: str = options.dataset("The benchmark: hico, vcoco or swig."),
     protocol: list[str] | None = options.PROTOCOLS,
     split: str | None = options.SPLIT,
-    top: int = option(10, "--top N", "How many of the weakest classes, and of images, are listed."),
+    top: int = option(10, "--top N", "How many of the weakest classes and images to list."),
     rows: list[str] | None = option(
         None,
         "--rows FILE",
-        "Result rows of robust, shoe-eval, agree, compare or eval, to be shown as well; repeatable.",
+        "Result rows of robust, shoe-eval, agree, compare or eval to show, too; repeatable.",
         mark=READ,
     ),
     images: str | None = option(None, "--images DIR", "The folder of the images, for the gallery.", mark=READ_FOLDER),

@@ -26,7 +26,7 @@ from hoicli.commands.options import argument, flag, option
 )
 def robust(
     rows: list[str] | None = argument(
-        None, "ROWS...", "Streams of result rows, taken together; - or nothing is stdin.", mark=READ
+        None, "ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ
     ),
     metric: str | None = option(None, "--metric NAME", "The rows' metric: mAP, or the only one there is."),
     subset: str | None = option(None, "--subset NAME", "The rows' subset: full, or the only one there is."),
@@ -37,7 +37,7 @@ def robust(
     name: list[str] | None = option(
         None,
         "--name NAME",
-        "Each ROWS is a model of its own: its name, in their order; repeatable, or several with commas.",
+        "Each ROWS is a model of its own: their names, in the order of ROWS; repeatable, or several with commas.",
     ),
     corruption: list[str] | None = option(
         None,
@@ -56,9 +56,9 @@ def robust(
         several=True,
     ),
     unit: str | None = option(
-        None, "--unit", "What the values are, whatever the rows say.", one_of=("percent", "fraction")
+        None, "--unit", "The unit of the values, whatever the rows say.", one_of=("percent", "fraction")
     ),
-    allow_missing: bool = flag("--allow-missing", "Average an incomplete grid, and say what it lacks."),
+    allow_missing: bool = flag("--allow-missing", "Average an incomplete grid, too, and say what is missing."),
     rank_by: str = option(
         "mri",
         "--rank-by NAME",
@@ -67,7 +67,7 @@ def robust(
     ),
     plot: str | None = options.figure("Draw severity curves and families or corruptions."),
     *,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """The robustness of one or several models: MRI and CRI, by corruption, family and severity.
 

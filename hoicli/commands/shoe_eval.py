@@ -28,10 +28,12 @@ def shoe_eval(
     sim: list[str] | None = option(
         None, "--sim FILE", "Similarities of senses, as hoicli shoe-sim writes; repeatable.", mark=READ
     ),
-    dataset: str = options.dataset("Whose table gives ground truth its senses: hico, vcoco or swig."),
+    dataset: str = options.dataset("The dataset whose table gives the ground truth its senses: hico, vcoco or swig."),
     wordnet: str | None = options.WORDNET,
     delta: float = option(
-        0.5, "--delta D", "An unmatched prediction counts against the most similar class from this similarity on."
+        0.5,
+        "--delta D",
+        "An unmatched prediction counts against the most similar class, if it is at least this similar.",
     ),
     against: str = option(
         "image",
@@ -45,7 +47,7 @@ def shoe_eval(
         "Verb and object similarity become one by mean, geometric or min.",
         offer="shoe.names:COMBINE",
     ),
-    verb_weight: float = option(0.5, "--verb-weight W", "The verb's weight in it; the object has 1 - W."),
+    verb_weight: float = option(0.5, "--verb-weight W", "The verb's weight in the mean; the object's is 1 - W."),
     ap: str = option(
         "envelope",
         "--ap AREA",
@@ -60,22 +62,22 @@ def shoe_eval(
         None,
         "--min-rank R",
         "mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better half). "
-        "A reading: the paper's confidence score rank is not defined, and its Table 2 is not of this one.",
+        "This is our reading: the paper does not define its confidence score rank, and its Table 2 has another.",
     ),
     single_hoi: bool = flag(
         "--single-hoi",
-        "Only images with one human-object pair, boxes of one label that overlap at IoU > 0.8 being one (the "
-        "supplement's Table 2).",
+        "Only images with one human-object pair, where boxes of one label with IoU > 0.8 are one (the supplement's "
+        "Table 2).",
     ),
-    per_class: bool = flag("--per-class", "Adds rows per class: soft_ap, f1 and ap."),
+    per_class: bool = flag("--per-class", "Add soft_ap, f1 and ap of every class."),
     reasons: str | None = option(
         None,
         "--reasons FILE",
-        "Write why: a line per ground truth and per unmatched prediction, with senses and similarities.",
+        "Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.",
         mark=OUTPUT,
     ),
     *,
-    out: options.Rows,
+    out: options.ResultRows,
 ) -> None:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
 

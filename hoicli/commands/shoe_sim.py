@@ -13,7 +13,7 @@ LLM = "Options of --backend llm (language models)"
 
 @command(
     reads="predictions, and ground truth with --gt; or lines of pairs; or tables",
-    writes="a line a pair of senses: {pos, a, b, similarity}",
+    writes="one line for each pair of senses: {pos, a, b, similarity}",
     examples=[
         ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
         (
@@ -63,8 +63,8 @@ def shoe_sim(
     merge: str | None = option(
         None,
         "--merge",
-        "Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to the "
-        "model first by name.",
+        "Join tables: each model's ratings side by side, and one similarity of them. Ties of a majority go to "
+        "the model whose name is first in the alphabet.",
         one_of="similarity.rules:RULES",
     ),
     base_url: str | None = option(
@@ -101,7 +101,7 @@ def shoe_sim(
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
 ) -> None:
-    """Similarities of WordNet senses: a line a pair, {pos, a, b, similarity}, sorted, each pair once.
+    """Similarities of WordNet senses: one line for each pair, {pos, a, b, similarity}, sorted.
 
     With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
     sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @command(
     reads="labels, as arguments or a line each",
-    writes="a row a sense",
+    writes="one row for each sense",
     examples=[
         ('hoicli synsets "ride motorcycle"', "the senses of a verb and an object"),
         ("hoicli synsets --pos v hopping_on", "a verb that is in no benchmark"),
@@ -30,17 +30,13 @@ if TYPE_CHECKING:
 )
 def synsets(
     labels: list[str] | None = argument(
-        None,
-        "LABEL...",
-        "A verb, an object, or both (a verb of the dataset comes first); - or nothing reads one a line.",
+        None, "LABEL...", "A verb, an object, or both, the verb first; - or nothing reads one per line of stdin."
     ),
-    pos: str | None = option(
-        None, "--pos", "Take labels for objects (n) or verbs (v) only; otherwise for both.", one_of=("n", "v")
-    ),
-    dataset: str = options.dataset("Whose labels have one sense: hico, vcoco or swig."),
+    pos: str | None = option(None, "--pos", "Look only for objects (n) or only for verbs (v).", one_of=("n", "v")),
+    dataset: str = options.dataset("The dataset whose labels have one sense: hico, vcoco or swig."),
     wordnet: str | None = options.WORDNET,
     *,
-    out: options.Table,
+    out: options.Listing,
 ) -> None:
     """Show the WordNet senses a label may have, and which of them the benchmark's label has.
 

@@ -12,7 +12,7 @@ from hoicli.commands.options import argument, flag
 
 @command(
     reads="ground truth, predictions, match records or result rows",
-    writes="a row a kind of fault: check, severity, count, example, mend",
+    writes="one row for each kind of fault: check, severity, count, example, and what to do",
     examples=[
         ("hoicli validate gt.jsonl", "a stream by itself"),
         ("hoicli validate --gt gt.jsonl preds.jsonl", "a pair of them: also whether images, labels and boxes meet"),
@@ -27,13 +27,13 @@ from hoicli.commands.options import argument, flag
 )
 def validate(
     files: list[str] | None = argument(
-        None, "FILE...", "Streams to check, taken together; - or nothing is stdin.", mark=READ
+        None, "FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ
     ),
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The benchmark whose labels are meant: hico, vcoco, swig."),
-    open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: do not look them up."),
+    dataset: str = options.dataset("The dataset whose labels are meant: hico, vcoco or swig."),
+    open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: look none of them up."),
     *,
-    out: options.Table,
+    out: options.Listing,
 ) -> None:
     """Check a stream of records, and with --gt the pair: each kind of fault with its count and one example.
 

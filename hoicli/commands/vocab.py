@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @command(
-    reads="nothing, or a file of SWIG-HOI's metadata",
-    writes="a row an interaction, verb, object, split or image",
+    reads="nothing",
+    writes="one row for each interaction, verb, object, split or image",
     examples=[
         ("hoicli vocab", "HICO-DET's 600 interactions"),
         ("hoicli vocab hico --list objects", "its objects in all three numberings"),
@@ -34,12 +34,12 @@ def vocab(
         one_of=("interactions", "verbs", "objects", "splits", "images"),
     ),
     *,
-    out: options.Table,
+    out: options.Listing,
 ) -> None:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
-    Ids are 0-based. Objects carry all numberings in use: COCO order, HICO-DET's alphabetical order, COCO ids; those of
-    SWIG-HOI the WordNet 3.0 offset of their noun.
+    Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
+    of SWIG-HOI have the WordNet 3.0 offset of their noun.
     """
     from hoicli.errors import UsageError
     from hoicli.vocabulary.datasets import load

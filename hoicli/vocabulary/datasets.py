@@ -7,7 +7,7 @@ Names are the dataset's own spelling with underscores for spaces.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -109,38 +109,19 @@ def _swig() -> Vocabulary:
     `evaluated` is what the evaluator averages; its groups are the frequencies 0, 1 and 2.
     """
     raw = _read("swig.json")
-    return swig_vocabulary(
-        raw["verbs"],
-        raw["objects"],
-        verb_of=raw["verb_of"],
-        object_of=raw["object_of"],
-        frequency=list(map(int, raw["frequency"])),
-        evaluated=[flag == "1" for flag in raw["evaluated"]],
-    )
-
-
-def swig_vocabulary(
-    verbs: Sequence[str],
-    nouns: Mapping[str, str],
-    *,
-    verb_of: Sequence[int],
-    object_of: Sequence[int],
-    frequency: Sequence[int],
-    evaluated: Sequence[bool],
-) -> Vocabulary:
-    """A vocabulary of SWIG-HOI's kind: `nouns` gives each object its noun sense, the rest is about each interaction."""
-    objects = tuple(nouns)
+    verbs, objects = tuple(raw["verbs"]), tuple(raw["objects"])
+    pairs = zip(raw["verb_of"], raw["object_of"], strict=True)
     return Vocabulary(
         name="swig",
-        verbs=tuple(verbs),
+        verbs=verbs,
         objects=objects,
-        interactions=tuple((verbs[verb], objects[thing]) for verb, thing in zip(verb_of, object_of, strict=True)),
+        interactions=tuple((verbs[verb], objects[object_]) for verb, object_ in pairs),
         groups={
-            name: frozenset(number for number, times in enumerate(frequency) if times == wanted)
-            for wanted, name in enumerate(("zero_shot", "rare", "non_rare"))
+            name: frozenset(number for number, group in enumerate(raw["frequency"]) if group == wanted)
+            for wanted, name in (("0", "zero_shot"), ("1", "rare"), ("2", "non_rare"))
         },
-        subsets={"evaluated": frozenset(number for number, flag in enumerate(evaluated) if flag)},
-        noun_ids=nouns,
+        subsets={"evaluated": frozenset(number for number, flag in enumerate(raw["evaluated"]) if flag == "1")},
+        noun_ids=raw["objects"],
     )
 
 
