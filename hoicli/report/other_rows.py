@@ -26,23 +26,16 @@ from hoicli.tables.layout import marked, parts_of
 LONGEST = 30
 """Lines of a table that are shown without being asked for."""
 
-TITLES = {
-    ROBUST: "Robustness",
-    SHOE: "Open vocabulary (SHOE)",
-    COMPARE: "Comparison",
-    AGREE: "Agreement",
-    OTHER: "Other results",
-}
-
 
 def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
-    """A section for each kind of rows there are."""
+    """The sections that there are rows for, with the caveats of these below."""
     makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
     sections = []
-    for kind in SECTIONS:
-        if given.get(kind):
-            rows, notes = marked(given[kind])
-            sections.append(Section(kind, TITLES[kind], [*makers[kind](rows), *(Paragraph([note]) for note in notes)]))
+    for section, title in SECTIONS.items():
+        if given.get(section):
+            rows, notes = marked(given[section])
+            blocks = makers[section](rows)
+            sections.append(Section(section, title, [*blocks, *(Paragraph([note]) for note in notes)]))
     return sections
 
 
@@ -50,15 +43,13 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
     models = list(dict.fromkeys(map(model_name, rows)))
     index = [*tag_keys(rows), "protocol", "subset"]
     whole = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
+    words = (
+        "On corrupted images. MRI is the mean over corruptions of their means over severities; CRI divides each by the "
+        "clean value and by 1 + ln(1 + its deviation over severities); the relative drop is what is lost of the clean "
+        "value. "
+    )
     blocks: list[Block] = [
-        Paragraph(
-            [
-                "On corrupted images. MRI is the mean over corruptions of their means over severities; CRI divides "
-                "each by the clean value and by 1 + ln(1 + its deviation over severities); the relative drop is what "
-                "is lost of the clean value. "
-                f"{_recipe(rows)}"
-            ]
-        ),
+        Paragraph([words, _recipe(rows)]),
         pivoted(whole, "Summary", index=index, column=lambda row: ("", _measure(row)), cell=_worst),
         *_severities(rows),
     ]
