@@ -80,11 +80,7 @@ def shares(composition: Composition, name: str) -> str:
         y = top + height * (1 - tick / 100)
         shapes += [_rule(left - 4, y, left, y, "axis"), _words(left - 7, y + 4, f"{tick}%", "end")]
     for at, rank in composition.ticks:
-        x = left + width * at / (bins or 1)
-        shapes += [
-            _rule(x, top + height, x, top + height + 4, "axis"),
-            _words(x, top + height + 17, rank, "middle"),
-        ]
+        shapes += _tick(left + width * at / (bins or 1), top + height, rank)
     shapes.append(_words(left + width / 2, top + height + 33, "rank in descending score", "middle", "note"))
     return _svg(shapes, top + height + 38, name)
 
@@ -93,7 +89,7 @@ def dots(lines: Sequence[tuple[str, Sequence[Dot]]], name: str) -> str:
     """A line of dots for each label, coloured by series, with their intervals as whiskers; the axis spans them."""
     series = list(dict.fromkeys(dot.series for _, row in lines for dot in row))
     room = _label_room(label for label, _ in lines)
-    legend, shapes = _legend({key: f"s{at % SERIES}" for at, key in enumerate(series)})
+    legend, shapes = _legend(series)
     ends = [x for _, row in lines for dot in row for x in (dot.value, dot.low, dot.high) if x is not None] or [0.0, 1.0]
     ticks = _ticks(max(ends), min(ends))
     left, scale = ticks[0], (WIDTH - room - 20) / (ticks[-1] - ticks[0])
@@ -108,25 +104,22 @@ def dots(lines: Sequence[tuple[str, Sequence[Dot]]], name: str) -> str:
         middle = legend + (at + 0.5) * pitch
         shapes.append(_words(room - 10, middle + 4, _cut(label), "end"))
         for dot in row:
-            y = middle + LANE * (series.index(dot.series) - (lanes - 1) / 2) * (lanes > 1)
-            look, x = f"s{series.index(dot.series) % SERIES}", room + (dot.value - left) * scale
+            number = series.index(dot.series)
+            y = middle if lanes == 1 else middle + LANE * (number - (lanes - 1) / 2)
             if dot.low is not None and dot.high is not None:
-                shapes.append(
-                    _rule(room + (dot.low - left) * scale, y, room + (dot.high - left) * scale, y, f"{look} whisker")
-                )
-            shapes.append(_mark(x, y, series.index(dot.series)))
+                ends = [room + (end - left) * scale for end in (dot.low, dot.high)]
+                shapes.append(_rule(ends[0], y, ends[1], y, f"s{number % SERIES} whisker"))
+            shapes.append(_mark(room + (dot.value - left) * scale, y, number))
     return _svg(shapes, bottom + 20, name)
 
 
 def histogram(counts: Mapping[str, Sequence[int]], labels: Sequence[str], name: str, axis: str) -> str:
     """Columns of counts, the series stacked; `labels` bound the bins (one more than there are bins)."""
-    legend, shapes = _legend({key: f"s{at % SERIES}" for at, key in enumerate(counts)})
+    legend, shapes = _legend(counts)
     left, width, height = 46.0, WIDTH - 58, 140.0
     top, bins = legend + 6, max(len(labels) - 1, 0)
     ticks = _ticks(max([sum(values[at] for values in counts.values()) for at in range(bins)], default=1))
-    for tick in ticks:
-        y = top + height * (1 - tick / ticks[-1])
-        shapes += [_rule(left, y, left + width, y, "grid"), _words(left - 6, y + 4, f"{tick:,g}", "end")]
+    shapes += _grid(ticks, left, width, top, height)
     floor = [0.0] * bins
     for at, values in enumerate(counts.values()):
         for place, count in enumerate(values):
@@ -152,7 +145,7 @@ def lines(
 ) -> str:
     """Lines with a mark at every (x, y, label) point; y from zero. `ticks` are the places along x with their words,
     otherwise round numbers around the points."""
-    legend, shapes = _legend({key: f"s{at % SERIES}" for at, key in enumerate(series)} if len(series) > 1 else {})
+    legend, shapes = _legend(series if len(series) > 1 else ())
     left, top, width, height = 46.0, legend + 20, WIDTH - 66, 150.0
     points = [point for row in series.values() for point in row]
     ups = _ticks(max([y for _, y, _ in points], default=1.0))
@@ -163,12 +156,9 @@ def lines(
     def place(x: float, y: float) -> Point:
         return left + width * (x - low) / ((high - low) or 1.0), top + height * (1 - y / ups[-1])
 
-    for tick in ups:
-        _, y = place(low, tick)
-        shapes += [_rule(left, y, left + width, y, "grid"), _words(left - 6, y + 4, f"{tick:g}", "end")]
+    shapes += _grid(ups, left, width, top, height)
     for tick, label in ticks.items():
-        x, y = place(tick, 0)
-        shapes += [_rule(x, y, x, y + 4, "axis"), _words(x, y + 17, label, "middle")]
+        shapes += _tick(*place(tick, 0), label)
     for at, row in enumerate(series.values()):
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in (place(x, y) for x, y, _ in row))
         shapes.append(f'<polyline class="s{at % SERIES} line" points="{path}"/>')
@@ -187,23 +177,37 @@ def _svg(shapes: Iterable[str], height: float, name: str) -> str:
     return f'<svg class="chart" viewBox="{box}" role="img" aria-label="{escaped(name)}">{"".join(shapes)}</svg>'
 
 
-def _legend(looks: Mapping[str, str]) -> tuple[float, list[str]]:
+def _legend(names: Iterable[str]) -> tuple[float, list[str]]:
     """(the height it takes, its shapes), in as many lines as it needs."""
     shapes: list[str] = []
     x, y = 0.0, 14.0
-    for at, (key, look) in enumerate(looks.items()):
-        label = _cut(key)
+    for at, name in enumerate(names):
+        label = _cut(name)
         wide = 16 + LETTER * len(label) + 14
         if x and x + wide > WIDTH:
             x, y = 0.0, y + 18
-        shapes += [_mark(x + 6, y - 4, at, look), _words(x + 16, y, label)]
+        shapes += [_mark(x + 6, y - 4, at), _words(x + 16, y, label)]
         x += wide
-    return (y + 10 if looks else 0.0), shapes
+    return (y + 10 if shapes else 0.0), shapes
 
 
-def _mark(x: float, y: float, at: int, look: str = "") -> str:
+def _grid(ticks: Sequence[float], left: float, width: float, top: float, height: float) -> list[str]:
+    """Lines across the chart at the ticks of an axis that goes up from 0 to the last of them."""
+    shapes = []
+    for tick in ticks:
+        y = top + height * (1 - tick / ticks[-1])
+        shapes += [_rule(left, y, left + width, y, "grid"), _words(left - 6, y + 4, f"{tick:,g}", "end")]
+    return shapes
+
+
+def _tick(x: float, y: float, words: str) -> list[str]:
+    """A place on an axis along the bottom."""
+    return [_rule(x, y, x, y + 4, "axis"), _words(x, y + 17, words, "middle")]
+
+
+def _mark(x: float, y: float, at: int) -> str:
     """A series' mark: its shape tells series apart as well as its colour does."""
-    look = look or f"s{at % SERIES}"
+    look = f"s{at % SERIES}"
     r = 4.0
     if at % 4 == 0:
         return f'<circle class="{look}" cx="{_n(x)}" cy="{_n(y)}" r="4"/>'

@@ -9,40 +9,34 @@ from functools import partial
 from hoicli import __version__
 from hoicli.evaluation.protocols import PROTOCOL_OF
 from hoicli.figures import svg
-from hoicli.figures.shown import composition_of, delta_bars, deltas_of, pair_sweeps
+from hoicli.figures.shown import caveats_of, composition_of, delta_bars, deltas_of, pair_sweeps
 from hoicli.figures.styles import GROUPED, STYLES
 from hoicli.pairs.rows import METRICS
 from hoicli.records.results import Row
 from hoicli.report.classes import class_section
 from hoicli.report.document import (
+    Block,
     Cell,
     Code,
     Document,
     Figure,
     Figures,
     Headline,
+    Lines,
     Paragraph,
     Section,
+    Table,
     Words,
     number,
     pivoted,
     value_cell,
 )
 from hoicli.report.gallery import gallery_section
-from hoicli.report.measured import Measured
-from hoicli.report.method import method
+from hoicli.report.measured import Measured, facts
 from hoicli.report.options import Options, file_name
 from hoicli.report.other_rows import row_sections
 from hoicli.tables.layout import marked
 from hoicli.vocabulary.datasets import DATASETS
-
-ENOUGH = 10
-"""Ground-truth triplets from which on a class's AP says something; in small sets, half of the classes have enough."""
-
-BINS = 10
-"""Columns of the distribution of AP."""
-
-PERCENT = "Values are in percent where nothing else is said."
 
 
 def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Document:
@@ -67,7 +61,7 @@ def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row
     sections.append(class_section(measured))
     if measured.diagnosis:
         sections += [_images(measured), gallery_section(measured.examples, options.images)]
-    sections.append(method(measured, options, given))
+    sections.append(_method(measured, options, given))
     title = options.title or f"{streams[0].split('.')[0]} on {dataset}"
     return Document(title, lead, _headlines(measured), [section for section in sections if section.blocks])
 
@@ -175,7 +169,7 @@ def _errors(measured: Measured) -> Section:
     if composition.bands:
         caption = "What the predictions are along the ranking, from the highest score on (colours as in the table)"
         figures.append(Figure(svg.shares(composition, caption), caption))
-    return Section("errors", "Errors", [Paragraph(words), table, Figures(figures)])
+    return Section("errors", "Errors", [Paragraph(words), table, *_caveats(rows), Figures(figures)])
 
 
 def _pairs(measured: Measured) -> Section:
@@ -207,7 +201,12 @@ def _pairs(measured: Measured) -> Section:
         series = {"pairs": [(x, y, ", ".join(names)) for (x, y), names in labels.items()]}
         caption = "Pair precision against pair recall: all pairs, and after pair NMS at each threshold"
         figures.append(Figure(svg.lines(series, caption, across="pair recall (%)", up="pair precision (%)"), caption))
-    return Section("pairs", "Pairs", [Paragraph(words), table, Figures(figures)])
+    return Section("pairs", "Pairs", [Paragraph(words), table, *_caveats(rows), Figures(figures)])
+
+
+def _caveats(rows: Sequence[Row]) -> list[Paragraph]:
+    """What readers of a table and its figures must know, as captions of `--plot` say it."""
+    return [Paragraph([f"Caveat: {words}."]) for words in caveats_of(rows)]
 
 
 def _images(measured: Measured) -> Section:
@@ -223,3 +222,32 @@ def _images(measured: Measured) -> Section:
     )
     told = "Repairable is what some prediction would have found with a right verb, pair or box."
     return Section("images", "Images", [Paragraph([told]), table])
+
+
+def _method(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Section:
+    """The section with command lines that give the same numbers, what was read, and all signatures."""
+    signed: dict[str, dict[str, None]] = {}
+    own = (("eval", measured.evaluation), ("diagnose", measured.diagnosis), ("pairstats", measured.pairs))
+    for what, rows in (*own, *((f"rows: {kind}", rows) for kind, rows in given.items())):
+        for row in rows:
+            signed.setdefault(str(row.get("signature", "")), {})[what] = None
+    signed.pop("", None)
+    lines = [[Cell(", ".join(whats)), Cell(signature, code=True)] for signature, whats in signed.items()]
+    counted = [[Cell(what), Cell(number(count))] for what, count in facts(measured)]
+    averaged = pivoted(
+        [{**row, "value": row["n"]} for row in measured.evaluation if row["metric"] == "mAP"],
+        "How many classes each mean is over",
+        index=("protocol",),
+        own=True,
+        column=lambda row: ("", row["subset"]),
+    )
+    files = f"; the rows of other commands came from {', '.join(map(file_name, options.rows))}" if options.rows else ""
+    again = f"These commands print the rows that the tables are made of{files}."
+    blocks: list[Block] = [
+        Paragraph([again]),
+        Lines(options.commands(measured.request.primary.name, diagnosed=bool(measured.diagnosis))),
+        Table("What was read", ["", ""], counted, 1),
+        averaged,
+        Table("Signatures: equal ones were made by the same computation", ["rows of", "signature"], lines, 2),
+    ]
+    return Section("method", "How these numbers were made", blocks)

@@ -14,8 +14,14 @@ from hoicli.records.results import CHANCES, Row, tag_column
 from hoicli.tables.kinds import DIFFERENCE, MEAN_KEYS, ROBUSTNESS, kind_of
 
 ROBUST, SHOE, COMPARE, AGREE, OTHER = "robust", "shoe", "compare", "agree", "other"
-SECTIONS = (ROBUST, SHOE, COMPARE, AGREE, OTHER)
-"""The sections of rows, in their order."""
+SECTIONS = {
+    ROBUST: "Robustness",
+    SHOE: "Open vocabulary (SHOE)",
+    COMPARE: "Comparison",
+    AGREE: "Agreement",
+    OTHER: "Other results",
+}
+"""The sections of rows in their order, with their headings."""
 
 _VALUES = frozenset({"value", "n", "unit", "reason", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
 """Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for MEAN_KEYS."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,7 +17,7 @@ Column = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Cells:
+class TextTable:
     """A table as text. above: what stands over the heads, "" continuing the one before; the first `names` columns say
     what a line is of, the others are values."""
 
@@ -28,7 +28,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Grid(Generic[T]):
+class SideBySide(Generic[T]):
     """Values by line and column; `above` is the group of each column, "" where it is that of the column before."""
 
     columns: list[Column]
@@ -41,7 +41,7 @@ def grid(
     line: Callable[[R], tuple[str, ...]],
     column: Callable[[R], Column],
     value: Callable[[R], T],
-) -> Grid[T]:
+) -> SideBySide[T]:
     """The rows' values side by side. Lines and columns keep the order of first appearance, but that the columns of a
     group stand together; of two rows for one place the later one counts."""
     lines: dict[tuple[str, ...], dict[Column, T]] = {}
@@ -51,7 +51,7 @@ def grid(
         groups.setdefault(place[0], {})[place] = None
         lines.setdefault(line(row), {})[place] = value(row)
     above = [text for group, places in groups.items() for text in (group, *[""] * (len(places) - 1))]
-    return Grid([place for places in groups.values() for place in places], above, lines)
+    return SideBySide([place for places in groups.values() for place in places], above, lines)
 
 
 def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
@@ -70,16 +70,15 @@ def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
     return shown, [f"{mark} {note}" for note, mark in marks.items()]
 
 
-def tables_of(rows: Sequence[Row], star: str = "*") -> list[tuple[Cells, list[str]]]:
+def tables_of(rows: Sequence[Row], star: str = "*") -> list[tuple[TextTable, list[str]]]:
     """The tables that show the rows, each with the notes to stand below: rows that are laid out alike share a table.
 
     `star`: see `marked`.
     """
     if kind_of(rows[0]) is OTHER:
         keys = list(dict.fromkeys(key for row in rows for key in row))
-        return [
-            (Cells([""] * len(keys), keys, [[cell_text(row.get(key)) for key in keys] for row in rows], len(keys)), [])
-        ]
+        lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
+        return [(TextTable([""] * len(keys), keys, lines, len(keys)), [])]
     groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
     for row in rows:
         kind = kind_of(row)
@@ -88,8 +87,22 @@ def tables_of(rows: Sequence[Row], star: str = "*") -> list[tuple[Cells, list[st
     tables = []
     for (index, column), group in groups.items():
         shown, notes = marked(group, star)
-        tables.append((_listed(shown, index) if column is None else _pivoted(shown, index, column), notes))
+        if column is None:
+            shown, column = [part for row in shown for part in parts_of(row)], "part"
+        tables.append((_pivoted(shown, index, column), notes))
     return tables
+
+
+def parts_of(row: Row) -> Iterator[Row]:
+    """A difference as rows of their own: from and to, the difference with its interval, and its chances."""
+    common = {key: value for key, value in row.items() if key not in ("ci_low", "ci_high")}
+    for key in ("from", "to"):
+        if key in row:
+            yield {**common, "part": key, "value": row[key]}
+    yield {**row, "part": "difference"}
+    for key in CHANCES:
+        if key in row:
+            yield {**common, "part": key, "value": row[key], "unit": "probability"}
 
 
 def cell_text(value: object) -> str:
@@ -99,50 +112,30 @@ def cell_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str) -> Cells:
-    """A line per value of the index and of the tags, a column per metric and value of `column`."""
-    heads, line = _names(rows, index)
-    found = grid(rows, line, lambda row: (str(row["metric"]), str(row[column])), _value)
-    lines = [[*names, *(values.get(place, "-") for place in found.columns)] for names, values in found.lines.items()]
-    return Cells([""] * len(heads) + found.above, [*heads, *(head for _, head in found.columns)], lines, len(heads))
-
-
-def _listed(rows: Sequence[Row], index: tuple[str, ...]) -> Cells:
-    """A line a difference: what it is between, how large, with its interval and p."""
-    heads, line = _names(rows, index)
-    chances = [key for key in CHANCES if key in rows[0]]
-    lines = [
-        [
-            *line(row),
-            *(_number(row[key]) for key in ("from", "to")),
-            _value(row),
-            *("-" if row[key] is None else f"{row[key]:.4f}" for key in chances),
-        ]
-        for row in rows
-    ]
-    names = len(heads)
-    heads += ["from", "to", "difference", *chances]
-    return Cells([""] * len(heads), heads, lines, names)
-
-
-def _names(rows: Sequence[Row], index: tuple[str, ...]) -> tuple[list[str], Callable[[Row], tuple[str, ...]]]:
-    """(the heads of the columns that name a line, what they say of a row): its tags, then its index."""
+def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str) -> TextTable:
+    """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
+    does not name it."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
 
-    def names(row: Row) -> tuple[str, ...]:
+    def line(row: Row) -> tuple[str, ...]:
         of_tags = row.get("tags", {})
         return (*(str(of_tags.get(tag, "-")) for tag in tags), *(cell_text(row[key]) or "-" for key in index))
 
-    return [*map(tag_column, tags), *index], names
+    found = grid(rows, line, lambda row: ("" if "metric" in index else str(row["metric"]), str(row[column])), _value)
+    lines = [[*names, *(values.get(place, "-") for place in found.columns)] for names, values in found.lines.items()]
+    heads = [*map(tag_column, tags), *index, *(head for _, head in found.columns)]
+    names = len(tags) + len(index)
+    return TextTable([""] * names + found.above, heads, lines, names)
 
 
 def _value(row: Row) -> str:
     """A row's value, with its 95 % interval if it has one."""
-    low, high = row.get("ci_low"), row.get("ci_high")
-    return _number(row["value"]) if low is None else f"{_number(row['value'])} [{_number(low)}, {_number(high)}]"
+    low, high, digits = row.get("ci_low"), row.get("ci_high"), 4 if row.get("unit") == "probability" else 2
+    value = _number(row["value"], digits)
+    return value if low is None else f"{value} [{_number(low, digits)}, {_number(high, digits)}]"
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, digits: int) -> str:
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"

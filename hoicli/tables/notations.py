@@ -11,7 +11,7 @@ from hoicli.errors import UsageError
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
-from hoicli.tables.layout import Cells, tables_of
+from hoicli.tables.layout import TextTable, tables_of
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex")
 """What `--format` takes; auto is a table on a terminal and JSONL into a pipe or a file."""
@@ -38,13 +38,13 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
         return b"".join(map(dump, rows))
     if output_format == "csv":
         return _csv(rows).encode()
-    draw: Callable[[Cells], str] = {"table": _plain, "md": _markdown, "latex": _latex}[output_format]
+    draw: Callable[[TextTable], str] = {"table": _plain, "md": _markdown, "latex": _latex}[output_format]
     below = {"table": "{}\n", "md": "\n{}\n", "latex": "\\par{{\\footnotesize {}}}\n"}[output_format]
     tables = tables_of(rows, star="\\*" if output_format == "md" else "*")
     return "\n".join(draw(cells) + "".join(map(below.format, notes)) for cells, notes in tables).encode()
 
 
-def _plain(cells: Cells) -> str:
+def _plain(cells: TextTable) -> str:
     widths = [max(map(len, column)) for column in zip(cells.heads, *cells.lines, strict=True)]
     spans = _spans(cells.above)
     # A metric's name may be wider than its columns: give the first of them the room.
@@ -74,7 +74,7 @@ def _room(widths: Sequence[int], at: int, span: int) -> int:
     return sum(widths[at : at + span]) + 2 * (span - 1)
 
 
-def _merged_heads(cells: Cells) -> list[str]:
+def _merged_heads(cells: TextTable) -> list[str]:
     """One heading a column, for notations without spanning heads."""
     group, heads = "", []
     for above, head in zip(cells.above, cells.heads, strict=True):
@@ -83,12 +83,12 @@ def _merged_heads(cells: Cells) -> list[str]:
     return heads
 
 
-def _markdown(cells: Cells) -> str:
+def _markdown(cells: TextTable) -> str:
     rule = ["---" if at < cells.names else "---:" for at in range(len(cells.heads))]
     return "".join("| " + " | ".join(line) + " |\n" for line in (_merged_heads(cells), rule, *cells.lines))
 
 
-def _latex(cells: Cells) -> str:
+def _latex(cells: TextTable) -> str:
     def escaped(line: Sequence[str]) -> str:
         return " & ".join(text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&") for text in line) + r" \\"
 

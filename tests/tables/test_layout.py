@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hoicli.tables.layout import Cells, grid, marked, tables_of
+from hoicli.tables.layout import TextTable, grid, marked, tables_of
 
 
 def row(subset: str, value: float | None, **more: Any) -> dict[str, Any]:
     return {"metric": "mAP", "subset": subset, "value": value, "n": 3, "protocol": "hico", **more}
 
 
-def only(rows: list[dict[str, Any]]) -> Cells:
+def only(rows: list[dict[str, Any]]) -> TextTable:
     ((cells, notes),) = tables_of(rows)
     assert not notes
     return cells
