@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.containers.matfile import Numbers, describe, load, variables
+from hoicli.converters.containers.matfile import Numbers, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.detections_writing import AS_THEY_ARE, VARIABLE, file_name
@@ -163,7 +163,7 @@ def _shape(path: Path) -> tuple[int, int]:
     if VARIABLE not in found:
         holds = ", ".join(found) or "nothing"
         raise _error(path, f"is not in the file, which holds {holds}")
-    kind, shape = describe(source, VARIABLE)
+    _, _, kind, shape = found[VARIABLE]
     if kind != "cell" or len(shape) != 2:
         size = " x ".join(map(str, shape))
         raise _error(path, f"is a {size} array of {kind}, not of cells: {_FLAT}")
