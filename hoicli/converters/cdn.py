@@ -23,11 +23,11 @@ from typing import Any
 import orjson
 
 from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import Context, image_record
 from hoicli.converters.hoi_lists import first_row_has, float_boxes, labels_of, scores
 from hoicli.converters.numbers import box_indices
 from hoicli.errors import DataError
-from hoicli.io.outputs import open_output
 from hoicli.records.parsing import Record
 
 
@@ -64,21 +64,18 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         written["score"] = hoi["score"]
         return {**written, "action_score": hoi["verb_score"]} if "verb_score" in hoi else written
 
-    with open_output(path) as output:
-        separator = b"["
-        for record in records:
-            require_scores(record, "cdn-json")
-            item = {
+    def image(record: Record) -> bytes:
+        require_scores(record, "cdn-json")
+        boxes = zip(record["boxes"], record["labels"], strict=True)
+        return orjson.dumps(
+            {
                 "filename": record.get("file_name", f"{record['image_id']}.jpg"),
-                "predictions": [
-                    {"bbox": box, "category_id": object_ids[label]}
-                    for box, label in zip(record["boxes"], record["labels"], strict=True)
-                ],
+                "predictions": [{"bbox": box, "category_id": object_ids[label]} for box, label in boxes],
                 "hoi_prediction": [interaction(hoi) for hoi in record["hois"]],
             }
-            output(separator + orjson.dumps(item))
-            separator = b",\n"
-        output(b"]\n" if separator == b",\n" else b"[]\n")
+        )
+
+    write_items(path, map(image, records), b"[]")
 
 
 def require_scores(record: Record, target: str) -> None:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.containers.matfile import Numbers, describe, load, variables
+from hoicli.converters.containers.matfile import Numbers, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.detections_writing import AS_THEY_ARE, VARIABLE, file_name
@@ -97,11 +97,13 @@ def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
     missing = [path for path in paths if not path.is_file()]
     if missing:
         others = f" with {len(missing) - 1} others" if len(missing) > 1 else ""
-        raise DataError(
-            f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0",
-            place=str(missing[0]),
-        )
+        problem = f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0"
+        raise DataError(problem, place=str(missing[0]))
     return paths
+
+
+def _error(path: Path, problem: str) -> DataError:
+    return DataError(problem, place=str(path), field=VARIABLE)
 
 
 def _of_last_pixels(paths: Sequence[Path]) -> bool:
@@ -128,22 +130,17 @@ def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
     expected = [len(vocabulary.interactions_of(name)) for name in vocabulary.objects]
     for path, name, (rows, columns), count in zip(paths, vocabulary.objects, shapes, expected, strict=True):
         if rows != count and columns == FLAT_WIDTH:
-            raise DataError(f"is {rows:,} x {columns}: {_FLAT}", place=str(path), field=VARIABLE)
+            raise _error(path, f"is {rows:,} x {columns}: {_FLAT}")
         if rows != count:
-            raise DataError(
-                f"has {rows:,} rows, but {name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
-                f"{_other_order([shape[0] for shape in shapes], vocabulary)}",
-                place=str(path),
-                field=VARIABLE,
-            )
+            known = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
+            order = _other_order([shape[0] for shape in shapes], vocabulary)
+            raise _error(path, f"has {rows:,} rows, but {known}{order}")
+    first = shapes[0][1]
     for path, (_, columns) in zip(paths, shapes, strict=True):
-        if columns != shapes[0][1]:
-            raise DataError(
-                f"has {columns:,} columns, but {paths[0].name} has {shapes[0][1]:,}; the files are not of one set",
-                place=str(path),
-                field=VARIABLE,
-            )
-    return shapes[0][1]
+        if columns != first:
+            other = f"but {paths[0].name} has {first:,}; the files are not of one set"
+            raise _error(path, f"has {columns:,} columns, {other}")
+    return first
 
 
 _FLAT = (
@@ -165,36 +162,30 @@ def _shape(path: Path) -> tuple[int, int]:
     found = variables(source)
     if VARIABLE not in found:
         holds = ", ".join(found) or "nothing"
-        raise DataError(f"is not in the file, which holds {holds}", place=str(path), field=VARIABLE)
-    kind, shape = describe(source, VARIABLE)
+        raise _error(path, f"is not in the file, which holds {holds}")
+    _, _, kind, shape = found[VARIABLE]
     if kind != "cell" or len(shape) != 2:
         size = " x ".join(map(str, shape))
-        raise DataError(f"is a {size} array of {kind}, not of cells: {_FLAT}", place=str(path), field=VARIABLE)
+        raise _error(path, f"is a {size} array of {kind}, not of cells: {_FLAT}")
     rows, columns = shape
     return rows, columns
 
 
 def _image_order(columns: int, source: Source, context: Context) -> Sequence[str]:
     """The image of each column, and a word about where it comes from. Raises `DataError` when the counts disagree."""
-    if context.images is not None:
-        if len(context.images) != columns:
-            raise DataError(
-                f"{columns:,} columns, but --image-list has {len(context.images):,}; columns are images by position, "
-                "so give the list the files were made from",
-                place=source.name,
-            )
-        context.announce(f"{source.name}: columns joined with the {columns:,} images of --image-list by position")
-        return context.images
-    images = context.vocabulary.test_images
+    given = context.images
+    images = context.vocabulary.test_images if given is None else given
     if columns != len(images):
-        raise DataError(
-            f"{columns:,} columns, but the HICO-DET test list has {len(images):,}; "
-            "say which images these are with --image-list (ground truth in the same order, or a list of names)",
-            place=source.name,
+        known = "the HICO-DET test list" if given is None else "--image-list"
+        fix = (
+            "say which images these are with --image-list (ground truth in the same order, or a list of names)"
+            if given is None
+            else "columns are images by position, so give the list the files were made from"
         )
-    context.announce(
-        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--image-list for others)"
-    )
+        raise DataError(f"{columns:,} columns, but {known} has {len(images):,}; {fix}", place=source.name)
+    joined = "HICO-DET test images by position (--image-list for others)"
+    joined = joined if given is None else "images of --image-list by position"
+    context.announce(f"{source.name}: columns joined with the {columns:,} {joined}")
     return images
 
 

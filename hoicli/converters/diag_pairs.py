@@ -20,7 +20,7 @@ import numpy as np
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, image_record
-from hoicli.converters.numbers import LARGEST
+from hoicli.converters.numbers import corners, finite
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 
@@ -44,7 +44,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
                 raise DataError(f"has no {missing[0]!r}; a pair has {', '.join(KEYS)}", field=where)
             boxes = [_box(pair[key], f"{where}.{key}") for key in KEYS[:2]]
             label = objects.name(_inner(pair["o_label"]), f"{where}.o_label")
-            score = _number(pair["hoi_score_inter"], f"{where}.hoi_score_inter")
+            score = finite(_inner(pair["hoi_score_inter"]), f"{where}.hoi_score_inter")
             pairs.append({**table.pair(boxes[0], boxes[1], label), "interactiveness": score})
         return image_record(item["filename"], table.boxes, table.labels, [], pairs=pairs)
 
@@ -66,19 +66,8 @@ def _inner(value: Any) -> Any:
     return value
 
 
-def _number(value: Any, field: str) -> int | float:
-    """A finite number. Raises `DataError` for anything else."""
-    number = value if type(value) is float else _inner(value)
-    if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
-        shown = number if type(number) is float else f"a {type(number).__name__}"
-        raise DataError(f"{shown} is no finite number; fix what wrote it, or pass --on-error skip", field=field)
-    return number
-
-
 def _box(value: Any, field: str) -> list[int | float]:
     """Four finite numbers."""
     box = _inner(value)
-    if not isinstance(box, list | tuple) or len(box) != 4:
-        shown = f"{len(box)} items" if isinstance(box, list | tuple) else f"a {type(box).__name__}"
-        raise DataError(f"{shown} where a box has four numbers: [x1, y1, x2, y2]", field=field)
-    return [_number(x, f"{field}[{index}]") for index, x in enumerate(box)]
+    sides = corners(box if isinstance(box, list | tuple) else [box], field)
+    return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]

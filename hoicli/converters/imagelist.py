@@ -18,6 +18,9 @@ from hoicli.records.names import image_id_of, image_number
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
+ImageNumbers = Callable[[], Mapping[int, str]]
+"""Gives the image ids by number, found out when they are first asked for."""
+
 
 class ImageList(NamedTuple):
     """Image ids in order; where there are any, the image id of each `img_id` and (width, height) of each image."""
@@ -99,10 +102,10 @@ def number_or_name(image: Any) -> Any:
     return int(image) if type(image) is float and image.is_integer() else image
 
 
-def named_image(image: Any, numbers: Callable[[], Mapping[int, str]], context: Context) -> Record:
+def named_image(image: Any, numbers: ImageNumbers, context: Context) -> Record:
     """The beginning of the record of an image that a file names by number or by file name.
 
-    `numbers`: the image ids by number, asked for where there is one; an `img_id` is kept. Raises `DataError` for an
+    An `img_id` is kept. Raises `DataError` for an
     unknown number, and for what is no image.
     """
     image = number_or_name(image)

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 import orjson
 
+from hoicli.converters.cdn import require_scores
 from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
-from hoicli.converters.numbers import LARGEST, shown
+from hoicli.converters.numbers import LARGEST, finite, shown
 from hoicli.errors import DataError
-from hoicli.io.outputs import open_output
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record
 
@@ -174,12 +175,7 @@ def _numbers(value: Any, where: str) -> list[Any]:
     numbers = _listed(value, where)
     if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
         return numbers
-    numbers = [_plain(number) for number in numbers]
-    for index, number in enumerate(numbers):
-        if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
-            problem = f"{shown(number)} is no finite number; fix what wrote it, or drop the row"
-            raise DataError(problem, field=f"{where}[{index}]")
-    return numbers
+    return [finite(_plain(number), f"{where}[{index}]") for index, number in enumerate(numbers)]
 
 
 def _table(value: Any, width: int, where: str = "") -> _Rows:
@@ -214,21 +210,19 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     Left out, and counted: triplets that are no interaction of the vocabulary. Raises `DataError` (through the policy)
     for an image without a number of its own at the end of its id, and for a triplet without a score.
     """
-    interaction_ids = context.vocabulary.interaction_ids
     numbers = {image_id: number for number, image_id in context.image_numbers.items()}
     images: dict[int, str] = {}
-    with open_output(path) as output:
-        separator = b"{"
+
+    def items() -> Iterator[bytes]:
         for record in records:
             try:
-                number = _own_number(record, numbers, images)
-                rows = list(_written(record, interaction_ids, context))
+                number, rows = _own_number(record, numbers, images), list(_rows(record, context))
             except DataError as error:
                 context.policy.handle(error)
-                continue
-            output(separator + b'"%d": ' % number + orjson.dumps(rows))
-            separator = b",\n"
-        output(b"}\n" if separator == b",\n" else b"{}\n")
+            else:
+                yield b'"%d": ' % number + orjson.dumps(rows)
+
+    write_items(path, items(), b"{}")
 
 
 def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, str]) -> int:
@@ -244,16 +238,14 @@ def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, st
     return number
 
 
-def _written(record: Record, interaction_ids: Mapping[tuple[str, str], int], context: Context) -> Iterator[list[Any]]:
+def _rows(record: Record, context: Context) -> Iterator[list[Any]]:
     """The rows of one image."""
-    boxes, labels = record["boxes"], record["labels"]
+    require_scores(record, context.target)
+    boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
     for index, hoi in enumerate(record["hois"]):
-        place, field = f"image {record['image_id']}", f"hois[{index}]"
-        number = interaction_ids.get((hoi["verb"], labels[hoi["object"]]))
+        number = ids.get((hoi["verb"], labels[hoi["object"]]))
         if number is None:
-            context.drop(f"triplets of no {context.vocabulary.name} interaction", f"{place}: {field}")
-        elif "score" not in hoi:
-            problem = "missing; predictions have scores (is this the ground truth?)"
-            raise DataError(problem, place=place, field=f"{field}.score")
+            place = f"image {record['image_id']}: hois[{index}]"
+            context.drop(f"triplets of no {context.vocabulary.name} interaction", place)
         else:
             yield [number, hoi["score"], *boxes[hoi["subject"]], *boxes[hoi["object"]]]

@@ -16,7 +16,7 @@ size. What is done with the numbers: `postprocessing`. `read` raises `DataError`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
@@ -29,7 +29,7 @@ from hoicli.arrays.kit import Floats
 from hoicli.converters.containers.npz import Archive
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.imagelist import named_image, numbered_images
+from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
 from hoicli.converters.postprocessing import PostProcessing, corners, sigmoid, triplets
 from hoicli.errors import DataError
 from hoicli.records.names import image_id_of
@@ -38,9 +38,8 @@ from hoicli.records.parsing import Record
 SIZES = ("sizes", "size", "orig_size", "orig_sizes")
 IDS = ("image_ids", "image_id")
 COORDINATES = 8
-_EXPECTED = {600: "; HICO-DET's 600: say --dataset hico"} | dict.fromkeys(
-    (14_130, 5_539), "; SWIG-HOI's: say --dataset swig"
-)
+_SWIG = "; SWIG-HOI's: say --dataset swig"
+_EXPECTED = {600: "; HICO-DET's 600: say --dataset hico", 14_130: _SWIG, 5_539: _SWIG}
 """Whose columns these are, where it is not the dataset named."""
 LARGEST_IMAGE = 1 << 26
 """Logits of one image: all of SWIG-HOI's columns for four thousand queries. More is damage; so is a side of as much."""
@@ -97,12 +96,7 @@ class _Outputs:
     """One archive: what its arrays have in common, and a record for each of its images."""
 
     def __init__(
-        self,
-        archive: Archive,
-        source: Source,
-        context: Context,
-        settings: PostProcessing,
-        numbers: Callable[[], Mapping[int, str]],
+        self, archive: Archive, source: Source, context: Context, settings: PostProcessing, numbers: ImageNumbers
     ) -> None:
         self._archive, self._source, self._context, self._settings = archive, source, context, settings
         self._numbers = numbers
@@ -138,11 +132,8 @@ class _Outputs:
 
     def images(self) -> Iterator[tuple[str, tuple[Any, Any, Floats, Floats, Floats]]]:
         """(place, (image, size or None, logits [Q, C], boxes [Q, 8], box scores [Q])), one at a time."""
-        rows = [
-            self._rows(name, width)
-            for name, width in (("pred_logits", len(self._interactions)), ("pred_boxes", COORDINATES))
-        ]
-        rows.append(self._rows("box_scores", 1))
+        widths = {"pred_logits": len(self._interactions), "pred_boxes": COORDINATES, "box_scores": 1}
+        rows = [self._rows(name, width) for name, width in widths.items()]
         for index, (image, size, *arrays) in enumerate(zip(self._ids(), self._sizes(), *rows, strict=True)):
             yield (f"[{index}]" if self._batched else ""), (image, size, arrays[0], arrays[1], arrays[2][:, 0])
 
@@ -182,9 +173,8 @@ class _Outputs:
             return repeat(None, self._count)
         sizes = self._archive.whole(name)
         if sizes.size != 2 * self._count or sizes.dtype.kind in "US":
-            raise self._error(
-                name, f"shape {list(sizes.shape)}; give (height, width) for each of {self._count:,} images"
-            )
+            wanted = f"give (height, width) for each of {self._count:,} images"
+            raise self._error(name, f"shape {list(sizes.shape)}; {wanted}")
         return iter(sizes.astype(np.float64).reshape(-1, 2).tolist())
 
     def record(self, item: tuple[Any, Any, Floats, Floats, Floats]) -> Record:

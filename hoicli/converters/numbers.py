@@ -52,6 +52,14 @@ def shown(value: Any) -> str:
     return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
 
 
+def finite(value: Any, field: str) -> int | float:
+    """A finite number. Raises `DataError` naming the field for anything else."""
+    if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
+        raise DataError(f"{shown(value)} is no finite number; fix what wrote it, or pass --on-error skip", field=field)
+    number: int | float = value
+    return number
+
+
 ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
 """What is taken off a file's boxes: 1 of all numbers, where they count from 1; 1 of x2 = x + w and y2 = y + h."""
 

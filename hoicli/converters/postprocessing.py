@@ -41,10 +41,10 @@ class PostProcessing:
         box_nms: float | None,
     ) -> PostProcessing:
         """From a command's options, None being the default; raises `UsageError` for values that mean nothing."""
-        if activation not in (None, *ACTIVATIONS):
-            raise UsageError(f"--activation {activation}: choose {' or '.join(ACTIVATIONS)}")
-        if box_scores not in (None, *BOX_SCORES):
-            raise UsageError(f"--box-scores {box_scores}: choose {' or '.join(BOX_SCORES)}")
+        chosen = (("--activation", activation, ACTIVATIONS), ("--box-scores", box_scores, BOX_SCORES))
+        for option, value, choices in chosen:
+            if value not in (None, *choices):
+                raise UsageError(f"{option} {value}: choose {' or '.join(choices)}")
         if power is not None and not 0 <= power < np.inf:
             raise UsageError(f"--lambda {power:g}: an exponent, at least 0")
         if threshold is not None and not 0 <= threshold < 1:

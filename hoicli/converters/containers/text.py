@@ -1,15 +1,17 @@
-"""Lists of JSON or of Python literals as text, cut into items and read one at a time; nothing is evaluated."""
+"""Lists of JSON or of Python literals as text, read one item at a time, nothing evaluated; and JSON written so."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import orjson
+
+from hoicli.io.outputs import open_output
 
 
 def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
@@ -84,6 +86,16 @@ def _followed_end(data: bytes, begin: int) -> int:
         if depth == 0:
             return position
     raise ValueError(BROKEN_OFF)
+
+
+def write_items(path: str, items: Iterable[bytes], brackets: bytes) -> None:
+    """A JSON list or object with an item a line, written as the items come."""
+    with open_output(path) as output:
+        before = brackets[:1]
+        for item in items:
+            output(before + item)
+            before = b",\n"
+        output((brackets if before == brackets[:1] else brackets[1:]) + b"\n")
 
 
 def json_item(span: bytes) -> Any:
