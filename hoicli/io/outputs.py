@@ -74,6 +74,7 @@ def _gathered(stdout: BinaryIO) -> Iterator[Callable[[bytes], None]]:
 
 @contextmanager
 def compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
+    """What writes to `raw`, compressed as the ending of `path` says. Raises `UsageError` where there is no zstd."""
     if path.endswith(".gz"):
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
             yield cast("IO[bytes]", stream)
