@@ -138,9 +138,7 @@ def compare(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [], taken=("model", "baseline"))
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     rows = list(
         compared(
             models, Stream([gt], "ground truth"), vocabulary, chosen, filters, policy, wanted, resampling,

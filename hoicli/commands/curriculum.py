@@ -51,7 +51,7 @@ def curriculum(
 
     Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
     when the score has calmed down; then the best-scoring masked level takes turns with clean, by how seldom each was
-    used. The README says how the paper's words were read.
+    used. docs/commands/curriculum.md says how the paper's words were read.
     """
     from math import isfinite
 

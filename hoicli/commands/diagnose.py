@@ -187,9 +187,7 @@ def diagnose(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(dataset or "hico", reading)
@@ -210,7 +208,7 @@ def diagnose(
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 
-        write_gallery(gallery, diagnosed[0].examples, images, max(1, len(diagnosed[0].examples)))
+        write_gallery(gallery, diagnosed[0].examples, images)
     with open_output(output) as write:
         write(render(rows, output_format))
     if output_format == "table":

@@ -113,9 +113,7 @@ def evaluate(
         load(chosen[0].dataset).split(split)  # a split there is not is said before the work
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(

@@ -90,9 +90,7 @@ def match(
         raise UsageError("match: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     policy = ErrorPolicy(skip=skips(on_error))
     truth = read_truth(Stream([gt], "ground truth"), load(chosen[0].dataset), policy, allow_uncounted=allow_uncounted)
     chosen = served(truth, chosen, explicit(protocol or []))

@@ -214,11 +214,11 @@ def shoe_sim(
         raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
     choose(wordnet)
     if backend == "llm":
-        from hoicli.similarity.raters import ModelOptions  # it brings an HTTP client along
+        from hoicli.similarity.raters import Raters  # it brings an HTTP client along
 
-        raters = ModelOptions(
+        raters = Raters(
             base_url=base_url,
-            models=tuple(model or ()),
+            named=tuple(model or ()),
             screen=screen,
             cache=cache,
             key_env=key_env,
@@ -227,7 +227,7 @@ def shoe_sim(
             body=body,
             dry_run=dry_run,
             prices=tuple(price or ()),
-        ).checked()
+        )
         offline = None
     elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")

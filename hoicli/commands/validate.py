@@ -54,7 +54,7 @@ def validate(
     from hoicli.io.outputs import open_output
     from hoicli.io.streams import Stream
     from hoicli.tables.notations import chosen_format, render
-    from hoicli.validation.checks import validate_images
+    from hoicli.validation.stream import validate_images
     from hoicli.vocabulary.datasets import load
 
     paths = inputs(files, "FILE")

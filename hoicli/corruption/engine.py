@@ -19,18 +19,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
-from hoicli.corruption.families import RECIPE
+from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY, level_of
+from hoicli.corruption.effects import EFFECTS, draw
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, draw, level_of
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError
 from hoicli.io.outputs import stays_inside, write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
+from hoicli.records.corruptions import RECIPE
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record, dump, parse
@@ -177,7 +177,7 @@ def _check_size(job: Job, picture: Picture) -> None:
     if given != (width, height):
         turned = " (is it that of the turned image? hoicli reads it unturned)" if given == (height, width) else ""
         sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
-        raise DataError(f"{sizes}; give the right image or fix the record", place=job.place, field="width")
+        raise DataError(f"{sizes}; give the right image or correct the record", place=job.place, field="width")
 
 
 def _cell_file(
@@ -210,7 +210,7 @@ def _cell_file(
 
 def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:
     """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
-    corruption = CORRUPTIONS[name]
+    corruption = EFFECTS[name]
     if picture.alpha is None or corruption.motion is None:
         return corruption.apply(picture.pixels, drawn, *constants), picture.alpha
     both = corruption.apply(np.concatenate([picture.pixels, picture.alpha], axis=2), drawn, *constants)
@@ -231,7 +231,7 @@ def cell_record(
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
     boxes = record.get("boxes")
     if boxes is not None:
-        corruption, constants = CORRUPTIONS[name], level_of(name, severity)
+        corruption, constants = EFFECTS[name], level_of(name, severity)
         if corruption.motion is not None:
             result["boxes"], visible = moved_boxes(corruption.motion(shape, drawn, *constants), boxes)
         elif corruption.hidden is not None and boxes:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
-from hoicli.arrays.reading import BATCH
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis
@@ -112,9 +112,9 @@ def match_and_diagnose(
     check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
     if whole.diagnosis is not None:
-        whole.diagnosis.add_unseen(truth)
         if examples:
             whole.examples.add_unseen(truth, whole.diagnosis.images, whole.diagnosis.protocol)
+        whole.diagnosis.add_unseen(truth)
     return whole
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
-from hoicli.arrays.reading import BATCH
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol

@@ -18,6 +18,7 @@ from hoicli.shoe.scoring import Matching, Settings, Shoe
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.similarity.table import SimilarityTable
 from hoicli.wordnet import senses as synsets
+from hoicli.wordnet.selection import open_wordnet
 
 DATASETS = ("hico", "vcoco", "swig")
 """The datasets whose classes have curated senses."""
@@ -62,7 +63,7 @@ def run(
         truth = read_triplets(gt, policy=policy, truth=True)
         if not truth.image_ids:
             raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
-        table = SimilarityTable.read(tables, policy)
+        table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
         found = read_triplets(predictions, policy=policy, known=frozenset(truth.image_ids))
     unscored = int(np.isnan(found.score).sum())
     if unscored and (min_score is not None or min_rank is not None):

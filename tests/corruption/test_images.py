@@ -14,9 +14,10 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
+from hoicli.corruption.definitions import level_of
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import apply
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
-from hoicli.corruption.registry import CORRUPTIONS, corrupt, draw, level_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
 
@@ -116,7 +117,7 @@ def test_a_png_named_jpg_stays_a_png() -> None:
     assert decode(file_of(scene(), "PNG")).kind == "PNG"  # names are not asked
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", EFFECTS)
 def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)
     alpha[10:30, 10:40] = 255
@@ -126,7 +127,7 @@ def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     assert (pixels == corrupt(SCENE, name, 5)).all()
     assert after is not None
     assert after.shape == alpha.shape
-    assert (after == alpha).all() == (CORRUPTIONS[name].motion is None)
+    assert (after == alpha).all() == (EFFECTS[name].motion is None)
 
 
 def cut(data: bytes, share: float) -> bytes:

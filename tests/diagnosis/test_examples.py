@@ -17,7 +17,7 @@ from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
-from tests.evaluation.test_matching import ground_truth, lines
+from tests.support.kernel import ground_truth, lines
 from tests.support.project import Hoicli
 
 Record = dict[str, Any]

@@ -30,9 +30,9 @@ from hoicli.pairs.reading import read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import PairResults, PairStatistics
 from hoicli.records.intake import ErrorPolicy
-from tests.evaluation.test_vcoco import VCOCO, datasets, lines, records, rows
 from tests.support import reference, vcoco_reference
 from tests.support.project import FIXTURES, Hoicli
+from tests.support.vcoco import VCOCO, datasets, lines, records, rows
 
 Record = dict[str, Any]
 FOLDER = FIXTURES / "vcoco"

@@ -60,7 +60,7 @@ def main() -> None:
     models = []
     for path in options.predictions:
         tally = tally_predictions(Predictions([path]), truth, [protocol], Filters(), ErrorPolicy())
-        models.append(next(lists for _, lists in tally.ranked(sorted(truth.scenes.image_ids))))
+        models.append(next(lists for _, _, lists in tally.ranked(vocabulary, sorted(truth.scenes.image_ids))))
     kept = averaged(truth.class_counts(protocol), vocabulary, protocol)
     members = {name: chosen[kept[chosen]] for name, chosen in subset_classes(vocabulary, protocol).items()}
 
