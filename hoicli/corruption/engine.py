@@ -60,10 +60,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its records as lines; or what was wrong, as the parts of a `DataError`."""
+    """What became of a job: its records as lines; or what was wrong."""
 
     lines: bytes = b""
-    error: tuple[str, str, str] | None = None
+    error: DataError | None = None
     converted: str = ""
 
 
@@ -124,9 +124,8 @@ def run(jobs: Sequence[Job], settings: Settings, *, processes: int, policy: Erro
             progress.advance(len(settings.cells))
             if outcome.error is None:
                 yield outcome
-                continue
-            problem, place, field = outcome.error
-            policy.handle(DataError(problem, place=place, field=field))
+            else:
+                policy.handle(outcome.error)
 
 
 def attempt(job: Job, settings: Settings) -> Outcome:
@@ -135,10 +134,10 @@ def attempt(job: Job, settings: Settings) -> Outcome:
     try:
         return corrupt_image(job, settings)
     except DataError as error:
-        return Outcome(error=(error.problem, error.place or job.place, error.field))
+        return Outcome(error=error)
     except MemoryError:
         problem = f"{job.record['file_name']!r} does not fit into memory; use fewer --jobs, or make it smaller first"
-        return Outcome(error=(problem, job.place, "file_name"))
+        return Outcome(error=DataError(problem, place=job.place, field="file_name"))
 
 
 def corrupt_image(job: Job, settings: Settings) -> Outcome:
@@ -176,15 +175,9 @@ def _check_size(job: Job, picture: Picture) -> None:
     height, width = picture.pixels.shape[:2]
     given = job.record.get("width", width), job.record.get("height", height)
     if given != (width, height):
-        turned = ""
-        if given == (height, width):
-            turned = " (is the record's size that of the turned image? hoicli reads it unturned)"
-        raise DataError(
-            f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}; give the right "
-            "image or correct the record",
-            place=job.place,
-            field="width",
-        )
+        turned = " (is it that of the turned image? hoicli reads it unturned)" if given == (height, width) else ""
+        sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
+        raise DataError(f"{sizes}; give the right image or correct the record", place=job.place, field="width")
 
 
 def _cell_file(

@@ -8,12 +8,13 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from hoicli.errors import DataError
 from hoicli.io import zstd
-from hoicli.io.encoding import as_utf8
+from hoicli.io.encoding import Pieces, as_utf8
 from hoicli.io.messages import display_name
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -64,12 +65,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         magic = raw.peek(4)[:4]
         if is_packed(magic):
             packed = _Packed(raw)
-            if zstd.begins_zstd(magic):
-                unpacked = cast("IO[bytes]", zstd.Unpacked(cast("IO[bytes]", packed), name))
-            else:
-                unzipped = closing.enter_context(gzip.GzipFile(fileobj=cast("Any", packed), mode="rb"))
-                unpacked = cast("IO[bytes]", unzipped)
-            raw = closing.enter_context(io.BufferedReader(_Unpacked(unpacked, packed, name), 1 << 20))
+            raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, magic, name), packed), 1 << 20))
         yield as_utf8(raw, name)
 
 
@@ -91,25 +87,15 @@ class _Packed:
         return self._taken
 
 
-class _Unpacked(io.RawIOBase):
-    """What compressed bytes hold, unless it is so much more than they are that only a bomb has it."""
-
-    def __init__(self, unpacked: IO[bytes], packed: _Packed, name: str) -> None:
-        self._unpacked = unpacked
-        self.fileobj = packed
-        self._name = name
-        self._given = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Raises `DataError` beyond DENSE bytes that are DENSEST times what they come from."""
-        count: int = self._unpacked.readinto(buffer)  # type: ignore[attr-defined]
-        self._given += count
-        if self._given > max(DENSE, DENSEST * self.fileobj.tell()):
-            raise DataError(
-                f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first",
-                place=self._name,
-            )
-        return count
+def _unpacked(packed: _Packed, magic: bytes, name: str) -> Iterator[bytes]:
+    """What compressed bytes hold, piece by piece. Raises `DataError` when it is more than DENSE bytes and DENSEST times
+    what they are, as only a bomb has it."""
+    file = cast("IO[bytes]", packed)
+    unzipped = partial(gzip.GzipFile(fileobj=file, mode="rb").read1, 1 << 16)
+    given = 0
+    for piece in zstd.unpacked(file, name) if zstd.begins_zstd(magic) else iter(unzipped, b""):
+        given += len(piece)
+        if given > max(DENSE, DENSEST * packed.tell()):
+            problem = f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first"
+            raise DataError(problem, place=name)
+        yield piece

@@ -74,6 +74,7 @@ def _gathered(stdout: BinaryIO) -> Iterator[Callable[[bytes], None]]:
 
 @contextmanager
 def compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
+    """What writes to `raw`, compressed as the ending of `path` says. Raises `UsageError` where there is no zstd."""
     if path.endswith(".gz"):
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
             yield cast("IO[bytes]", stream)
@@ -117,8 +118,7 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     target = Path(os.path.realpath(path))
     with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
-        if not inherit(temporary, target):
-            os.chmod(temporary, 0o666 & ~_umask())
+        inherit(temporary, target)
         os.replace(temporary, target)
 
 
@@ -170,12 +170,13 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 
 @contextmanager
 def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
-    """An empty file in the folder of `target`, which nobody else can read yet; removed in the end if it is still there.
-    given, folder: what was asked for, and its folder, as messages name them."""
+    """An empty file in the folder of `target`, removed in the end if it is still there; while it is to replace a file,
+    nobody else can read it. given, folder: what was asked for, and its folder, as messages name them."""
     temporary = _part_of(target)
+    mode = 0o600 if target.exists() else 0o666
     with _removed(temporary):
         with _refusing(given, folder):
-            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield temporary
 
 
@@ -234,9 +235,3 @@ def inherit(new: str | Path, old: str | Path) -> bool:
                     os.chown(new, user, group)
     os.chmod(new, stat.S_IMODE(before.st_mode))  # after the owner, whose change takes the special bits away
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

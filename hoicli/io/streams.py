@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -55,6 +56,7 @@ class Stream:
         self.label = label
         self._paths = list(paths)
         self._names = [display_name(path) for path in paths]
+        self._start, self._end = 0, math.inf
         self._begun: Iterator[Line] | None = None
 
     @property
@@ -77,16 +79,22 @@ class Stream:
         return lines
 
     def _read(self) -> Iterator[Line]:
-        with Progress(self.label, total=self._size(), unit="B") as progress:
+        shared = self._end < math.inf
+        with Progress(self.label, total=int(self._end) - self._start if shared else self._size(), unit="B") as progress:
             for path, name in zip(self._paths, self._names, strict=True):
                 with open_input(path, name) as stream:
-                    position = _position_reader(stream)
+                    at = stream.seek(self._start) if shared else 0
                     for number, data in _numbered(stream, name):
+                        at += len(data)
                         data = data.removeprefix(MARK)  # behind the first line, too: cat and shuf move it there
                         if data and not data.isspace():
                             yield Line(name, number, data)
                         if progress.shown:
-                            progress.to(position())
+                            progress.to(_position(stream) - self._start)
+                        if at >= self._end:
+                            return
+                if shared:
+                    raise DataError("changed while it was read: it has become shorter; run again", place=name)
                 progress.file_done()
 
     def _size(self) -> int | None:
@@ -95,9 +103,13 @@ class Stream:
             return None
         return sum(map(os.path.getsize, self._paths))
 
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[Stream]:
         """A large plain file cut into about equal runs of lines, one a processor; nothing where that is not possible
-        (several files, pipes, compressed files, other systems than Linux) or not worth it."""
+        (several files, pipes, compressed files, other systems than Linux) or not worth it.
+
+        Line numbers count from a share's start, so a message made from them is only good for saying that something is
+        wrong; whoever needs the place reads the file again in one piece.
+        """
         if sys.platform != "linux" or len(self._paths) != 1 or not Path(self._paths[0]).is_file():
             return []
         path = self._paths[0]
@@ -114,7 +126,13 @@ class Stream:
                 stream.seek(size * part // count)
                 stream.readline()
                 cuts.append(stream.tell())
-        return [Share(path, start, end, self.label) for start, end in pairwise([*cuts, size]) if start < end]
+        return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
+
+    def _share(self, start: int, end: int) -> Stream:
+        """The lines from byte `start` to before `end` of its file."""
+        share = Stream(self._paths, self.label)
+        share._start, share._end = start, end
+        return share
 
     @contextmanager
     def rereadable(self) -> Iterator[None]:
@@ -127,36 +145,6 @@ class Stream:
             self._paths = given
             for copy in copies:
                 Path(copy).unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class Share:
-    """A run of whole lines of a file, from byte `start` to before `end`. Line numbers count from the share's start, so
-    a message made from them is only good for saying that something is wrong; whoever needs the place reads the file
-    again in one piece."""
-
-    path: str
-    start: int
-    end: int
-    label: str
-
-    def __iter__(self) -> Iterator[Line]:
-        """The lines that are not blank, with progress on a terminal."""
-        with (
-            open(self.path, "rb", buffering=1 << 20) as stream,
-            Progress(self.label, total=self.end - self.start, unit="B") as bar,
-        ):
-            stream.seek(self.start)
-            left = self.end - self.start
-            for number, data in _numbered(stream, self.path):
-                left -= len(data)
-                data = data.removeprefix(MARK)
-                if data and not data.isspace():
-                    yield Line(self.path, number, data)
-                bar.to(self.end - self.start - left)
-                if left <= 0:
-                    return
-        raise DataError("changed while it was read: it has become shorter; run again", place=self.path)
 
 
 def _is_read_once(path: str) -> bool:
@@ -183,15 +171,9 @@ def _numbered(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         yield number, data
 
 
-def _position_reader(stream: IO[bytes]) -> Callable[[], int]:
-    """A function that tells how many bytes of the underlying file have been read, compressed or not."""
-    inner: Any = getattr(stream, "raw", stream)
-    compressed = getattr(inner, "fileobj", None)
-    target = compressed if compressed is not None else stream
-
-    def position() -> int:
-        with suppress(OSError, ValueError):
-            return int(target.tell())
-        return 0
-
-    return position
+def _position(stream: IO[bytes]) -> int:
+    """How many bytes of the underlying file have been read, compressed or not."""
+    file: Any = getattr(getattr(stream, "raw", None), "fileobj", stream)
+    with suppress(OSError, ValueError):
+        return int(file.tell())
+    return 0

@@ -53,7 +53,7 @@ def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     whole.write_bytes(b"".join(good(COUNT)[1]))
     ranges = Stream([str(whole)], "x").shares()
     assert len(ranges) > 1
-    return cuts_of(good(COUNT)[1], [part.start for part in ranges[1:]])
+    return cuts_of(good(COUNT)[1], [part._start for part in ranges[1:]])
 
 
 PLACES = list(positions(COUNT, [COUNT // 3, COUNT // 2]))
@@ -160,7 +160,7 @@ def test_a_file_large_enough_to_be_shared_out_by_itself(hoicli: Hoicli, tmp_path
     path, gt = tmp_path / "p.jsonl", tmp_path / "gt.jsonl"
     gt.write_bytes(b"".join(truth))
     path.write_bytes(b"".join(long))
-    (cut, *_) = cuts_of(long, [part.start for part in Stream([str(path)], "x").shares()[1:]])
+    (cut, *_) = cuts_of(long, [part._start for part in Stream([str(path)], "x").shares()[1:]])
     for at in (cut - 1, cut, cut + 1, 999):
         bad = with_bad_line(long, at)
         path.write_bytes(bad.data)
