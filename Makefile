@@ -4,6 +4,8 @@
 #                report of it all
 #   make test    set up all, then run all tests, on every processor
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
+#   make docs    run every command that README.md and docs/ show, and write down what it prints now
+#   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
 
@@ -12,7 +14,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth $(TRUTH)) $(if $(PEERS),--peers $(PEERS))
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs pictures bench clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot
@@ -34,6 +36,12 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.ready
+	$(BIN)/python -m tests.support.readme
+
+pictures: $(VENV)/.ready
+	@PATH="$(abspath $(BIN)):$$PATH" sh docs/pictures/make.sh
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'

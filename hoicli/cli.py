@@ -19,7 +19,7 @@ from hoicli import __version__
 from hoicli.errors import DataError, UsageError
 from hoicli.io import signals
 from hoicli.io.messages import say
-from hoicli.io.streams import close_stdout_quietly, hold_standard_streams
+from hoicli.io.standard import close_stdout_quietly, hold_standard_streams
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
@@ -69,6 +69,15 @@ class LazyGroup(TyperGroup):
         """The line of a command in the list, without importing it."""
         return COMMANDS[name]
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer does, but a word that is no command is answered with the command that was probably meant."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            meant = nearest(args[0])
+            raise UsageError(
+                f"no command {args[0]!r}; " + (f"did you mean {meant!r}?" if meant else "hoicli --help lists them")
+            )
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
@@ -79,11 +88,20 @@ class LazyGroup(TyperGroup):
         return command
 
 
+def nearest(word: str) -> str | None:
+    """The command that a word was probably meant for: one that it begins with or that begins with it (`evaluate` is
+    `eval`, `diag` is `diagnose`), else the one spelled most alike, if any."""
+    from difflib import get_close_matches
+
+    begins = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]
+    return next(iter(begins or get_close_matches(word, COMMANDS, n=1)), None)
+
+
 app = typer.Typer(
     name="hoicli",
     cls=LazyGroup,
     help="Evaluate human-object interaction (HOI) detectors: small commands that read and write JSONL, and pipe.",
-    epilog="A first session: hoicli convert preds.json | hoicli eval --gt gt.jsonl",
+    epilog="A first session: hoicli convert preds.json | hoicli eval --gt gt.jsonl\n\nThen: hoicli help COMMAND",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

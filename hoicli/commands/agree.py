@@ -63,14 +63,14 @@ def agree(
     from hoicli.agreement.ratings import read_ratings
     from hoicli.agreement.rows import agreement_rows, blocks
     from hoicli.errors import UsageError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     if not 0 <= seed < 2**32:
         raise UsageError(f"--seed {seed}: give a number from 0 to {2**32 - 1}")
     paths = options.inputs(ratings, "RATINGS")
     tags, policy = out.tags(), out.policy()
     table = read_ratings(
-        read_lines(paths, label="ratings"),
+        Stream(paths, "ratings"),
         levels=levels,
         policy=policy,
         models=[name for name in options.separated(models) if name],

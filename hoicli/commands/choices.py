@@ -111,19 +111,19 @@ def grid_corruptions() -> list[tuple[str, str]]:
 
 
 def _corruptions() -> list[tuple[str, str]]:
-    return [(name, family) for family, names in table("corruption.families:FAMILIES").items() for name in names]
+    return list(table("records.corruptions:FAMILY_OF").items())
 
 
 def severities() -> list[Any]:
     """The severities of a corruption, and `all`."""
-    return ["all", *table("corruption.families:SEVERITIES")]
+    return ["all", *table("records.corruptions:SEVERITIES")]
 
 
 def grid_severities() -> list[Any]:
     """What `robust --severity` takes."""
-    return ["auto", "seen", *table("corruption.families:SEVERITIES")]
+    return ["auto", "seen", *table("records.corruptions:SEVERITIES")]
 
 
 def backends() -> list[str]:
     """Where similarities come from; table: wants a file after it."""
-    return [name.replace("FILE", "") for name in table("similarity.backends:BACKENDS")]
+    return [name.replace("FILE", "") for name in table("similarity.rules:BACKENDS")]

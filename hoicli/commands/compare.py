@@ -62,6 +62,7 @@ def compare(
     from hoicli.errors import UsageError
     from hoicli.evaluation.protocols import MAIN, explicit, protocols
     from hoicli.evaluation.rows import Wanted
+    from hoicli.io.streams import Stream
     from hoicli.resampling.draws import Resampling
     from hoicli.vocabulary.datasets import load
 
@@ -78,7 +79,7 @@ def compare(
     tags, policy = out.tags("model", "baseline"), out.policy()
     rows = list(
         compared(
-            models, gt, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
+            models, Stream([gt], "ground truth"), vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
             named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
         )
     )  # fmt: skip

@@ -110,8 +110,8 @@ def corrupt(
 
     from hoicli.corruption.engine import Settings, run, unique_jobs
     from hoicli.io.messages import note
+    from hoicli.io.outputs import open_output
     from hoicli.io.pool import processors
-    from hoicli.io.streams import open_output
 
     policy = options.policy(on_error, unit="image")
     settings = Settings(Path(images), _folder(save_images), cells, seed)
@@ -143,13 +143,13 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
             yield path_job(path, settings)
             continue
-        for line in read_lines([path], label="read"):
+        for line in Stream([path], "read"):
             try:
                 job: Job | DataError = record_job(line, settings)
             except DataError as error:
@@ -173,14 +173,14 @@ def _folder(name: str) -> Path:
 
 def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of all that is asked for, in the order of the table."""
-    from hoicli.corruption.constants import CONSTANTS, SEVERITIES
     from hoicli.errors import UsageError
+    from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
-    unknown = [word for word in names if word != "all" and word not in CONSTANTS]
+    unknown = [word for word in names if word != "all" and word not in CORRUPTIONS]
     if unknown:
         from difflib import get_close_matches
 
-        near = get_close_matches(unknown[0], CONSTANTS, n=1)
+        near = get_close_matches(unknown[0], CORRUPTIONS, n=1)
         fix = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
         raise UsageError(f"--corruption: unknown {', '.join(map(repr, unknown))}; {fix}")
     shown = ",".join(severities)
@@ -191,7 +191,7 @@ def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ..
         chosen |= set(SEVERITIES) if word == "all" else set(range(int(word[0]), int(word[-1]) + 1))
     if not chosen:
         raise UsageError(f"--severity {shown}: an empty range; write it from low to high")
-    wanted = [name for name in CONSTANTS if name in names or "all" in names]
+    wanted = [name for name in CORRUPTIONS if name in names or "all" in names]
     return tuple((name, level) for name in wanted for level in SEVERITIES if level in chosen)
 
 
@@ -209,27 +209,26 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 def _list(out: options.Listing) -> None:
     """The table of corruptions, and what it is on stderr."""
-    from hoicli.corruption.constants import CONSTANTS
-    from hoicli.corruption.families import RECIPE
-    from hoicli.corruption.registry import CORRUPTIONS, FAMILIES
+    from hoicli.corruption.definitions import DEFINITIONS
     from hoicli.io.messages import note
+    from hoicli.records.corruptions import FAMILIES, FAMILY_OF, RECIPE
 
     as_jsonl = out.notation() == "jsonl"
     rows = []
-    for name, corruption in CORRUPTIONS.items():
-        constants = CONSTANTS[name]
+    for name, row in DEFINITIONS.items():
         levels = [
-            dict(zip(constants.names, level, strict=True)) if as_jsonl else "/".join(map(str, level))
-            for level in constants.levels
+            dict(zip(row.constants, level, strict=True)) if as_jsonl else "/".join(map(str, level))
+            for level in row.levels
         ]
+        family = FAMILY_OF[name]
         rows.append(
             {
                 "corruption": name,
-                "family": FAMILIES[corruption.family] if as_jsonl else corruption.family,
-                "description": corruption.description,
-                "constants": list(constants.names),
+                "family": FAMILIES[family].words if as_jsonl else family,
+                "description": row.description,
+                "constants": list(row.constants),
                 **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
-                "source": constants.source,
+                "source": row.source,
                 "recipe": RECIPE,
             }
         )
@@ -244,7 +243,8 @@ def _preview(image: str, output: str, seed: int) -> None:
     from pathlib import Path
 
     from hoicli.errors import DataError, UsageError
-    from hoicli.io.streams import open_output, readable
+    from hoicli.io.inputs import readable
+    from hoicli.io.outputs import open_output
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):

@@ -35,18 +35,19 @@ def curriculum(
 
     Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
     when the score has calmed down; then the best-scoring masked level takes turns with clean, by how seldom each was
-    used. The README says how the paper's words were read.
+    used. docs/commands/curriculum.md says how the paper's words were read.
     """
     from math import isfinite
 
     from hoicli.errors import UsageError
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.sampl.curriculum import decisions, read_epochs
 
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"--threshold {threshold:g}: give a number above 0")
-    made = decisions(read_epochs(read_lines(options.inputs(epochs, "EPOCHS"), label="epochs")), threshold=threshold)
+    made = decisions(read_epochs(Stream(options.inputs(epochs, "EPOCHS"), "epochs")), threshold=threshold)
     with open_output(output) as write:
         for decision in made if every else made[-1:]:
             write(dump(decision.record()))

@@ -82,7 +82,8 @@ def diagnose(
     from hoicli.errors import UsageError
     from hoicli.figures.diagnosis import plot_diagnosis
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.vocabulary.datasets import load
 
     if explain:
@@ -118,13 +119,14 @@ def diagnose(
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(dataset or "hico", reading)
-    if emit:
+    truth = None if gt is None else Stream([gt], "ground truth")
+    if emit and truth is not None:
         with open_output(out.output) as write:
-            emit_predictions(write, str(gt), paths, load(dataset or "hico"), filters, policy, reading)
+            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading)
         policy.report()
         return
     diagnosed = diagnose_models(
-        models, gt, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
+        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
@@ -134,7 +136,7 @@ def diagnose(
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 
-        write_gallery(gallery, diagnosed[0].examples, images, max(1, len(diagnosed[0].examples)))
+        write_gallery(gallery, diagnosed[0].examples, images)
     out.write(rows)
     if out.notation() == "table":
         note("the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)")

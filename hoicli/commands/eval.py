@@ -47,9 +47,11 @@ def evaluate(
     protocols of the dataset are printed side by side. An interval (--bootstrap) says how far the mAP of another test
     set of this size may be from this one: it is the spread over resampled test sets.
     """
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.rows import Wanted, tally_rows
     from hoicli.evaluation.run import tallies
+    from hoicli.io.streams import Stream
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
     from hoicli.vocabulary.datasets import load
@@ -66,7 +68,12 @@ def evaluate(
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(
-        options.inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=explicit(protocol or [])
+        Predictions(options.inputs(predictions, "PREDS")),
+        None if gt is None else Stream([gt], "ground truth"),
+        chosen,
+        filters,
+        policy,
+        named=explicit(protocol or []),
     ):
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)

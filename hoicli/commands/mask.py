@@ -65,7 +65,8 @@ def mask(
     ones.
     """
     from hoicli.errors import DataError, UsageError
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import dump
     from hoicli.sampl.apply import Painted, check_folders, check_names, read_image, write_masked
@@ -80,7 +81,7 @@ def mask(
         check_folders(images, save_images)
     policy = options.policy(on_error)
     register = ImageRegister()
-    lines: Iterable[Line] = read_lines(options.inputs(records, "RECORDS"), label="records")
+    lines: Iterable[Line] = Stream(options.inputs(records, "RECORDS"), "records")
     if save_images is not None and not policy.skip:  # told before anything is painted
         lines = list(lines)
         check_names(lines)

@@ -43,21 +43,23 @@ def match(
     """
     from hoicli.evaluation.coverage import Coverage, served
     from hoicli.evaluation.match_records import match_records, missed_records
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
-    from hoicli.evaluation.run import check_streams, matched_batches, prediction_lines, read_truth
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.evaluation.run import matched_batches, read_truth
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.vocabulary.datasets import load
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")
-    check_streams(gt, paths)
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
     filters, policy = filtering.filters(), options.policy(on_error)
-    truth = read_truth(gt, load(chosen[0].dataset), policy, allow_uncounted=filtering.allow_uncounted)
-    chosen = served(truth, chosen, gt, explicit(protocol or []))
+    vocabulary, truth_lines = load(chosen[0].dataset), Stream([gt], "ground truth")
+    truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
+    chosen = served(truth, chosen, explicit(protocol or []))
     # a shard may be empty: an engine's partition, an array with more tasks than images
-    lines = read_lines(paths, label="predictions") if only_predicted else prediction_lines(paths)[1]
+    lines = Stream(paths, "predictions") if only_predicted else Predictions(paths)
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
         for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):

@@ -2,8 +2,8 @@
 
     jobs: int = option(8, "--jobs N", "Questions under way at a time.", mark=JOBS)
 
-A command takes a group of options (`Filtering`, `Listing`, `ResultRows`) as one parameter: `manual.command` declares its
-options, and the group builds what the library takes.
+A command takes a group of options (`Filtering`, `Listing`, `ResultRows`) as one parameter: `manual.command` declares
+its options, and the group builds what the library takes.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Filtering:
         """As the library has them; raises `UsageError` for what cannot be."""
         from hoicli.evaluation.filters import Filters
 
-        return Filters.checked(**asdict(self))
+        return Filters(**asdict(self))
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Listing:
 
     def write(self, *blocks: Iterable[Row]) -> None:
         """Write rows; several blocks are tables of their own."""
-        from hoicli.io.streams import open_output
+        from hoicli.io.outputs import open_output
         from hoicli.tables.notations import render
 
         rendered = [render(block, self.notation()) for block in blocks]

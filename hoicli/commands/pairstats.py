@@ -88,8 +88,9 @@ def pairstats(
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import protocol_of
-    from hoicli.evaluation.run import check_streams, read_truth, unmatched_lines
+    from hoicli.evaluation.run import read_truth
     from hoicli.figures.pairs import plot_pairs
+    from hoicli.io.streams import Stream
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
@@ -97,7 +98,6 @@ def pairstats(
 
     gt = options.required(gt, "pairstats")
     paths = options.inputs(predictions, "PREDS")
-    check_streams(gt, paths)
     models = Model.named(paths, options.separated(name))
     tags, policy = out.tags(*(["model"] if models[0].tagged else [])), out.policy()
     settings = sweeps(
@@ -107,16 +107,16 @@ def pairstats(
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
-    truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
-    served(truth, [protocol], gt)
+    truth = read_truth(Stream([gt], "ground truth"), vocabulary, policy, allow_uncounted=allow_uncounted)
+    served(truth, [protocol])
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
         pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"
     )
     rows: list[Row] = []
     for model in models:
-        statistics = measure(unmatched_lines([model.path], "pairstats"), truth, settings, policy)
-        check_counted(statistics.tally, vocabulary, [model.path], allowed=allow_uncounted)
+        statistics = measure(model.stream.unmatched("pairstats"), truth, settings, policy)
+        check_counted(statistics.tally, vocabulary, model.stream.name, allowed=allow_uncounted)
         rows += pair_rows(statistics, settings=allowance, tags={"model": model.name, **tags} if model.tagged else tags)
         _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
     policy.report()

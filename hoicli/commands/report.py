@@ -61,7 +61,8 @@ def report(
     images, errors drawn on their images, and the rows of other commands; with signatures, and the commands that give
     the same numbers. The page needs no network and runs no script. Same input, same bytes.
     """
-    from hoicli.report.run import Options, write_report
+    from hoicli.report.options import Options
+    from hoicli.report.run import write_report
 
     asked = Options(
         gt=options.required(gt, "report"),

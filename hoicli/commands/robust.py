@@ -80,22 +80,24 @@ def robust(
     from hoicli.errors import UsageError
     from hoicli.figures.robustness import plot_robustness
     from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import read_lines
-    from hoicli.robustness.grids import Choice, Gathering, benchmark, named
+    from hoicli.io.streams import Stream
+    from hoicli.robustness.gathering import Gathering
+    from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.rows import ranked, robustness_rows, tables
+    from hoicli.robustness.selection import Selection, benchmark, named
 
     wanted = benchmark(",".join(corruption or ["auto"]), ",".join(severity or ["auto"]))
     tags, policy = out.tags(), out.policy()
     paths = options.inputs(rows, "ROWS")
     names = {display_name(path): model for path, model in named(paths, options.separated(name)).items()}
-    gathering = Gathering(Choice(metric, subset, protocol, unit), model_tag=model_tag, names=names)
-    gathering.read(read_lines(paths, label="rows"), policy)
+    gathering = Gathering(Selection(metric, subset, protocol, unit), model_tag=model_tag, names=names)
+    gathering.read(Stream(paths, "rows"), policy)
     policy.report()
-    grids = gathering.grids(wanted, allow_missing=allow_missing)
+    grids, remarks = grids_of(gathering, wanted, allow_missing=allow_missing)
     if len(grids) > 1 and model_tag in tags:
         raise UsageError(f"--tag {model_tag}: the rows are of {len(grids)} models, which it tells apart")
     grids = ranked(grids, rank_by)
-    for remark in gathering.remarks:
+    for remark in remarks:
         note(remark)
     results = robustness_rows(grids, tags=tags)
     out.write(*([results] if out.notation() in ("jsonl", "csv") else tables(grids, results)))

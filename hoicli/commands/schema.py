@@ -30,7 +30,7 @@ def schema(
     output: str = options.OUT,
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of a record kind."""
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
     from hoicli.records.schemas import kinds, schema_text
 
     text = "".join(f"{name}\n" for name in kinds()) if kind is None else schema_text(kind)

@@ -62,7 +62,7 @@ def shoe_eval(
         None,
         "--min-rank R",
         "mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better half). "
-        "This is our reading: the paper does not define its confidence score rank, and its Table 2 has another.",
+        "A reading of ours: the paper does not define its confidence score rank, and its Table 2 has another.",
     ),
     single_hoi: bool = flag(
         "--single-hoi",
@@ -87,8 +87,9 @@ def shoe_eval(
     WordNet senses; `verb_synset` and `synsets` in a record name one.
     """
     from hoicli.errors import UsageError
-    from hoicli.evaluation.run import check_streams
-    from hoicli.io.streams import open_output
+    from hoicli.evaluation.predictions import Predictions
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.rows import shoe_rows
@@ -100,12 +101,19 @@ def shoe_eval(
     if not sim:
         raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
     paths = options.inputs(predictions, "PREDS")
-    check_streams(gt, [*sim, *paths])
     settings = Settings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
     tags, policy = out.tags(), out.policy()
     choose(wordnet)
     done = run(
-        paths, gt, sim, settings, policy, dataset=dataset, min_score=min_score, min_rank=min_rank, single_hoi=single_hoi
+        Predictions(paths),
+        Stream([gt], "ground truth"),
+        Stream(sim, "similarities"),
+        settings,
+        policy,
+        dataset=dataset,
+        min_score=min_score,
+        min_rank=min_rank,
+        single_hoi=single_hoi,
     )
     scores = done.shoe.scores(done.matching)
     policy.report()

@@ -36,7 +36,10 @@ LLM = "Options of --backend llm (language models)"
 )
 def shoe_sim(
     paths: list[str] | None = argument(
-        None, "FILE...", "Prediction streams; with --merge, tables. - or nothing is stdin.", mark=READ
+        None,
+        "FILE...",
+        "Prediction streams; with --merge, tables. - or nothing is stdin.",
+        mark=Read(only_with=("gt", "merge")),
     ),
     backend: str | None = option(
         None,
@@ -109,7 +112,7 @@ def shoe_sim(
     Similarity is 0 to 1; a sense is 1 with itself, which has no line.
     """
     from hoicli.errors import UsageError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
     from hoicli.shoe import wanted
     from hoicli.similarity import rating
     from hoicli.similarity.backends import offline_backend
@@ -130,11 +133,11 @@ def shoe_sim(
         raise UsageError("give the ground truth with --gt FILE, a --dataset, or lines of your own with --pairs FILE")
     choose(wordnet)
     if backend == "llm":
-        from hoicli.similarity.raters import ModelOptions  # it brings an HTTP client along
+        from hoicli.similarity.raters import Raters  # it brings an HTTP client along
 
-        raters = ModelOptions(
+        raters = Raters(
             base_url=base_url,
-            models=tuple(model or ()),
+            named=tuple(model or ()),
             screen=screen,
             cache=cache,
             key_env=key_env,
@@ -143,20 +146,17 @@ def shoe_sim(
             body=body,
             dry_run=dry_run,
             prices=tuple(price or ()),
-        ).checked()
+        )
         offline = None
     elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")
     else:
         raters, offline = None, offline_backend(backend, policy)
     if pairs is not None:
-        work: rating.Work = rating.PairLines(read_lines([pairs], label="pairs"), policy, offline)
+        work: rating.Work = rating.PairLines(Stream([pairs], "pairs"), policy, offline)
     elif gt is not None:
-        from hoicli.evaluation.run import check_streams  # it brings the evaluators along, which take a while to import
-
-        predictions = options.inputs(paths, "PREDS")
-        check_streams(gt, predictions)
-        work = wanted.evaluation_pairs(gt, predictions, dataset or "hico", policy, all_pairs=all_pairs)
+        truth, predictions = Stream([gt], "ground truth"), Stream(options.inputs(paths, "PREDS"), "predictions")
+        work = wanted.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
     else:
         work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
     if raters is not None:

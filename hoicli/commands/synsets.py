@@ -64,13 +64,13 @@ def synsets(
 
 def _labels(given: list[str] | None) -> Iterator[str]:
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     for label in options.inputs(given, "labels"):
         if label != "-":
             yield label
             continue
-        for line in read_lines(["-"], label="synsets"):
+        for line in Stream(["-"], "synsets"):
             try:
                 yield line.data.decode().strip()
             except UnicodeDecodeError:

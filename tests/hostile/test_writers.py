@@ -164,7 +164,7 @@ def test_a_pipe_is_a_file_to_read(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_bombs(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few kilobytes that unpack to gigabytes: of one line without an end, of small records, of nothing."""
-    monkeypatch.setattr("hoicli.io.streams.DENSE", 1 << 22)
+    monkeypatch.setattr("hoicli.io.inputs.DENSE", 1 << 22)
     for name, filling in (("line", b"[" * (1 << 20)), ("lines", b"{}\n" * (1 << 18)), ("blank", b"\n" * (1 << 20))):
         bomb = tmp_path / f"{name}.json.gz"
         with gzip.open(bomb, "wb", compresslevel=6) as stream:
@@ -319,7 +319,7 @@ import os, sys
 from hoicli.similarity.answers import Answer, AnswerCache
 cache = AnswerCache(sys.argv[1])
 for number in range(int(sys.argv[3])):
-    cache.add(Answer("m" * 500, sys.argv[2], "v", f"a.v.{number}", "b.v.01", number % 5, text="x" * 3000))
+    cache.add(Answer("m" * 500, sys.argv[2], "v", f"a.v.{number}", "b.v.01", number % 5, answer="x" * 3000))
     os.write(1, b"%d\\n" % number)
 """
 
@@ -338,11 +338,13 @@ def test_a_cache_with_many_writers_that_are_killed(tmp_path: Path) -> None:
         said.append(process.communicate()[0])
     acknowledged = {(name, int(number)) for name, text in zip("abcd", said, strict=True) for number in text.split()}
     assert len(acknowledged) >= 200
-    AnswerCache(str(path)).close()  # mends the last line if a kill has cut it off
-    answers = [json.loads(line) for line in path.read_bytes().splitlines()]
+    cut = AnswerCache(str(path)).cut
+    assert cut <= 2
+    lines = path.read_bytes().splitlines()
+    answers = [json.loads(line) for line in lines if line.endswith(b"}")]
+    assert len(answers) >= len(lines) - cut
     assert acknowledged <= {(answer["setup"], int(answer["a"].split(".")[-1])) for answer in answers}
     assert len(answers) == len({(answer["setup"], answer["a"]) for answer in answers})
     cache = AnswerCache(str(path))
-    assert cache.mended is None
     assert cache.rating(Answer("m" * 500, "a", "v", "a.v.7", "b.v.01", None).key) == 2
     cache.close()

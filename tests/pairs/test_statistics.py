@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.arrays.columns import attempt
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.io.streams import Line
-from hoicli.pairs.reading import _extras, read_pair_batches
+from hoicli.pairs.reading import pair_batch, read_pair_batches
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import Sweep, surviving_pairs, sweeps
 from hoicli.pairs.statistics import RELEASED_STEPS, PairResults, PairStatistics
@@ -812,7 +814,7 @@ def test_the_fast_and_the_careful_check_agree(path: tuple[Any, ...], value: Any)
         node = node[key]
     node[path[-1]] = value
     found = list(problems(record, HICO, scored=True))
-    assert (_extras(lines([record]), need_scores=False) is None) == bool(found), found
+    assert (attempt(partial(pair_batch, vocabulary=HICO), lines([record])) is None) == bool(found), found
 
 
 def write(path: Path, records: list[Record]) -> Path:

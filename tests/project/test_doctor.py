@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hoicli import doctor
+from hoicli import __version__, doctor
 from hoicli.doctor import CHECKSUMS, DATA, DEPENDENCIES, EXTRAS, MISSING, OK, PROBLEM, SELF_TEST, Examined
 from tests.support.project import ROOT
 
@@ -44,7 +44,7 @@ def test_a_sound_installation_without_network_or_secrets(tmp_path: Path) -> None
     assert (code, err) == (0, "")
     assert {row["status"] for row in rows.values()} <= {OK, MISSING}
     assert all(rows[name]["status"] == OK for name in (*DEPENDENCIES, "data files", "WordNet", "self-test"))
-    assert rows["hoicli"]["value"] == "0.1.0"
+    assert rows["hoicli"]["value"] == __version__
     assert rows["numpy"]["value"] == __import__("numpy").__version__
     assert rows["WordNet"]["value"] == "3.0: 117,659 synsets, 147,306 lemmas"
     assert rows["self-test"]["value"] == f"mAP {100 * SELF_TEST:.2f}, as it should be" == "mAP 77.27, as it should be"

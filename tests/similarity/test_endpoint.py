@@ -167,7 +167,8 @@ def speaking(line: bytes) -> Iterator[str]:
             except OSError:
                 return
             with connection:
-                connection.recv(1 << 16)
+                while b"}" not in connection.recv(1 << 16):  # what is not read resets the connection
+                    pass
                 connection.sendall(line)
 
     thread = threading.Thread(target=serve, daemon=True)
