@@ -55,9 +55,8 @@ def match(
     paths = options.inputs(predictions, "PREDS")
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
     filters, policy = filtering.filters(), options.policy(on_error)
-    truth = read_truth(
-        Stream([gt], "ground truth"), load(chosen[0].dataset), policy, allow_uncounted=filtering.allow_uncounted
-    )
+    vocabulary, truth_lines = load(chosen[0].dataset), Stream([gt], "ground truth")
+    truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
     chosen = served(truth, chosen, explicit(protocol or []))
     # a shard may be empty: an engine's partition, an array with more tasks than images
     lines = Stream(paths, "predictions") if only_predicted else Predictions(paths)

@@ -1,8 +1,8 @@
 """Writes predictions as the folder of 80 files that the official MATLAB evaluation reads (`--to mat -o DIR`).
 
 The layout is `detections_mat`'s. The folder is made whole or not at all, and the same records always give the same
-bytes. The order of the columns is that of `--image-list`, else the HICO-DET test list when all images are in it. What
-the format cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600
+bytes. Columns are in the order of `--image-list`, else of the HICO-DET test list when all images are in it. What the
+format cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600
 interactions and those whose subject is no person.
 """
 
