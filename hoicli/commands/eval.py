@@ -89,6 +89,7 @@ def evaluate(
     protocols of the dataset are printed side by side. An interval (--bootstrap) is for the mAP to be expected of a test
     set of this size: the spread of resampled test sets, about the value itself.
     """
+    from hoicli.evaluation.explanation import explained
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.rows import Wanted, tally_rows
@@ -103,7 +104,7 @@ def evaluate(
     if explain:
         names = ",".join(protocol or ["all"]).split(",")
         rows_of = (protocols([name], dataset) for name in names)
-        print("\n".join(row.explain() for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
+        print("\n".join(explained(row) for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
         return
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
     output_format = chosen_format(format_, output)

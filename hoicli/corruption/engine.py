@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import cv2
@@ -32,6 +32,7 @@ from hoicli.io.streams import Line
 from hoicli.records.corruptions import RECIPE
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -69,14 +70,8 @@ class Outcome:
 def record_job(line: Line, settings: Settings) -> Job:
     """The job of a record. Raises `DataError` for a record without a file name, or with boxes that are none."""
     record = parse(line)
-    name = record.get("file_name")
-    if type(name) is not str or not name:
-        raise DataError("missing; it names the image under --images", place=line.place, field="file_name")
-    posix, windows = PurePosixPath(name), PureWindowsPath(name)
-    if posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name:
-        raise DataError(f"{name!r} leads out of the folder; give a path under --images", place=line.place,
-                        field="file_name")  # fmt: skip
-    record = {"image_id": posix.stem, **record}
+    name = file_name_of(record, line.place)
+    record = {"image_id": PurePosixPath(name).stem, **record}
     for problem in problems(record, None, scored=False, besides=("size",)):
         field = problem.field.split("[")[0]
         if field in record and field in ("image_id", "boxes", "width", "height"):

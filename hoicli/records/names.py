@@ -1,8 +1,12 @@
-"""Image ids: of a file name, and their numbers."""
+"""Image ids and file names: what a record calls its image."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from collections.abc import Mapping
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from hoicli.errors import DataError
 
 LONGEST_NUMBER = 18
 """Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
@@ -22,3 +26,15 @@ def image_number(image_id: str) -> int | None:
 def is_blank(image_id: str | int) -> bool:
     """Whether an image id names no image: no text, or blanks alone."""
     return type(image_id) is str and not image_id.strip()
+
+
+def file_name_of(record: Mapping[str, Any], place: str) -> str:
+    """The `file_name` of a record; raises `DataError` for a missing one, and for one that leads out of --images."""
+    name = record.get("file_name")
+    if type(name) is not str or not name:
+        raise DataError("missing; it names the image under --images", place=place, field="file_name")
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    if posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name:
+        text = f"{name!r} leads out of the folder; give a path under --images"
+        raise DataError(text, place=place, field="file_name")
+    return name

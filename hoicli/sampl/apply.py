@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
+from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record
 from hoicli.sampl.masks import black_out, read_record
 
@@ -39,13 +40,7 @@ class SourceImage:
 
 def image_path(record: Record, place: str) -> PurePosixPath:
     """Where in the folders the image of a record is; raises `DataError` for a missing name, and one that leads out."""
-    name = record.get("file_name")
-    if type(name) is not str or not name:
-        raise DataError("missing; it says which file of --images to mask", place=place, field="file_name")
-    path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
-        raise DataError(f"{name!r} leaves the folder; give a name inside --images", place=place, field="file_name")
-    return path
+    return PurePosixPath(file_name_of(record, place).replace("\\", "/"))
 
 
 class Painted:

@@ -296,7 +296,7 @@ def without_(*path: Any) -> dict[str, Any]:
             "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
             "alone",
         ),
-        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one a box"),
+        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one flag a box"),
         (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
         (
             without_("unstated", "score", "0"),

@@ -317,12 +317,12 @@ def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leaves the folder;"),
-        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leaves the folder;"),
-        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leaves the folder;"),
-        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leaves the folder;"),
+        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
+        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leads out of the folder;"),
+        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
+        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leads out of the folder;"),
         ({"file_name": "none.png"}, "file_name: none.png: No such file or directory; is --images its folder?"),
-        ({"file_name": 3}, "file_name: missing; it says which file"),
+        ({"file_name": 3}, "file_name: missing; it names the image"),
         ({"file_name": "text.png"}, "file_name: text.png is no image that can be read"),
         ({"width": 321}, "width: 321, but scene_01.png is 320 x 240; the boxes are of another image"),
         ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
