@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hoicli.corruption.engine import Job, Settings
+    from hoicli.corruption.engine import Job, Plan
     from hoicli.errors import DataError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -133,18 +133,18 @@ def corrupt(
 
     from collections import Counter
 
-    from hoicli.corruption.engine import Settings, run, unique_jobs
+    from hoicli.corruption.engine import Plan, run, unique_jobs
     from hoicli.io.messages import note
     from hoicli.io.pool import processors
     from hoicli.io.streams import open_output
     from hoicli.records.intake import ErrorPolicy
 
     policy = ErrorPolicy(skip=skips(on_error), unit="image")
-    settings = Settings(Path(images), _folder(out), cells, seed)
-    todo = list(unique_jobs(_jobs(paths, settings), policy, part))
+    plan = Plan(Path(images), _folder(out), cells, seed)
+    todo = list(unique_jobs(_jobs(paths, plan), policy, part))
     converted: Counter[str] = Counter()
     with open_output(output) as write:
-        for outcome in run(todo, settings, processes=jobs or processors(), policy=policy):
+        for outcome in run(todo, plan, processes=jobs or processors(), policy=policy):
             write(outcome.lines)
             if outcome.converted:
                 converted[outcome.converted] += 1
@@ -165,7 +165,7 @@ def _require_libraries() -> None:
         raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
 
 
-def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
+def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
@@ -173,11 +173,11 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
-            yield path_job(path, settings)
+            yield path_job(path, plan)
             continue
         for line in read_lines([path], label="read"):
             try:
-                job: Job | DataError = record_job(line, settings)
+                job: Job | DataError = record_job(line, plan)
             except DataError as error:
                 job = error
             yield job

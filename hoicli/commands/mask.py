@@ -86,7 +86,7 @@ def mask(
     from hoicli.io.streams import open_output, read_lines
     from hoicli.records.intake import ErrorPolicy, ImageRegister
     from hoicli.records.parsing import dump
-    from hoicli.sampl.apply import Painted, check_folders, check_names, read_image, write_masked
+    from hoicli.sampl.apply import check_folders, check_names, painted_files, read_image, write_masked
     from hoicli.sampl.masks import Masking, masked_record, read_record
 
     if (images is None) != (out is None):
@@ -100,7 +100,7 @@ def mask(
     if out is not None and not policy.skip:  # told before anything is painted
         lines = list(lines)
         check_names(lines)
-    painted = Painted()
+    painted = painted_files()
     with open_output(output) as write:
         for line in lines:
             try:
@@ -110,7 +110,7 @@ def mask(
                     record = masked_record(record, masking)
                 else:
                     image = read_image(record, images, line.place)
-                    painted.add(image.name, line)
+                    painted.add(str(image.name), line)
                     high, wide = image.picture.pixels.shape[:2]
                     record = masked_record({**record, "width": wide, "height": high}, masking)
                     write_masked(image, record, out)

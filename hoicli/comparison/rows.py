@@ -16,10 +16,9 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.evaluation.tally import Mean
 from hoicli.records.results import Row, interval_keys, percent, row_ends
-from hoicli.resampling.bootstrap import FEWEST_IMAGES
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import false_discovery
+from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary

@@ -246,6 +246,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
+    """The parts as one array, of no length where there are none."""
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
 
 

@@ -194,6 +194,7 @@ def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Pro
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of the image's id."""
     if "image_id" not in record:
         yield Problem(
             "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"

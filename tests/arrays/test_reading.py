@@ -128,7 +128,7 @@ def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
 def test_nan_is_named_by_its_place() -> None:
     data = orjson.dumps(GOOD).replace(b'"score":0.5', b'"score":NaN')
     assert first_error(Line("p.jsonl", 1, data)) == (
-        "p.jsonl:1: hois[0].score: nan: numbers must be finite; mend what wrote it, or drop the item"
+        "p.jsonl:1: hois[0].score: nan: numbers must be finite; correct what wrote it, or drop the item"
     )
 
 

@@ -389,7 +389,9 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
     path.write_text(json.dumps(record) + "\n" + json.dumps(again) + "\n")
     result = hoicli("mask", "--images", IMAGES, "--out", out, path)
     assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
-    assert result.err.startswith(f"{path}:2: file_name: scene_01.png is masked by {path}:1 already; keep one record a")
+    assert result.err.startswith(
+        f"{path}:2: file_name: image 'scene_01.png' is at {path}:1 already; keep one line a file"
+    )
     skipped = hoicli("mask", "--images", IMAGES, "--out", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
