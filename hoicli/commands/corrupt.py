@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hoicli.corruption.engine import Job, Settings
+    from hoicli.corruption.engine import Job, Plan
     from hoicli.errors import DataError
 
 
@@ -108,17 +108,17 @@ def corrupt(
 
     from collections import Counter
 
-    from hoicli.corruption.engine import Settings, run, unique_jobs
+    from hoicli.corruption.engine import Plan, run, unique_jobs
     from hoicli.io.messages import note
     from hoicli.io.outputs import open_output
     from hoicli.io.pool import processors
 
     policy = options.policy(on_error, unit="image")
-    settings = Settings(Path(images), _folder(save_images), cells, seed)
-    todo = list(unique_jobs(_jobs(paths, settings), policy, part))
+    plan = Plan(Path(images), _folder(save_images), cells, seed)
+    todo = list(unique_jobs(_jobs(paths, plan), policy, part))
     converted: Counter[str] = Counter()
     with open_output(out.output) as write:
-        for outcome in run(todo, settings, processes=jobs or processors(), policy=policy):
+        for outcome in run(todo, plan, processes=jobs or processors(), policy=policy):
             write(outcome.lines)
             if outcome.converted:
                 converted[outcome.converted] += 1
@@ -139,7 +139,7 @@ def _require_libraries() -> None:
         raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
 
 
-def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
+def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
@@ -147,11 +147,11 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
-            yield path_job(path, settings)
+            yield path_job(path, plan)
             continue
         for line in Stream([path], "read"):
             try:
-                job: Job | DataError = record_job(line, settings)
+                job: Job | DataError = record_job(line, plan)
             except DataError as error:
                 job = error
             yield job

@@ -47,6 +47,7 @@ def evaluate(
     protocols of the dataset are printed side by side. An interval (--bootstrap) says how far the mAP of another test
     set of this size may be from this one: it is the spread over resampled test sets.
     """
+    from hoicli.evaluation.explanation import explained
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.rows import Wanted, tally_rows
@@ -59,7 +60,7 @@ def evaluate(
     if explain:
         names = ",".join(protocol or ["all"]).split(",")
         rows_of = (protocols([name], dataset) for name in names)
-        print("\n".join(row.explain() for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
+        print("\n".join(explained(row) for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
         return
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
     if split:

@@ -69,7 +69,7 @@ def mask(
     from hoicli.io.streams import Stream
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import dump
-    from hoicli.sampl.apply import Painted, check_folders, check_names, read_image, write_masked
+    from hoicli.sampl.apply import check_folders, check_names, painted_files, read_image, write_masked
     from hoicli.sampl.masks import Masking, masked_record, read_record
 
     if (images is None) != (save_images is None):
@@ -85,7 +85,7 @@ def mask(
     if save_images is not None and not policy.skip:  # told before anything is painted
         lines = list(lines)
         check_names(lines)
-    painted = Painted()
+    painted = painted_files()
     with open_output(output) as write:
         for line in lines:
             try:
@@ -95,7 +95,7 @@ def mask(
                     record = masked_record(record, masking)
                 else:
                     image = read_image(record, images, line.place)
-                    painted.add(image.name, line)
+                    painted.add(str(image.name), line)
                     high, wide = image.picture.pixels.shape[:2]
                     record = masked_record({**record, "width": wide, "height": high}, masking)
                     write_masked(image, record, save_images)

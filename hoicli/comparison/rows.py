@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,12 +17,11 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.evaluation.tally import Mean
 from hoicli.records.results import Row, interval_keys, percent, row_ends
-from hoicli.resampling.bootstrap import FEWEST_IMAGES
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import false_discovery
+from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import resampled, swapped
+from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -89,7 +89,7 @@ def _means(baseline: Compared, model: Compared, paired: PairedRounds, ends: Row)
         members = baseline.evaluated.members[first.subset]
         found = Difference(first.ap, second.ap)
         if baseline.lists.images_of_truth(members) >= FEWEST_IMAGES:
-            rounds = paired.means(members, baseline.lists.unannotated)
+            rounds = paired.differences(partial(Rounds.means, members=members, unannotated=baseline.lists.unannotated))
             found = difference(first.ap, second.ap, *rounds, most=1.0)
         yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
 
@@ -99,7 +99,7 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int
     vocabulary, results = evaluated.vocabulary, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
     numbers = np.flatnonzero(results.in_mean & (results.positives > 0)).tolist()
-    resamples, swaps = paired.classes()
+    resamples, swaps = paired.differences(Rounds.classes)
     images = baseline.lists.truth_images
     found = {}
     for number in numbers:

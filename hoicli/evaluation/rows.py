@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from hoicli.arrays.kit import Ints
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, subset_classes, subset_means
 from hoicli.records.results import Row, interval_keys, percent, row_ends
-from hoicli.resampling.bootstrap import Interval, class_intervals, mean_intervals
 from hoicli.resampling.draws import Resampling
+from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resampled
 from hoicli.vocabulary.labels import Vocabulary
@@ -34,11 +36,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Intervals:
-    """The 95 % interval of each subset's mAP and of each class's AP, all in [0, 1], and the settings they came from."""
+    """The 95 % interval of each subset's mAP and of each class's AP, all in [0, 1], and the settings they came from.
+
+    None, or missing, where fewer than FEWEST_IMAGES images have ground truth of it.
+    """
 
     settings: Mapping[str, str]
-    of_means: Mapping[str, Interval]
-    of_classes: Mapping[int, Interval]
+    of_means: Mapping[str, tuple[float, float] | None]
+    of_classes: Mapping[int, tuple[float, float] | None]
 
 
 @dataclass(frozen=True)
@@ -66,12 +71,16 @@ class Evaluated:
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """Of all means, and of the classes where they are wanted, from the model's resamples."""
-        estimates = {mean.subset: mean.ap for mean in self.means}
-        return Intervals(
-            resampling.signature(),
-            mean_intervals(lists, rounds, estimates, self.members),
-            class_intervals(lists, rounds, self.results.ap) if self.wanted.per_class else {},
-        )
+        between = {"lowest": 0.0, "highest": 1.0}
+        of_means = {
+            mean.subset: interval(mean.ap, rounds.means(self.members[mean.subset], lists.unannotated), **between)
+            for mean in self.means
+            if mean.ap is not None and lists.images_of_truth(self.members[mean.subset]) >= FEWEST_IMAGES
+        }
+        numbers = np.flatnonzero(lists.truth_images >= FEWEST_IMAGES).tolist() if self.wanted.per_class else []
+        ap, every = self.results.ap, rounds.classes()
+        of_classes = {number: interval(float(ap[number]), every[number], **between) for number in numbers}
+        return Intervals(resampling.signature(), of_means, of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """mAP, with its interval if there are any, and mean maximal recall of each subset, in percent; `n` is how many
@@ -94,7 +103,7 @@ class Evaluated:
         group = class_subsets(vocabulary, self.protocol)
         for metric, ends in self._metrics("AP", "max_recall", intervals):
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
-            for number in results.in_mean.nonzero()[0].tolist():
+            for number in np.flatnonzero(results.in_mean).tolist():
                 verb, name = vocabulary.interactions[number]
                 row: Row = {"metric": metric, "subset": group.get(number, "full"), "verb": verb}
                 row |= {vocabulary.qualifier: name or None, "value": percent(values[number])}

@@ -30,12 +30,8 @@ class Caveat:
     lacks: str = ""
 
 
-DERIVED_LABELS, PAIRS_ONLY, UNMARKED_PEOPLE, LAST_PIXELS = (
-    "derived_labels",
-    "pairs_only",
-    "unmarked_people",
-    "last_pixels",
-)
+DERIVED_LABELS, PAIRS_ONLY = "derived_labels", "pairs_only"
+UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
 
 CAVEATS: Mapping[str, Caveat] = {
     row.name: row

@@ -17,6 +17,8 @@ import numpy as np
 from hoicli.arrays.kit import Floats
 
 LEVEL = 0.95
+FEWEST_IMAGES = 2
+"""Images with ground truth that an interval needs: one image says nothing of how images differ."""
 TOLERANCE = 1e-12
 """Two differences of means closer than this are one: rounding must not decide a count of ties."""
 

@@ -130,7 +130,7 @@ def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
 def test_nan_is_named_by_its_place() -> None:
     data = orjson.dumps(GOOD).replace(b'"score":0.5', b'"score":NaN')
     assert first_error(Line("p.jsonl", 1, data)) == (
-        "p.jsonl:1: hois[0].score: nan: numbers must be finite; mend what wrote it, or drop the item"
+        "p.jsonl:1: hois[0].score: nan: numbers must be finite; correct what wrote it, or drop the item"
     )
 
 
@@ -298,7 +298,7 @@ def without_(*path: Any) -> dict[str, Any]:
             "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
             "alone",
         ),
-        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one a box"),
+        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one flag a box"),
         (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
         (
             without_("unstated", "score", "0"),

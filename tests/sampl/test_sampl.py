@@ -317,12 +317,12 @@ def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leaves the folder;"),
-        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leaves the folder;"),
-        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leaves the folder;"),
-        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leaves the folder;"),
+        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
+        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leads out of the folder;"),
+        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
+        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leads out of the folder;"),
         ({"file_name": "none.png"}, "file_name: none.png: No such file or directory; is --images its folder?"),
-        ({"file_name": 3}, "file_name: missing; it says which file"),
+        ({"file_name": 3}, "file_name: missing; it names the image"),
         ({"file_name": "text.png"}, "file_name: text.png is no image that can be read"),
         ({"width": 321}, "width: 321, but scene_01.png is 320 x 240; the boxes are of another image"),
         ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
@@ -389,7 +389,9 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
     path.write_text(json.dumps(record) + "\n" + json.dumps(again) + "\n")
     result = hoicli("mask", "--images", IMAGES, "--save-images", out, path)
     assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
-    assert result.err.startswith(f"{path}:2: file_name: scene_01.png is masked by {path}:1 already; keep one record a")
+    assert result.err.startswith(
+        f"{path}:2: file_name: image 'scene_01.png' is at {path}:1 already; keep one line a file"
+    )
     skipped = hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
