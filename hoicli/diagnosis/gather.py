@@ -111,27 +111,6 @@ def match_and_diagnose(
     return whole
 
 
-def diagnose_predictions(
-    lines: Iterable[Line],
-    paths: Sequence[str],
-    truth: GroundTruth,
-    filters: Filters,
-    policy: ErrorPolicy,
-    *,
-    examples: int = 0,
-    reading: Reading = "shared",
-) -> tuple[Diagnosis, Examples]:
-    """One model's diagnosis, and up to `examples` errors of each type, as `match_and_diagnose` makes them.
-
-    Coverage is reported on stderr.
-    """
-    protocol = protocol_of(truth.vocabulary)
-    whole = match_and_diagnose(lines, paths, truth, [], protocol, filters, policy, examples=examples, reading=reading)
-    whole.coverage.report(truth, [protocol])
-    assert whole.diagnosis is not None
-    return whole.diagnosis, whole.examples
-
-
 def diagnose_matches(
     lines: Iterable[Line],
     name: str,

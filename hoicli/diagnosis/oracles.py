@@ -5,14 +5,14 @@
 
 With the repairs of the released code (`repairs.Reading`) the means are its own as well (neu-vi/Diag-HOI
 map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), from the rare and
-non-rare means also a class without predictions; and ground truth of images without predictions is never missed. One
-thing is not as released: that code looks entries up by equality and finds the first, so of a true positive listed twice
-the second copy makes a duplicate of the first (and nan of a mean without another); here the first stays.
+non-rare means also a class without predictions; and ground truth of images without predictions is never missed. But
+that code looks entries up by equality and finds the first, so of a true positive listed twice the second copy makes a
+duplicate of the first (and nan of a mean without another); here the first stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import per_class, places
+from hoicli.evaluation.tally import per_class, places, subset_classes
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
@@ -124,11 +124,7 @@ class Diagnosis:
 
     def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
         """The classes of each subset that is averaged: the protocol's own, or full and the frequency groups."""
-        everything = range(len(vocabulary.interactions))
-        members: Mapping[str, Iterable[int]] = {"full": everything, **vocabulary.groups}
-        if self.protocol.subsets:
-            members = {name: vocabulary.subsets[name] for name in self.protocol.subsets}
-        return {name: np.array(sorted(chosen), dtype=np.int64) for name, chosen in members.items()}
+        return subset_classes(vocabulary, self.protocol)
 
     def counts(self) -> dict[str, Ints]:
         """Error type -> [C] predictions of each class; `missed_gt` counts ground truth."""

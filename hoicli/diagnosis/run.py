@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from hoicli.diagnosis.gather import diagnose_matches, diagnose_predictions, diagnosis_records, typed_batches
+from hoicli.diagnosis.gather import diagnose_matches, diagnosis_records, match_and_diagnose, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows
@@ -124,12 +124,14 @@ def diagnose_models(
         first, lines = streams.pop() if streams else prediction_lines([model.path])
         settings = {"data": vocabulary.name}
         if truth is not None and not is_match_record(first):
-            diagnosis, chosen = diagnose_predictions(
-                lines, [model.path], truth, filters, policy, examples=examples, reading=reading
+            whole = match_and_diagnose(
+                lines, [model.path], truth, [], protocol, filters, policy, examples=examples, reading=reading
             )
+            whole.coverage.report(truth, [protocol])
+            assert whole.diagnosis is not None
             settings |= filters.signature() | caveats.settings(truth.caveats & protocol.heeds)
-            items = with_images(list(chosen.items()), str(gt)) if examples else []
-            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
+            items = with_images(list(whole.examples.items()), str(gt)) if examples else []
+            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, whole.diagnosis, settings, items))
             continue
         if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Growing, Ints, joined, run_starts
+from hoicli.arrays.kit import Bools, Growing, Ints, joined, run_starts
 from hoicli.arrays.scenes import Scenes
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
@@ -85,7 +85,11 @@ class PairStatistics:
             raise UsageError(NOT_RELEASED)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
         self._settings = list(settings)
-        self._detected = Growing(image=np.int64, position=np.int64, score=np.float64, interacting=np.float64)
+        self._detected = Growing(
+            **dict.fromkeys(("image", "position"), np.int64),
+            **dict.fromkeys(("score", "interacting"), np.float64),
+            **dict.fromkeys(("stated", "ignored"), np.bool_),
+        )
         self._kept: list[list[Bools]] = [[] for _ in settings]  # by setting: of the detected pairs
         self._matches = Growing(row=np.int64, mate=np.int64, overlap=np.float64)  # of detected pairs and true ones
         self._interactions = [Interactions(self._truth) for _ in settings]
@@ -95,7 +99,7 @@ class PairStatistics:
         self.tally.add_truth(truth)
         self._seen = np.zeros(len(truth.scenes.image_ids), dtype=bool)
         self._annotated = self._truth.images("full")
-        self._said = _Said()
+        self._with_verb_score = self._without_verb_score = 0  # of the triplets that interaction mAP ranks
         self.pairs = 0
         self.triplets = 0
         self.images = 0
@@ -125,7 +129,14 @@ class PairStatistics:
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         self._matches.add(row=row + self.pairs, mate=mate, overlap=overlap)
         position = np.arange(len(pairs.score)) - pairs.hoi_start[pairs.image_of_hoi]
-        self._detected.add(image=image_of_pair, position=position, score=pairs.score, interacting=batch.interacting)
+        self._detected.add(
+            image=image_of_pair,
+            position=position,
+            score=pairs.score,
+            interacting=batch.interacting,
+            stated=batch.stated,
+            ignored=ignored,
+        )
         everything: Classified | None = None  # of a setting that takes nothing away
         codes = {}
         for number, setting in enumerate(self._settings):
@@ -139,9 +150,10 @@ class PairStatistics:
             self._interactions[number].add(part)
             codes[str(number)] = part.code
         self.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        ranked = self._annotated[image_of_pair] & ~ignored
-        told_apart = batch.paired & self._annotated[image[scenes.image_of_hoi]]
-        self._said.add(batch.interacting[ranked], batch.stated[ranked], batch.verb_score[told_apart])
+        told_apart = batch.verb_score[batch.paired & self._annotated[image[scenes.image_of_hoi]]]
+        unscored = int(np.isnan(told_apart).sum())
+        self._without_verb_score += unscored
+        self._with_verb_score += len(told_apart) - unscored
         self.pairs += len(pairs.score)
         self.triplets += len(scenes.score)
         self.images += len(image)
@@ -218,11 +230,26 @@ class PairStatistics:
     @property
     def stated(self) -> bool:
         """Whether negative AP ranks by interactiveness, rather than by verb scores."""
-        return self._said.stated > 0
+        return bool(self._detected["stated"][self._ranked()].any())
+
+    def _ranked(self) -> Bools:
+        """[detected pairs] those that negative AP ranks."""
+        ranked: Bools = self._annotated[self._detected["image"]] & ~self._detected["ignored"]
+        return ranked
 
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: the records do not say, all in one way, what it ranks by."""
-        found = self._said.reasons(triplet_scores=self.triplet_scores)
+        found = {}
+        if self._without_verb_score:
+            found["inter_map"] = f"{_of(self._without_verb_score, self._with_verb_score, 'triplets')} no verb_score"
+        ranked = self._ranked()
+        total, stated = int(ranked.sum()), int(self._detected["stated"][ranked].sum())
+        unknown = int(np.isnan(self._detected["interacting"][ranked]).sum())
+        if unknown:
+            lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
+            found["neg_ap"] = f"{_of(unknown, total - unknown, 'pairs')} neither interactiveness nor a {lacking}"
+        elif 0 < stated < total:
+            found["neg_ap"] = f"{stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
         if self.pairs and not self.triplets:
             found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
         return found
@@ -260,41 +287,6 @@ class PairStatistics:
         bounds, positives = np.array([0, negatives]), np.array([negatives])
         ap = interpolated_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, grid)
         return float(ap[0]), negatives
-
-
-@dataclass
-class _Said:
-    """What the records say of the pairs that negative AP ranks and of the triplets that interaction mAP ranks: pairs
-    with interactiveness (`stated`), with verb scores alone (`known`), with neither (`unknown`); triplets with a verb
-    score and without."""
-
-    stated: int = 0
-    known: int = 0
-    unknown: int = 0
-    scored: int = 0
-    unscored: int = 0
-
-    def add(self, interacting: Floats, stated: Bools, verb_score: Floats) -> None:
-        unknown = int(np.isnan(interacting).sum())
-        self.unknown += unknown
-        self.stated += int(stated.sum())
-        self.known += len(stated) - int(stated.sum()) - unknown
-        unscored = int(np.isnan(verb_score).sum())
-        self.unscored += unscored
-        self.scored += len(verb_score) - unscored
-
-    def reasons(self, *, triplet_scores: bool) -> dict[str, str]:
-        found = {}
-        if self.unscored:
-            found["inter_map"] = f"{_of(self.unscored, self.scored, 'triplets')} no verb_score"
-        if self.unknown:
-            lacking = "triplet" if triplet_scores else "verb_score on each of their triplets"
-            words = _of(self.unknown, self.stated + self.known, "pairs")
-            found["neg_ap"] = f"{words} neither interactiveness nor a {lacking}"
-        elif self.stated and self.known:
-            total = self.stated + self.known
-            found["neg_ap"] = f"{self.stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
-        return found
 
 
 def pair_statistics(

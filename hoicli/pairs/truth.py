@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id
 from hoicli.arrays.scenes import Scenes
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import protocol_iou
 from hoicli.evaluation.protocols import protocol_of
 from hoicli.pairs.reading import distinct_pairs
 
@@ -71,12 +71,7 @@ class TruthPairs:
             if person is None:
                 same = scenes.labels[mine[row]] == truth.labels[theirs[mate]]
                 row, mate, overlap = row[same], mate[same], overlap[same]
-            side = iou(
-                np.ascontiguousarray(scenes.boxes[mine[row]].T) + np.array(protocol.prediction_shift)[:, np.newaxis],
-                np.ascontiguousarray(truth.boxes[theirs[mate]].T) + np.array(protocol.truth_shift)[:, np.newaxis],
-                inclusive=protocol.inclusive,
-                touching_overlap=protocol.touching_overlap,
-            )
+            side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
             enough = side >= protocol.threshold
             row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
         return row, mate, overlap
