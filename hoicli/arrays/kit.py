@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,25 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def joined(parts: Sequence[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
     """The parts as one column; of none, an empty one of `dtype`."""
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+
+
+class Growing:
+    """Columns that grow part by part: `Growing(image=np.int64)`, `add(image=part)`, then `columns["image"]`."""
+
+    def __init__(self, **types: type[np.generic]) -> None:
+        self._types = types
+        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in types}
+
+    def add(self, **parts: NDArray[Any]) -> None:
+        """One more part of every column."""
+        for name, column in self._parts.items():
+            column.append(parts[name])
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """The column; a row for each row of each part."""
+        column = joined(self._parts[name], self._types[name])
+        self._parts[name] = [column]
+        return column
 
 
 def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from hoicli.arrays.columns import BATCH, read_columns, typed
 from hoicli.arrays.images import RawImages, concatenated, raw_images
 from hoicli.arrays.kit import Bools, Ints
-from hoicli.arrays.roles import RoleColumns
+from hoicli.arrays.roles import RoleColumns, class_table
 from hoicli.arrays.scenes import Scenes
 from hoicli.io.streams import Line
 from hoicli.records import caveats
@@ -89,7 +89,7 @@ def scenes_of(
         annotated=np.ones(len(labels), dtype=bool) if roles is None else roles.annotated(raw),
         verb=verbs,
         interaction=(
-            interaction_table(vocabulary)[verbs, labels[raw.object]]
+            class_table(vocabulary)[verbs, labels[raw.object]]
             if roles is None
             else roles.interactions(verbs, raw.object)
         ),
@@ -119,15 +119,6 @@ def _known_objects(image_hois: list[Any], raw: RawImages, labels: Ints, vocabula
         for _, name in pairs:
             known[row, vocabulary.object_ids[name]] = True
     return known, derived
-
-
-@cache
-def interaction_table(vocabulary: Vocabulary) -> Ints:
-    """[verbs, objects] the interaction id of a (verb, object), -1 where the dataset has no such class."""
-    table = np.full((len(vocabulary.verbs), len(vocabulary.objects)), -1, dtype=np.int64)
-    for number, (verb, name) in enumerate(vocabulary.interactions):
-        table[vocabulary.verb_ids[verb], vocabulary.object_ids[name]] = number
-    return table
 
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:

@@ -1,6 +1,6 @@
 """V-COCO's side of reading: roles, absent objects, unannotated people, and statements a record leaves unsaid.
 
-A V-COCO detector says two kinds of thing of a person: that they do an action (a hoi without `role` and object), and
+A V-COCO detector states two facts of a person: that they do an action (a hoi without `role` and object), and
 what fills a role of it (a hoi with `role`, its object null where nothing does). `hoicli.arrays.reading` hands every
 record here as well; what comes back has one triplet for each statement the protocols rank:
 
@@ -70,7 +70,7 @@ class RoleColumns:
         """(subject, class) of what a record leaves out. Raises `ValueError` for another subject or role."""
         typed([item], dict)
         typed([item["subject"]], int)
-        row = role_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
+        row = class_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
         class_ = int(row[self._role_ids[item.get("role")]])
         require(class_ >= 0 and 0 <= item["subject"] < boxes)
         return item["subject"], class_
@@ -80,7 +80,7 @@ class RoleColumns:
         role is not given, for an object.
         """
         roles = np.array(self._roles, dtype=np.int64)
-        interaction = role_table(self._vocabulary)[verbs, roles]
+        interaction = class_table(self._vocabulary)[verbs, roles]
         require(not ((interaction < 0) | ((roles == 0) & (objects >= 0))).any())
         return interaction
 
@@ -134,11 +134,15 @@ class RoleColumns:
 
 
 @cache
-def role_table(vocabulary: Vocabulary) -> Ints:
-    """[verbs, 1 + roles] the class of a (verb, role), column 0 being the action itself; -1 where there is none."""
-    table = np.full((len(vocabulary.verbs), 1 + len(vocabulary.roles)), -1, dtype=np.int64)
-    for number, (verb, role) in enumerate(vocabulary.interactions):
-        table[vocabulary.verb_ids[verb], vocabulary.roles.index(role) + 1 if role else 0] = number
+def class_table(vocabulary: Vocabulary) -> Ints:
+    """[verbs, objects] the class of each (verb, object), -1 where there is none; in a dataset with roles [verbs,
+    1 + roles] of each (verb, role), column 0 being the action itself."""
+    columns = (
+        {role: at for at, role in enumerate(("", *vocabulary.roles))} if vocabulary.roles else vocabulary.object_ids
+    )
+    table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
+    for number, (verb, name) in enumerate(vocabulary.interactions):
+        table[vocabulary.verb_ids[verb], columns[name]] = number
     return table
 
 
@@ -171,7 +175,7 @@ def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out
         subject=subject,
         object_=np.full(len(said), -1, dtype=np.int64),
         verb=verb,
-        interaction=role_table(vocabulary)[verb, 0],
+        interaction=class_table(vocabulary)[verb, 0],
         score=score,
     )
 

@@ -5,9 +5,9 @@
 
 With the repairs of the released code (`repairs.Reading`) the means are its own as well (neu-vi/Diag-HOI
 map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), from the rare and
-non-rare means also a class without predictions; and ground truth of images without predictions is never missed. One
-thing is not as released: that code looks entries up by equality and finds the first, so of a true positive listed twice
-the second copy makes a duplicate of the first (and nan of a mean without another); here the first stays.
+non-rare means also a class without predictions; and ground truth of images without predictions is never missed. But
+that code looks entries up by equality and finds the first, so of a true positive listed twice the second copy makes a
+duplicate of the first (and nan of a mean without another); here the first stays.
 """
 
 from __future__ import annotations

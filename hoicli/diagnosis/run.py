@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from hoicli.diagnosis.gather import diagnose_matches, diagnose_predictions, diagnosis_records, typed_batches
+from hoicli.diagnosis.gather import diagnose_matches, diagnosis_records, match_and_diagnose, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows
@@ -119,12 +119,14 @@ def diagnose_models(
     for model in models:
         settings = {"data": vocabulary.name}
         if gt is not None and truth is not None and not model.stream.matched:
-            diagnosis, chosen = diagnose_predictions(
-                model.stream, truth, filters, policy, examples=examples, reading=reading
+            whole = match_and_diagnose(
+                model.stream, truth, [], protocol, filters, policy, examples=examples, reading=reading
             )
+            whole.coverage.report(truth, [protocol])
+            assert whole.diagnosis is not None
             settings |= filters.signature() | truth.settings(protocol)
-            items = with_images(list(chosen.items()), gt) if examples else []
-            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
+            items = with_images(list(whole.examples.items()), gt) if examples else []
+            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, whole.diagnosis, settings, items))
             continue
         if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")

@@ -124,7 +124,7 @@ class Batch:
         if key not in self._overlaps:
             box, first, second = self._wanted_coordinates
             overlap = np.zeros(self._pair_start[-1])
-            overlap[self._wanted] = _iou_of(protocol, self._as_fed(protocol, first, box), second)
+            overlap[self._wanted] = protocol_iou(protocol, self._as_fed(protocol, first, box), second)
             self._overlaps[key] = overlap
         return self._overlaps[key]
 
@@ -272,7 +272,7 @@ class Batch:
     def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
         first = self._as_fed(protocol, self.predictions.boxes[box].T, box)
-        return _iou_of(protocol, first, self.truth.scenes.boxes[truth_box].T)
+        return protocol_iou(protocol, first, self.truth.scenes.boxes[truth_box].T)
 
     def _as_fed(self, protocol: Protocol, coordinates: Floats, box: Ints) -> Floats:
         """[4, M] `coordinates` of the predicted boxes [M], shifted where their records say they are of last pixels."""
@@ -283,7 +283,7 @@ class Batch:
         return fed
 
 
-def _iou_of(protocol: Protocol, first: Floats, second: Floats) -> Floats:
+def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
     """[M] IoU of predicted and ground-truth boxes, [4, M] each, as the protocol shifts and measures them."""
     return iou(
         first + np.array(protocol.prediction_shift)[:, np.newaxis],
