@@ -113,9 +113,9 @@ def marks(callback: Callable[..., Any]) -> dict[str, Mark]:
 
 
 def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> None:
-    """Raises `UsageError` where a count is out of range or a name unknown, where an output cannot be written
-    (`DataError`: stdout is closed), is an input or is another output, whatever the names (links and ./ are followed),
-    and where a folder to read is none.
+    """Raises `UsageError` where a count is out of range or a name unknown, where two inputs are stdin, where an output
+    cannot be written (`DataError`: stdout is closed), is an input or is another output, whatever the names (links and
+    ./ are followed), and where a folder to read is none.
 
     names: how messages call each parameter: its option, or an argument's metavar.
     """

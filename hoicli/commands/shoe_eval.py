@@ -62,7 +62,7 @@ def shoe_eval(
         None,
         "--min-rank R",
         "mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better half). "
-        "This is our reading: the paper does not define its confidence score rank, and its Table 2 has another.",
+        "A reading of ours: the paper does not define its confidence score rank, and its Table 2 has another.",
     ),
     single_hoi: bool = flag(
         "--single-hoi",
