@@ -1,4 +1,4 @@
-"""hoicli: evaluate human-object interaction detectors from the shell (see README.md)."""
+"""hoicli: evaluate human-object interaction detectors from the shell (see README.md and docs/)."""
 
 __version__ = "0.1.0"
 

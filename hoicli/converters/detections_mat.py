@@ -4,7 +4,7 @@
     a cell    K x 9: human box, object box, score; 0 x 0 where there is none
 
 The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
-of that object in HICO order. Column c is the c-th image, by position only: `--images` gives the list and its length
+of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list and its length
 must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
 announced. Boxes are taken as they are: nothing is shifted. UPT and its relatives take 1 off x2 and y2 before they
 write them (fredzzhang/upt utils.py, cache_hico), so these are the last pixels of a box, and the records say so (caveat
@@ -36,8 +36,8 @@ from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.detections_writing import AS_THEY_ARE, VARIABLE, file_name
 from hoicli.converters.detections_writing import write as write
 from hoicli.errors import DataError
+from hoicli.io.inputs import open_input
 from hoicli.io.progress import Progress
-from hoicli.io.streams import open_input
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
@@ -176,15 +176,15 @@ def _image_order(columns: int, source: Source, context: Context) -> Sequence[str
     given = context.images
     images = context.vocabulary.test_images if given is None else given
     if columns != len(images):
-        known = "the HICO-DET test list" if given is None else "--images"
+        known = "the HICO-DET test list" if given is None else "--image-list"
         fix = (
-            "say which images these are with --images GT (ground truth in the same order, or a list of names)"
+            "say which images these are with --image-list (ground truth in the same order, or a list of names)"
             if given is None
             else "columns are images by position, so give the list the files were made from"
         )
         raise DataError(f"{columns:,} columns, but {known} has {len(images):,}; {fix}", place=source.name)
-    joined = "HICO-DET test images by position (--images GT for others)"
-    joined = joined if given is None else "images of --images by position"
+    joined = "HICO-DET test images by position (--image-list for others)"
+    joined = joined if given is None else "images of --image-list by position"
     context.announce(f"{source.name}: columns joined with the {columns:,} {joined}")
     return images
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
 from hoicli.errors import UsageError
 
@@ -117,7 +117,7 @@ def _survivors(boxes: Floats, query: Ints, column: Ints, score: Floats, threshol
     rows = np.lexsort((query, -score, column))
     while len(rows):
         group = column[rows]
-        starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        starts = run_starts(group)
         leader = np.repeat(rows[starts], np.diff(np.r_[starts, len(rows)]))
         kept[rows[starts]] = True
         left = overlap[query[leader], query[rows]] <= threshold

@@ -30,7 +30,7 @@ from hoicli.converters.cdn import require_scores
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.errors import DataError
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
+from hoicli.arrays.boxes import iou_of_two
+
 Box = Sequence[float]
 Size = tuple[float, float]
 
@@ -109,7 +111,7 @@ class BoxEvidence:
         for boxes, annotated, size in self.images:
             for box in boxes:
                 meant = read(box, size)
-                count += meant is not None and any(_overlap(meant, other) >= HALF for other in annotated)
+                count += meant is not None and any(iou_of_two(meant, other) >= HALF for other in annotated)
         return count
 
 
@@ -151,7 +153,7 @@ def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
     for target in annotated:
         scale = sqrt(max(_area(target), 0.0) / _area(boxes[0])) if _area(boxes[0]) > 0 else 0.0
         if scale and all(
-            any(_overlap(_times(scale, scale, box), other) >= HALF for other in annotated) for box in boxes
+            any(iou_of_two(_times(scale, scale, box), other) >= HALF for other in annotated) for box in boxes
         ):
             return len(boxes)
     return 0
@@ -159,14 +161,3 @@ def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
 
 def _area(box: Box) -> float:
     return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
-
-
-def _overlap(first: Box, second: Box) -> float:
-    """IoU between edges."""
-    width = min(first[2], second[2]) - max(first[0], second[0])
-    height = min(first[3], second[3]) - max(first[1], second[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    either = _area(first) + _area(second) - both
-    return both / either if either > 0 else 0.0

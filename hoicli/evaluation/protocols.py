@@ -1,13 +1,14 @@
 """The published evaluation protocols, one frozen row each over the kernel of `hoicli.evaluation.matching`.
 
-A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a line in the README. Ground truth in
-records is 0-based inclusive; what each released pipeline fed its evaluator instead is the row's two shifts.
+A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a row of docs/protocols.md. Ground
+truth in records is 0-based inclusive; what each released pipeline fed its evaluator instead is the row's two shifts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 
 from hoicli.errors import UsageError
@@ -17,8 +18,9 @@ from hoicli.vocabulary.labels import Vocabulary
 # Three recall grids are in use, and a class whose recall is exactly 3/10, 6/10 or 7/10 moves by up to 1/11 between
 # them, so each is written out to the last bit (tests/evaluation/test_average_precision.py holds them to their sources).
 GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
-"""numpy.arange(0, 1.1, 0.1); and what a loop over MATLAB's 0:0.1:1 is taken to count, i * 0.1 (README, "What protocols
-leave open"): the official evaluation is a `for t = 0:0.1:1`, and nobody here has run it in MATLAB itself."""
+"""numpy.arange(0, 1.1, 0.1); and what a loop over MATLAB's 0:0.1:1 is taken to count, i * 0.1
+(docs/protocols.md, "The recall grid of hico"): the official evaluation is a `for t = 0:0.1:1`, and nobody here has run
+it in MATLAB itself."""
 GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """torch.linspace(0, 1, 11) in float64; and MATLAB's 0:0.1:1 as a vector, which it makes from both of its ends."""
 GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -355,9 +357,10 @@ def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
     wanted = [part.strip() for text in names for part in text.split(",")]
     unknown = sorted({name for name in wanted if name not in PROTOCOLS and name != "all"})
     if unknown:
-        raise UsageError(
-            f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}"
-        )
+        near = get_close_matches(unknown[0], PROTOCOLS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(PROTOCOLS)
+        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
     datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in wanted if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
     others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]

@@ -12,7 +12,7 @@ from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
-from hoicli.pairs.reading import PairBatch, with_triplets
+from hoicli.pairs.reading import PairBatch, distinct_pairs
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 
@@ -43,25 +43,21 @@ class Classified:
 def classified(batch: PairBatch, left: Bools, truth: TruthPairs) -> Classified:
     """What becomes of a batch's triplets when only those of `left` [T] go on."""
     chosen = np.flatnonzero(left)
-    scenes = with_triplets(batch.scenes, chosen)
+    scenes = batch.scenes.only(chosen)
     matched = Batch(scenes, truth.truth)
     protocol = truth.protocol
     code = matched.match(protocol, Filters()).code
     every = np.full(len(left), OUTCOME_CODES["suppressed"], dtype=np.uint8)
     every[chosen] = code
     counted = np.flatnonzero((code <= TRUE_POSITIVE) & batch.paired[chosen])
-    boxes = max(len(scenes.boxes), 1)
-    keys, first, inverse = np.unique(
-        scenes.subject[counted] * boxes + scenes.object[counted], return_index=True, return_inverse=True
-    )
-    subject, object_ = keys // boxes, keys % boxes
-    image = matched.image[scenes.image_of_box[subject]]
-    person = matched.best_people(protocol)[0][counted[first]] if protocol.person_first else None
-    row, mate, _ = truth.join(scenes, image, subject, object_, person)
-    correct = np.zeros(len(keys), dtype=bool)
+    _, first, pair = distinct_pairs(scenes, counted)
+    image = matched.image_of_hoi[first]
+    person = matched.best_people(protocol)[0][first] if protocol.person_first else None
+    row, mate, _ = truth.join(scenes, image, scenes.subject[first], scenes.object[first], person)
+    correct = np.zeros(len(first), dtype=bool)
     correct[row] = True
     # All others on a correct pair are duplicates or have the wrong verb.
-    rows = counted[correct[inverse]]
+    rows = counted[correct[pair]]
     return Classified(
         code=every,
         interaction=scenes.interaction[rows],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.triplets import NOTHING, Name, Names, Triplets
+from hoicli.arrays.triplets import NOTHING, Name, Numbered, Triplets
 from hoicli.similarity.table import SimilarityTable
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     (it may depend on the other label: one flies a kite otherwise than an airplane), else the first of `candidates`."""
     width = max(len(truth.objects), 1)
     combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
-    verbs, objects = Names(), Names()
+    verbs, objects = Numbered[Name](), Numbered[Name]()
     guessed: set[str] = set()
     row = np.zeros((len(combinations), 2), dtype=np.int64)
     pairs: list[tuple[str, str]] = [("", "")] * len(combinations)

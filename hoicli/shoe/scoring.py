@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import expanded, rank_by_id
-from hoicli.arrays.triplets import NO_BOX, NOTHING, Triplets
+from hoicli.arrays.images import NO_BOX
+from hoicli.arrays.kit import expanded, rank_by_id, run_starts
+from hoicli.arrays.triplets import NOTHING, Triplets
 from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import GRID_ARANGE
 from hoicli.shoe.labels import Likeness, TruthClasses, predicted_classes
@@ -204,7 +205,7 @@ class Shoe:
         # The first triplets of all images choose at once, then the second: an image has one of each, so none compete.
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             free = begin + np.flatnonzero(truth_of[wanted[begin:end]] < 0)
-            first = free[_run_starts(wanting[free])]
+            first = free[run_starts(wanting[free])]
             prediction_of[wanting[first]] = wanted[first]
             truth_of[wanted[first]] = wanting[first]
         return Matching(prediction_of, truth_of, kept)
@@ -268,7 +269,7 @@ class Shoe:
     def _seek(self, prediction: Ints, row: Ints) -> None:
         """Note for each of the predictions (runs) which of the ground-truth rows beside it is the most similar, the
         first of equals, and how similar."""
-        runs = _run_starts(prediction)
+        runs = run_starts(prediction)
         if len(runs) == 0:
             return
         similarity = self.similarities(row, prediction)
@@ -352,11 +353,11 @@ class Shoe:
         truth, prediction = meet.truth[same], meet.prediction[same]
         overlap = np.fmin(meet.iou_subject[same], meet.iou_object[same])
         order = np.lexsort((truth, -overlap, prediction))
-        best = order[_run_starts(prediction[order])]
+        best = order[run_starts(prediction[order])]
         truth, prediction = truth[best], prediction[best]
         order = np.lexsort((prediction, -self.predictions.score[prediction], truth))
         gain = np.zeros(len(entry), dtype=np.int64)
-        gain[prediction[order[_run_starts(truth[order])]]] = UNIT
+        gain[prediction[order[run_starts(truth[order])]]] = UNIT
         return entry, gain
 
     def _areas(self, entry: Ints, gain: Ints, positives: Ints) -> list[float]:
@@ -404,11 +405,6 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
         return math.fsum((gain[rank - 1] * envelope).tolist()) / (positives * UNIT)
     at = np.searchsorted(recall, GRID_ARANGE)
     return math.fsum(envelope[at[at < len(recall)]].tolist()) / len(GRID_ARANGE)
-
-
-def _run_starts(values: Ints) -> Ints:
-    """Where each run of equal neighbours begins."""
-    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)
 
 
 def _in_order(parts: list[Meetings]) -> Meetings:

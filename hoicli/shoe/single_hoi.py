@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hoicli.arrays.boxes import iou
+from hoicli.arrays.images import NO_BOX
 from hoicli.arrays.kit import expanded
-from hoicli.arrays.triplets import NO_BOX, Triplets
+from hoicli.arrays.triplets import Triplets
 from hoicli.shoe.labels import normalised
 
 if TYPE_CHECKING:

@@ -86,6 +86,13 @@ class Lexicon:
             raise KeyError(name)
         return self.graph.at(synset.pos(), synset.offset())
 
+    def canonical(self, sense: str) -> str:
+        """The sense's own name, by whatever word of the synset it is named; another text stays as it is."""
+        try:
+            return self.name(self.index(sense))
+        except KeyError:
+            return sense
+
     def name(self, row: int) -> str:
         """The sense's name: "ride.v.10"."""
         return self.graph.names[row]

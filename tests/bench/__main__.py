@@ -1,10 +1,10 @@
 """`make bench`: one page of what the commands cost beside a floor and beside others' code.
 
     python -m tests.bench [--only hico,vcoco,shoe,corrupt] [--repeat 3] [--folder bench-output]
-                          [--truth instances_test2015.json --predictions cdn.json] [--peers DIR] [--readme]
+                          [--truth instances_test2015.json --predictions cdn.json] [--peers DIR] [--docs]
 
 Run it in the repository's root; progress goes to stderr, the page to stdout and FOLDER/bench.md. Without files, dumps
-are made of the size and shape of the test sets, the same ones every time. --readme puts the tables into README.md.
+are made of the size and shape of the test sets, the same ones every time. --docs puts the tables into the documents.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ LEGEND = """Whole processes, start-up included, the best of {repeat} runs (of on
 """
 
 
+PAGE = Path("docs/benchmarks.md")
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
@@ -72,20 +73,14 @@ def page(names: Sequence[str], options: Options) -> tuple[str, dict[str, list[st
     return "\n".join(parts), shapes
 
 
-def benchmarks(readme: str) -> str:
-    """The chapter of the README that has the tables."""
-    return readme.split("\n## Benchmarks\n")[1].split("\n## ")[0]
-
-
-def with_tables(readme: str, tables: dict[str, list[str]]) -> str:
-    """The README with these in the place of the tables under the headings of their titles."""
-    before = after = benchmarks(readme)
+def with_tables(text: str, tables: dict[str, list[str]]) -> str:
+    """A page of benchmarks with these in the place of the tables under the headings of their titles."""
     for title, shapes in tables.items():
-        heading, section = re.split(rf"(?<=^### {title}\n)", after, maxsplit=1, flags=re.MULTILINE)
-        inside, *others = re.split(r"(?=^### )", section, maxsplit=1, flags=re.MULTILINE)
+        heading, section = re.split(rf"(?<=^## {title}\n)", text, maxsplit=1, flags=re.MULTILINE)
+        inside, *others = re.split(r"(?=^## )", section, maxsplit=1, flags=re.MULTILINE)
         new: Iterator[str] = iter(shapes)
-        after = heading + TABLE.sub(lambda _, new=new: next(new), inside) + "".join(others)
-    return readme.replace(before, after)
+        text = heading + TABLE.sub(lambda _, new=new: next(new), inside) + "".join(others)
+    return text
 
 
 def main() -> None:
@@ -97,9 +92,9 @@ def main() -> None:
     parser.add_argument("--truth", type=Path, help="instances_test2015.json, with --predictions")
     parser.add_argument("--predictions", type=Path, help="a dump of CDN's")
     parser.add_argument("--peers", type=Path, help="a folder of released evaluators: tests/bench/released.py")
-    parser.add_argument("--readme", action="store_true", help="put the tables into README.md")
+    parser.add_argument("--docs", action="store_true", help=f"put the tables into {PAGE}")
     given = vars(parser.parse_args())
-    readme = Path("README.md") if given.pop("readme") else None
+    wanted = given.pop("docs")
     names = given.pop("only").split(",")
     if unknown := set(names) - set(SECTIONS):
         parser.error(f"--only {','.join(sorted(unknown))}: choose from {', '.join(SECTIONS)}")
@@ -109,8 +104,8 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     text, tables = page(names, options)
     print(text, end="")
-    if readme:
-        readme.write_text(with_tables(readme.read_text(), tables))
+    if wanted:
+        PAGE.write_text(with_tables(PAGE.read_text(), tables))
 
 
 if __name__ == "__main__":

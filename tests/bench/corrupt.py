@@ -1,6 +1,6 @@
 """The page's part on corruptions: beside imagecorruptions, in speed and in PSNR against the original, and the command.
 
-    python -m tests.bench.corrupt    mean PSNR and SSIM of every corruption and severity (the README's table of them)
+    python -m tests.bench.corrupt    mean PSNR and SSIM of every corruption and severity (docs/robustness.md's table)
 
 Needs scikit-image, scikit-learn and imagecorruptions (pip install --no-deps imagecorruptions; it wants pkg_resources of
 setuptools below 81, and is helped here over what SciPy and scikit-image have since removed).
@@ -22,17 +22,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import REFERENCE_SIDE, SEVERITIES
+from hoicli.corruption.definitions import REFERENCE_SIDE
+from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.records.corruptions import SEVERITIES
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
-from tests.corruption.test_quality import PHOTOS, photograph
+from tests.support.photographs import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
 
 PICTURES = "corrupt_pictures"
-FILES = len(CORRUPTIONS) * len(SEVERITIES)
+FILES = len(EFFECTS) * len(SEVERITIES)
 HEADER = ("corruption", "hoicli ms", "imagecorruptions ms", "times ours", "PSNR hoicli", "PSNR imagecorruptions",
           "largest difference of a severity", "")  # fmt: skip
 
@@ -173,7 +174,7 @@ def means() -> Table:
     """Mean PSNR and SSIM for each corruption and severity."""
     photos = photographs()
     rows = []
-    for name in CORRUPTIONS:
+    for name in EFFECTS:
         values = np.zeros((len(photos), 2, len(SEVERITIES)))
         for row, (photo_name, photo) in enumerate(photos.items()):
             original = Original(photo)

@@ -1,4 +1,4 @@
-"""The bench says what it measured, and the README's tables of times are its own."""
+"""The bench says what it measured, and the documents' tables of times are its own."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.bench import corrupt, loops, measuring, released
-from tests.bench.__main__ import SECTIONS, TABLE, benchmarks, with_tables
+from tests.bench.__main__ import PAGE, SECTIONS, TABLE, with_tables
 from tests.bench.measuring import HEADER, Cost, Process, Table, measure, measured_table, shown
 from tests.bench.options import Options
 from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.readme import DOCUMENTS
 
 PLAIN, WITH_PEERS = Options(), Options(peers=Path("peers"))
-README = (ROOT / "README.md").read_text()
+BENCHMARKS = (ROOT / PAGE).read_text()
 
 
 def tables_of(heading: str) -> list[list[list[str]]]:
-    """The cells of the tables under a heading of the README's benchmarks."""
-    sections = re.split(r"^### ", benchmarks(README), flags=re.MULTILINE)
+    """The cells of the tables under a heading of docs/benchmarks.md."""
+    sections = re.split(r"^## ", BENCHMARKS, flags=re.MULTILINE)
     (text,) = [part for part in sections if part.startswith(f"{heading}\n")]
     return [
         [[cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines()]
@@ -29,7 +30,7 @@ def tables_of(heading: str) -> list[list[list[str]]]:
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_the_readmes_table_is_the_benchs(name: str) -> None:
+def test_the_pages_table_is_the_benchs(name: str) -> None:
     """Row for row; the released evaluators' rows are there only where the bench was given them."""
     section = SECTIONS[name]
     header, _, *rows = tables_of(section.title)[0]
@@ -40,20 +41,20 @@ def test_the_readmes_table_is_the_benchs(name: str) -> None:
     assert {process.name for process in section.processes(PLAIN)} <= set(shown_rows)
 
 
-def test_the_readmes_corruptions_are_the_benchs() -> None:
+def test_the_pages_corruptions_are_the_benchs() -> None:
     header, _, *rows = tables_of(SECTIONS["corrupt"].title)[1]
     assert header == list(corrupt.HEADER)
     assert [row[0] for row in rows] == list(corrupt.THEIR_NAMES)
     assert [row[-1] for row in rows] == [corrupt.OTHERWISE.get(row[0], "") for row in rows]
 
 
-def test_what_the_readme_says_of_times_is_what_its_tables_say() -> None:
+def test_what_the_documents_say_of_times_is_what_the_tables_say() -> None:
     """In ratios, which a busy machine changes less than seconds; those are of two quiet cores, and say so."""
     header, _, *rows = tables_of(SECTIONS["hico"].title)[0]
     seconds, over = ({row[0]: row[header.index(name)] for row in rows} for name in ("seconds", "times its floor"))
-    text = " ".join(README.split())
+    text = " ".join(" ".join(path.read_text().split()) for path in DOCUMENTS.values())
     ours = float(seconds["eval --protocol hico"])
-    assert "all of them in three times what reading the lines takes" in text
+    assert "All of them together take three times as long as reading the lines does." in text
     assert round(float(over["eval --protocol all"])) == 3
     more = float(seconds["eval --protocol hico --bootstrap 1000"]) - ours
     assert f"take as long again as one ({more:.1f} s on two quiet cores)" in text
@@ -102,10 +103,10 @@ def test_ratios(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.count("\n") == 3
 
 
-def test_tables_go_into_the_readme() -> None:
-    readme = "# x\n\n## Benchmarks\n\n### A\n\n| a |\n| 1 |\n\ntext\n\n| b |\n\n### B\n\n| c |\n\n## End\n\n| d |\n"
-    put = with_tables(readme, {"A": ["| a |\n| 2 |\n| 3 |\n", "| B |\n"]})
-    assert put == readme.replace("| 1 |", "| 2 |\n| 3 |").replace("| b |", "| B |")
+def test_tables_go_into_the_page() -> None:
+    text = "# x\n\n## A\n\n| a |\n| 1 |\n\ntext\n\n| b |\n\n## B\n\n| c |\n\n## End\n\n| d |\n"
+    put = with_tables(text, {"A": ["| a |\n| 2 |\n| 3 |\n", "| B |\n"]})
+    assert put == text.replace("| 1 |", "| 2 |\n| 3 |").replace("| b |", "| B |")
     assert with_tables(put, {"B": ["| C |\n"]}) == put.replace("| c |", "| C |")
 
 

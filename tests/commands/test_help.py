@@ -81,7 +81,24 @@ def test_help_in_every_way_it_is_asked_for(hoicli: Hoicli) -> None:
     assert hoicli("help").out == hoicli("--help").out == hoicli().out
     unknown = hoicli("help", "evaluate")
     assert (unknown.code, unknown.out) == (2, "")
-    assert unknown.err.startswith("hoicli: No such command 'evaluate'.")
+    assert unknown.err == "hoicli: no command 'evaluate'; did you mean 'eval'?\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("evaluate", "did you mean 'eval'?"),
+        ("diag", "did you mean 'diagnose'?"),
+        ("covert", "did you mean 'convert'?"),
+        ("shoe_eval", "did you mean 'shoe-eval'?"),
+        ("xyzzy", "hoicli --help lists them"),
+        ("", "hoicli --help lists them"),
+    ],
+)
+def test_an_unknown_command_is_answered_with_the_nearest(hoicli: Hoicli, word: str, answer: str) -> None:
+    for line in ([word], ["help", word]):
+        result = hoicli(*line)
+        assert (result.code, result.out, result.err) == (2, "", f"hoicli: no command {word!r}; {answer}\n")
 
 
 def test_no_page_loads_anything_heavy() -> None:

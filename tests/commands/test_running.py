@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hoicli import __version__
 from hoicli.cli import COMMANDS
 from hoicli.records.results import ROW_KEYS
 from hoicli.records.schemas import schema_text
@@ -59,9 +60,11 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
     def signature(*options: str) -> object:
         return rows_of(hoicli("eval", "--protocol", "hico", *options, *PAIR).out)[0]["signature"]
 
-    assert signature() == "protocol:hico|data:hico|version:0.1.0"
+    assert signature() == f"protocol:hico|data:hico|version:{__version__}"
     changed = signature("--top-k", "5", "--nms", "0.7", "--split", "UV", "--ignore-no-interaction")
-    assert changed == ("protocol:hico|data:hico|split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5|version:0.1.0")
+    assert changed == (
+        f"protocol:hico|data:hico|split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5|version:{__version__}"
+    )
 
 
 def test_tags_are_on_every_row(hoicli: Hoicli) -> None:
@@ -96,7 +99,7 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = hoicli("eval", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("eval", "--per-class", *PAIR).out == expected
     # a fault in the last share is told with its place in the whole file
@@ -208,16 +211,16 @@ def test_another_grid_is_another_number_with_another_signature(hoicli: Hoicli, t
         path.write_text(text)
     options = ("--protocol", "hico,upt", "--per-class", "--gt", gt, predictions)
     own, other = (ap_of_kites(hoicli("eval", *grid, *options).out) for grid in ((), ("--grid", "linspace")))
-    assert own["hico"] == (pytest.approx(600 / 11), "protocol:hico|data:hico|version:0.1.0")
-    assert other["hico"] == (pytest.approx(700 / 11), "protocol:hico|data:hico|recall:linspace|version:0.1.0")
-    assert other["upt"] == own["upt"] == (pytest.approx(700 / 11), "protocol:upt|data:hico|version:0.1.0")
+    assert own["hico"] == (pytest.approx(600 / 11), f"protocol:hico|data:hico|version:{__version__}")
+    assert other["hico"] == (pytest.approx(700 / 11), f"protocol:hico|data:hico|recall:linspace|version:{__version__}")
+    assert other["upt"] == own["upt"] == (pytest.approx(700 / 11), f"protocol:upt|data:hico|version:{__version__}")
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", "--protocol", "hico,upt", "--gt", gt, predictions).out)
     assert ap_of_kites(hoicli("eval", "--per-class", "--grid", "linspace", matches).out) == other
     told = hoicli("eval", "--explain", "--protocol", "hico", "--grid", "linspace").out
     assert "  mean     11-point AP at recall linspace(0, 1, 11), " in told
     result = hoicli("eval", "--grid", "matlab", *options)
-    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose arange, linspace, tenths\n")
+    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose from arange, linspace, tenths\n")
     result = hoicli("eval", "--dataset", "vcoco", "--grid", "tenths", *options[-3:])
     problem = "vcoco-agent, vcoco-s1, vcoco-s2 read precision at every recall, on no grid"
     assert (result.code, result.err) == (2, f"hoicli: --grid tenths: {problem}\n")
@@ -232,11 +235,14 @@ def test_upt_counts_in_all_images_unless_its_loader_is_asked_for(hoicli: Hoicli,
     predictions.write_text(found + found.replace('"image_id": "0"', '"image_id": "empty"').replace("1.0}", "2.0}"))
     pair = ("--per-class", "--gt", gt, predictions)
     default = ap_of_kites(hoicli("eval", "--protocol", "upt", *pair).out)["upt"]
-    assert default == (pytest.approx(50), "protocol:upt|data:hico|version:0.1.0")
+    assert default == (pytest.approx(50), f"protocol:upt|data:hico|version:{__version__}")
     text = hoicli("eval", "--count-images", "interactions", *pair).out
     skipping = ap_of_kites(text)
-    assert skipping["upt"] == (pytest.approx(100), "protocol:upt|data:hico|images:interactions|version:0.1.0")
-    assert skipping["diag"] == (pytest.approx(100), "protocol:diag|data:hico|version:0.1.0")  # it does so by itself
+    assert skipping["upt"] == (pytest.approx(100), f"protocol:upt|data:hico|images:interactions|version:{__version__}")
+    assert skipping["diag"] == (
+        pytest.approx(100),
+        f"protocol:diag|data:hico|version:{__version__}",
+    )  # it does so by itself
     assert ap_of_kites(hoicli("eval", "--count-images", "boxes", *pair).out)["upt"][0] == pytest.approx(50)
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", "--count-images", "interactions", *pair[1:]).out)
@@ -245,7 +251,7 @@ def test_upt_counts_in_all_images_unless_its_loader_is_asked_for(hoicli: Hoicli,
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert result.err.startswith("hoicli: --top-k, --nms and --count-images act before matching: give them to hoicli ")
     result = hoicli("match", "--count-images", "some", *pair[1:])
-    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose all, boxes, interactions\n")
+    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose from all, boxes, interactions\n")
 
 
 def test_subjects_that_are_no_people_are_told_of(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -396,8 +402,8 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
             "hoicli: -o /nowhere/x: there is no folder /nowhere; make it first\n",
         ),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
-        (("evaluate",), "hoicli: No such command 'evaluate'."),
-        (("eval", "--top-k", "many"), "hoicli eval: Invalid value for '--top-k'"),
+        (("evaluate",), "hoicli: no command 'evaluate'; did you mean 'eval'?"),
+        (("eval", "--top-k", "many"), "hoicli: --top-k many: give a whole number\n"),
     ],
 )
 def test_a_wrong_call_is_one_clear_line(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
@@ -469,7 +475,7 @@ def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:
 
 
 def test_the_version(hoicli: Hoicli) -> None:
-    assert hoicli("--version").out == "hoicli 0.1.0\n"
+    assert hoicli("--version").out == f"hoicli {__version__}\n"
 
 
 def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:

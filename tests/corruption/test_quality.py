@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
-import cv2
 import numpy as np
-import PIL.Image
 import pytest
-from numpy.typing import NDArray
 
-from hoicli.corruption.constants import SEVERITIES
-from hoicli.corruption.pixels import resized
+from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.records.corruptions import SEVERITIES
+from tests.support.photographs import PHOTOS, Image, photograph
 from tests.support.pictures import textured
 
-Image = NDArray[np.uint8]
-
-PHOTOS = ("astronaut.png", "camera.png", "chelsea.png", "coffee.png", "coins.png", "rocket.jpg", "motorcycle_left.png",
-          "grass.png", "gravel.png", "china.jpg", "flower.jpg")  # fmt: skip
-"""Photographs that scikit-image and scikit-learn carry: people, animals, things, a street, a night scene, texture."""
 SIDE = 280
-
-
-def photograph(name: str, side: int) -> Image:
-    """The photograph, its longer side reduced to `side`; the test is skipped where the package lacks the file."""
-    data = pytest.importorskip("sklearn" if name in ("china.jpg", "flower.jpg") else "skimage")
-    inside = "datasets/images" if data.__name__ == "sklearn" else "data"
-    path = Path(data.__file__ or "").parent / inside / name
-    if not path.is_file():
-        pytest.skip(f"this {data.__name__} has no {name}")
-    pixels = np.asarray(PIL.Image.open(path))
-    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels[:, :, :3]
-    share = min(1.0, side / max(pixels.shape[:2]))
-    height, width = (round(length * share) for length in pixels.shape[:2])
-    return resized(pixels, height, width, cv2.INTER_AREA)
 
 
 def some_pairs() -> list[tuple[Image, Image]]:
@@ -45,7 +22,7 @@ def some_pairs() -> list[tuple[Image, Image]]:
     noise = rng.integers(0, 256, (70, 91, 3), dtype=np.uint8)
     white = np.full_like(scene, 255)
     pairs = [(scene, noise), (white, noise), (white, white - 1), (scene, 255 - scene), (noise, noise)]
-    pairs += [(scene, corrupt(scene, name, 3)) for name in CORRUPTIONS]
+    pairs += [(scene, corrupt(scene, name, 3)) for name in EFFECTS]
     pairs += [(one[:, :, :1], other[:, :, :1]) for one, other in pairs[:4]]
     pairs += [(one[:7], other[:7]) for one, other in pairs[:2]]
     return [(np.ascontiguousarray(one), np.ascontiguousarray(other)) for one, other in pairs]
@@ -88,7 +65,7 @@ def test_a_grey_picture_is_compared_with_colours_as_three_channels() -> None:
 def test_every_severity_is_worse_than_the_one_before(name: str) -> None:
     photo = photograph(name, SIDE)
     original = Original(photo)
-    for corruption in CORRUPTIONS:
+    for corruption in EFFECTS:
         results = [corrupt(photo, corruption, severity, image_id=name) for severity in SEVERITIES]
         for measure in (original.psnr, original.ssim):
             values = [measure(result) for result in results]

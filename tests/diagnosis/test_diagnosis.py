@@ -16,33 +16,14 @@ from hypothesis import strategies as st
 from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
-from hoicli.diagnosis.gather import diagnosis_records, typed_batches
-from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
-from hoicli.vocabulary.datasets import load
-from tests.evaluation.test_matching import ground_truth, lines
 from tests.support import reference, strategies
+from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis
+from tests.support.kernel import ground_truth, lines
 from tests.support.project import FIXTURES, Hoicli
-
-HICO = load("hico")
-DIAG = PROTOCOLS["diag"]
-Record = dict[str, Any]
-PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
-
-
-READINGS: tuple[Reading, ...] = ("shared", "independent", "released")
-
-
-def diagnosis(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> Diagnosis:
-    annotated = ground_truth(truth)
-    result = Diagnosis(DIAG, len(HICO.interactions), reading)
-    for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy(), reading):
-        result.add(found, types)
-    result.add_unseen(annotated)
-    return result
 
 
 def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, int]:
@@ -50,11 +31,6 @@ def counts(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, 
     totals = {name: int(rows.sum()) for name, rows in diagnosis(truth, predictions).counts().items()}
     totals.pop("true_positive")
     return {name: total for name, total in totals.items() if total}
-
-
-def typed(truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared") -> list[Record]:
-    batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy(), reading)
-    return [record for batch, found, types in batches for record in diagnosis_records(batch, found, types)]
 
 
 # Known errors in, exactly those counts out
@@ -278,7 +254,7 @@ def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
 
 def test_a_large_file_is_shared_out(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = hoicli("diagnose", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("diagnose", "--per-class", *PAIR).out == expected
 
@@ -323,7 +299,7 @@ def test_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--emit", "pairs"), "hoicli: --emit pairs: choose predictions\n"),
-        (("--images", "folder"), "hoicli: --images goes with --gallery DIR\n"),
+        (("--images", "."), "hoicli: --images goes with --gallery DIR\n"),
         (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0\n"),
         (("--plot", "errors.gif"), "errors.gif"),
     ],

@@ -17,7 +17,7 @@ from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
-from tests.evaluation.test_matching import ground_truth, lines
+from tests.support.kernel import ground_truth, lines
 from tests.support.project import Hoicli
 
 Record = dict[str, Any]
@@ -129,6 +129,6 @@ def test_the_same_bytes_in_any_order_and_sharding(
     random.Random(1).shuffle(truth)
     random.Random(2).shuffle(predictions)
     assert made() == expected
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 4096)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 4096)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert made() == expected

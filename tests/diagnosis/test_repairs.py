@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hoicli.cli import run
 from hoicli.diagnosis.applied import IN_TURN
 from hoicli.diagnosis.repairs import Reading
-from tests.diagnosis.test_diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed
 from tests.support import reference, strategies
+from tests.support.diagnosis import HICO, PAIR, READINGS, Record, diagnosis, typed
 from tests.support.project import Hoicli
 
 # The released code

@@ -4,56 +4,21 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol, protocols
+from hoicli.evaluation.protocols import PROTOCOLS, protocols
 from hoicli.evaluation.run import matched_batches
-from hoicli.evaluation.tally import ClassResults, Tally, means
-from hoicli.io.streams import Line
+from hoicli.evaluation.tally import Tally, means
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
-from hoicli.vocabulary.datasets import load
 from tests.support import reference, strategies
-
-HICO = load("hico")
-Record = dict[str, Any]
-
-
-def lines(records: Iterable[Record]) -> list[Line]:
-    return [Line("test", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-
-
-def ground_truth(records: Sequence[Record]) -> GroundTruth:
-    batches = read_scenes(lines(records), HICO, scored=False, policy=ErrorPolicy())
-    return GroundTruth(concatenate(batches, HICO), HICO)
-
-
-def tally(
-    truth: Sequence[Record], predictions: Sequence[Record], rows: Sequence[Protocol], filters: Filters | None = None
-) -> Tally:
-    annotated = ground_truth(truth)
-    result = Tally(rows, len(HICO.interactions))
-    for batch, outcomes in matched_batches(lines(predictions), annotated, rows, filters or Filters(), ErrorPolicy()):
-        result.add_batch(batch, outcomes)
-    result.add_truth(annotated)
-    return result
-
-
-def evaluate(
-    truth: Sequence[Record], predictions: Sequence[Record], filters: Filters | None = None
-) -> dict[str, ClassResults]:
-    rows = protocols(["all"], "hico")
-    return {row.name: results for row, results in tally(truth, predictions, rows, filters).results(HICO)}
+from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines, tally
 
 
 @settings(max_examples=300)
@@ -270,7 +235,7 @@ def test_empty_inputs_give_numbers() -> None:
     truth = [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]
     found = [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]
     for name, results in evaluate(truth, found).items():
-        full = next(means(results, HICO, PROTOCOLS[name]))
+        full = means(results, HICO, PROTOCOLS[name])[0]
         assert (full.ap, full.classes) == ((None, 0) if name in ("qpic", "diag") else (0.0, 600))
 
 

@@ -1,6 +1,6 @@
 """What results must not depend on, and what they do depend on: ids, keys and numbers at the edge of what JSON can say.
 
-The README says the same in words.
+docs/tried.md says the same in words.
 """
 
 from __future__ import annotations

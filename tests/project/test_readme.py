@@ -1,58 +1,130 @@
-"""The documentation is true: its outputs are real, and every command and option is in it."""
+"""The documents are true: their outputs are real, commands and options are all there, and links lead somewhere."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from pathlib import Path
+from functools import cache
 
 import pytest
+import typer
 
-from hoicli.cli import COMMANDS
+from hoicli.cli import COMMANDS, app
 from hoicli.converters.formats import FORMATS
 from hoicli.evaluation.protocols import PROTOCOLS
-from tests.support.project import FIXTURES, ROOT, Hoicli
-from tests.support.readme import README, commands, rewritten
+from tests.support.project import Hoicli
+from tests.support.readme import DOCUMENTS, README, ROOT, anchor, commands, headings, page_of, rewritten, without_help
 
-TEXT = README.read_text()
+TEXTS = {name: path.read_text() for name, path in DOCUMENTS.items()}
+EVERYTHING = " ".join(" ".join(text.split()) for text in TEXTS.values())
+SCREEN = 60
+"""Lines of a page that needs no contents."""
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def test_every_output_is_real() -> None:
-    assert rewritten(TEXT) == TEXT, "run `python -m tests.support.readme` and look at the difference"
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_output_is_real(name: str) -> None:
+    assert rewritten(DOCUMENTS[name]) == TEXTS[name], (
+        f"run `python -m tests.support.readme {name}` and look at the difference"
+    )
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_search_finds_something(name: str) -> None:
+    """An example whose sed or grep no longer fits would show nothing."""
+    for block in re.findall(r"^```console\n(.*?)^```$", TEXTS[name], re.DOTALL | re.MULTILINE):
+        assert not re.search(r"^\$ .*\| grep .*\n(\$ |\Z)", block, re.MULTILINE), block
+
+
+def test_the_readme_is_read_in_ten_minutes() -> None:
+    assert len(README.read_text().splitlines()) <= 300
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_page_longer_than_a_screen_has_contents(name: str) -> None:
+    text = TEXTS[name]
+    if name not in ("README.md", "docs/README.md") and text.count("\n") > SCREEN:
+        assert re.search(r"^Contents: ", "\n".join(text.splitlines()[:20]), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_link_leads_somewhere(name: str) -> None:
+    for link in LINK.findall(re.sub(r"```.*?```", "", TEXTS[name], flags=re.DOTALL)):
+        if link.startswith("https://"):
+            continue
+        path, _, place = link.partition("#")
+        target = (DOCUMENTS[name].parent / path).resolve() if path else DOCUMENTS[name]
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        if place:
+            assert place in {anchor(heading) for _, heading in headings(target.read_text())}, link
+
+
+def test_pictures_are_small_and_shown() -> None:
+    for picture in (ROOT / "docs/pictures").glob("*.png"):
+        assert picture.stat().st_size < 200_000
+        assert f"pictures/{picture.name})" in EVERYTHING
+
+
+def test_every_page_is_linked() -> None:
+    linked = {
+        (DOCUMENTS[name].parent / link.partition("#")[0]).resolve()
+        for name, text in TEXTS.items()
+        for link in LINK.findall(text)
+    }
+    assert {path.resolve() for path in DOCUMENTS.values()} - {README.resolve(), ROOT / "docs/README.md"} <= linked
+    assert "docs/protocols.md#which-number-does-a-paper-report" in TEXTS["README.md"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_section_and_is_run(name: str) -> None:
-    assert f"\n### {name}\n" in TEXT
-    assert any(f"hoicli {name}" in command for command in commands(TEXT))
+def test_every_command_has_a_page_and_is_run(name: str) -> None:
+    assert page_of(name).is_file()
+    text = page_of(name).read_text()
+    assert text.startswith(f"# hoicli {name}\n")
+    assert any(f"hoicli {name}" in command for command in commands(without_help(text)))
+    assert f"| [{name}](docs/commands/{name}.md) | {COMMANDS[name]} |\n" in TEXTS["README.md"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_documented(hoicli: Hoicli, name: str) -> None:
-    section = TEXT.split(f"\n### {name}\n")[1].split("\n### ")[0].split("\n## ")[0]
-    options = set(re.findall(r"(?<=\s)--[a-z-]+", hoicli(name, "--help").out.split("\nExamples:\n")[0]))
-    shared = {"--help", "--output", "--on-error", "--format", "--dataset", "--gt", "--allow-uncounted"}
-    missing = {option for option in options - shared if f"`{option}" not in section}
-    assert not missing
-    assert all(f"`{option}" in TEXT for option in shared - {"--help", "--output"})
+def test_a_page_ends_with_the_commands_own_help(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = page_of(name).read_text().partition("<!-- help -->\n")[2].partition("<!-- /help -->")[0]
+    text = hoicli(name, "--help").out
+    assert hoicli("help", name).out == text
+    assert shown == f"```console\n$ hoicli help {name}\n{text}```\n"
 
 
-def test_the_python_example_runs(tmp_path: Path) -> None:
-    code = TEXT.split("```python\n")[1].split("```")[0]
-    for name, fixture in (("gt.jsonl", "gt.jsonl"), ("preds.jsonl", "predictions.jsonl")):
-        (tmp_path / name).write_bytes((FIXTURES / fixture).read_bytes())
-    process = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, check=True)
-    assert [line.split()[:2] for line in process.stdout.splitlines()] == [
-        ["hico-ko", "full"],
-        ["hico-ko", "rare"],
-        ["hico-ko", "non_rare"],
-    ]
+@cache
+def options_of(name: str) -> frozenset[str]:
+    """The long options of a command."""
+    group = typer.main.get_command(app)
+    command = group.get_command(group.make_context("hoicli", [], resilient_parsing=True), name)  # type: ignore[attr-defined]
+    return frozenset(option for param in command.params for option in param.opts if option.startswith("--"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_explained(name: str) -> None:
+    shared = {"--output", "--on-error", "--format", "--dataset", "--gt", "--allow-uncounted"}
+    text = without_help(page_of(name).read_text())
+    assert not {option for option in options_of(name) - shared if f"`{option}" not in text}
+    common = TEXTS["docs/commands/README.md"]
+    assert all(f"`{option}" in common for option in shared - {"--output"})
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_option_in_a_shell_block_exists(name: str) -> None:
+    """Of the blocks that are not run, too."""
+    for block in re.findall(r"^```sh\n(.*?)^```", TEXTS[name], re.DOTALL | re.MULTILINE):
+        for command, words in re.findall(r"\bhoicli ([a-z-]+)((?:\\\n|[^\n|;&()])*)", block):
+            assert command in COMMANDS, command
+            unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "", words).split(" -- ")[0]
+            assert set(re.findall(r"(?<=\s)--[a-z-]+", unquoted)) <= options_of(command), words
 
 
 def test_every_protocol_and_format_is_in_it() -> None:
-    for name in (*PROTOCOLS, *FORMATS):
-        assert re.search(rf"(^|`){name}(`| )", TEXT, re.MULTILINE)
+    for name in PROTOCOLS:
+        assert f"| `{name}` |" in TEXTS["docs/protocols.md"]
+    for name in FORMATS:
+        assert re.search(rf"^{name} ", TEXTS["docs/formats.md"], re.MULTILINE)
 
 
 def test_the_changelog_knows_the_version() -> None:
@@ -68,11 +140,13 @@ def test_nothing_passes_for_rohoi(hoicli: Hoicli) -> None:
     """The paper has no weather and publishes no constants: what is made here is a recipe of ours."""
     pages = {" ".join(page): " ".join(hoicli(*page).out.split()) for page in PAGES}
     makefile = (ROOT / "fixtures/robust/benchmark.mk").read_text()
-    everything = {"README": " ".join(TEXT.split()), "benchmark.mk": makefile, **pages}
+    guide = TEXTS["docs/robustness.md"]
+    everything = {"documents": EVERYTHING, "guide": guide, "benchmark.mk": makefile, **pages}
     for name, text in everything.items():
         for claim in ("The RoHOI benchmark", "RoHOI robustness benchmark", "it is RoHOI", "eather", "published number"):
             assert claim not in text, name
-    for name in ("README", "benchmark.mk", "--help", "corrupt --help"):
-        assert "RoHOI-style" in everything[name], name
-    for name in ("README", "benchmark.mk", "corrupt --help", "robust --help"):
+    for name, text in {"README": TEXTS["README.md"], **everything}.items():
+        if name not in ("eval --help", "robust --help"):
+            assert "RoHOI-style" in text, name
+    for name in ("guide", "benchmark.mk", "corrupt --help", "robust --help"):
         assert "hoicli-1" in everything[name], name

@@ -1,4 +1,4 @@
-"""README's chapter "Recipes": every one runs on the fixtures, and prints what it is said to print."""
+"""docs/recipes.md: every recipe runs on the fixtures, and prints what it is said to print."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.readme import README
+from tests.support.readme import DOCS
 from tests.support.shell import furnish, sh
 
 TOOLS = ("jq", "parallel", "make", "sqlite3", "xargs", "shuf", "paste", "awk", "comm", "python3")
@@ -30,10 +30,9 @@ class Recipe:
 
 
 def recipes(text: str) -> list[Recipe]:
-    """The recipes of a README: paragraphs of its ```sh blocks, `# purpose` first and `# -> output` last."""
-    chapter = text.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    """The recipes of a page: paragraphs of its ```sh blocks, `# purpose` first and `# -> output` last."""
     found = []
-    for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", chapter):
+    for block in re.findall(r"(?ms)^```sh\n(.*?)^```$", text):
         for paragraph in block.strip().split("\n\n"):
             lines = paragraph.splitlines()
             output = tuple(line[5:] for line in lines if line.startswith("# -> "))
@@ -43,12 +42,12 @@ def recipes(text: str) -> list[Recipe]:
     return found
 
 
-RECIPES = recipes(README.read_text())
+RECIPES = recipes((DOCS / "recipes.md").read_text())
 
 
 @pytest.fixture(scope="module")
 def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which all recipes run, one after another as in the chapter."""
+    """The folder in which all recipes run, one after another as on the page."""
     folder = tmp_path_factory.mktemp("kitchen")
     furnish(folder)
     for copy in ("a.jsonl", "b.jsonl"):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hoicli import __version__
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.caveats import CAVEATS, names, of_record
 from hoicli.records.schemas import schema_text
@@ -65,8 +66,8 @@ def test_formats_name_every_caveat() -> None:
 
 def test_known_object_of_derived_labels_is_signed(hoicli: Hoicli, bare: Path) -> None:
     official, derived = (signatures(hoicli("eval", "--gt", gt, PREDICTIONS).out) for gt in (GT, bare))
-    assert derived.pop("hico-ko") == "protocol:hico-ko|data:hico|labels:derived|version:0.1.0"
-    assert official.pop("hico-ko") == "protocol:hico-ko|data:hico|version:0.1.0"
+    assert derived.pop("hico-ko") == f"protocol:hico-ko|data:hico|labels:derived|version:{__version__}"
+    assert official.pop("hico-ko") == f"protocol:hico-ko|data:hico|version:{__version__}"
     assert derived == official
 
 
@@ -164,7 +165,7 @@ def pairs(tmp_path: Path) -> Path:
 
 def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path) -> None:
     result = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS)
-    assert signatures(result.out) == {"vcoco-qpic": "protocol:vcoco-qpic|data:vcoco|truth:pairs|version:0.1.0"}
+    assert signatures(result.out) == {"vcoco-qpic": f"protocol:vcoco-qpic|data:vcoco|truth:pairs|version:{__version__}"}
     left_out = [line for line in result.err.splitlines() if "vcoco-s1" in line]
     assert left_out == [
         "hoicli: left out: vcoco-agent, vcoco-s1, vcoco-s2: the ground truth has only pairs with an object; convert "
@@ -305,14 +306,14 @@ def test_records_of_both_kinds_are_taken_each_as_it_is(hoicli: Hoicli, tmp_path:
     wrong = [{**PIXELS, "image_id": "a"}, {**EDGES, "image_id": "b", "boxes": PIXELS["boxes"]}]
     assert found(hoicli, tmp_path, wrong)["upt"] == pytest.approx(600 / 11)  # one of two
     signed = signatures(hoicli("eval", "--gt", tmp_path / "gt.jsonl", tmp_path / "preds.jsonl").out)
-    assert signed.pop("upt") == "protocol:upt|data:hico|boxes:last_pixels|version:0.1.0"
+    assert signed.pop("upt") == f"protocol:upt|data:hico|boxes:last_pixels|version:{__version__}"
     assert not any("boxes" in text for text in signed.values())
 
 
 def test_a_folder_of_mat_has_the_number_of_the_edges(hoicli: Hoicli, tmp_path: Path) -> None:
     """The fixture is what UPT would have written of the fixture predictions."""
     converted = tmp_path / "mat.jsonl"
-    hoicli("convert", FIXTURES / "foreign/detections_mat", "--images", GT, "-o", converted)
+    hoicli("convert", FIXTURES / "foreign/detections_mat", "--image-list", GT, "-o", converted)
     values = []
     for path in (converted, PREDICTIONS):
         of_classes = rows(hoicli("eval", "--protocol", "upt", "--per-class", "--gt", GT, path).out)

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hoicli.arrays.triplets import Triplets, _part_of, open_problems, read_triplets
+from hoicli.arrays.columns import attempt
+from hoicli.arrays.triplets import named_images, open_problems, read_triplets
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.protocols import GRID_ARANGE
@@ -28,10 +29,8 @@ from hoicli.shoe.names import AGAINST, AREAS, COMBINE
 from hoicli.shoe.scoring import UNIT, Matching, Scores, Settings, Shoe, average_precision
 from hoicli.similarity.table import SimilarityTable
 from tests.support import shoe_reference
-from tests.support.project import FIXTURES, Hoicli
-
-Record = dict[str, Any]
-SHOE = FIXTURES / "shoe"
+from tests.support.project import Hoicli
+from tests.support.shoe import FILES, SHOE, Record, as_lines, image, read, rows_of
 
 # --- a small world: the sense of `pet` is pet.v.01, of `train` train.n.01; words with two senses, and without -------
 
@@ -58,19 +57,11 @@ def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
     return (None if verb == "no_interaction" else f"{verb}.v.01", f"{name}.n.01" if name else None)
 
 
-def as_lines(records: list[Record], file: str = "p.jsonl") -> list[Line]:
-    return [Line(file, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-
-
 def table_of(similar: dict[tuple[str, str], float]) -> SimilarityTable:
     rows = [
         {"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": value} for (a, b), value in similar.items()
     ]
     return SimilarityTable.read(as_lines(rows), ErrorPolicy())
-
-
-def read(records: list[Record], batch: int = 256) -> Triplets:
-    return read_triplets(as_lines(records), policy=ErrorPolicy(), batch=batch)
 
 
 def shoe_of(
@@ -99,28 +90,6 @@ def shoe_of(
 def scores_of(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:
     shoe = shoe_of(truth, predictions, **options)
     return shoe.scores(shoe.match())
-
-
-HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
-Hoi = tuple[Any, ...]
-
-
-def image(*hois: Hoi, image_id: str = "a", **more: Any) -> Record:
-    """(verb, object, score, its box) triplets, each with a box of its own; a score of None is left out."""
-    record: Record = {"image_id": image_id, "boxes": [HUMAN], "labels": ["person"], "hois": []}
-    for verb, label, *rest in hois:
-        score, box, synset = (rest[at] if len(rest) > at else None for at in range(3))
-        hoi: Record = {"subject": 0, "object": None, "verb": verb}
-        if label is not None:
-            hoi["object"] = len(record["boxes"])
-            record["boxes"].append(box or THING)
-            record["labels"].append(label)
-        if score is not None:
-            hoi["score"] = score
-        if synset is not None:
-            hoi["verb_synset"] = synset
-        record["hois"].append(hoi)
-    return {**record, **more}
 
 
 def pairs(shoe: Shoe, matching: Matching | None = None) -> list[tuple[int, float] | None]:
@@ -695,7 +664,7 @@ def test_the_fast_and_the_careful_check_agree() -> None:
         record = broken(rng, SOUND)
         line = Line("p.jsonl", 1, orjson.dumps(record))
         is_bad = type(record) is not dict or next(open_problems(parse(line)), None) is not None
-        assert (_part_of([line]) is None) == is_bad, record
+        assert (attempt(named_images, [line]) is None) == is_bad, record
         verdicts.add(is_bad)
     assert verdicts == {True, False}
 
@@ -755,18 +724,9 @@ def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-# --- the command ----------------------------------------------------------------------------------------------------
-
-FILES = ("--gt", SHOE / "gt.jsonl", "--sim", SHOE / "sim.jsonl")
-
-
-def rows_of(text: str) -> dict[str, Any]:
-    return {row["metric"]: row for row in map(json.loads, text.splitlines())}
-
-
 def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
     why = tmp_path / "why.jsonl"
-    result = hoicli("shoe-eval", "--format", "jsonl", *FILES, "--explain", why, SHOE / "predictions.jsonl")
+    result = hoicli("shoe-eval", "--format", "jsonl", *FILES, "--reasons", why, SHOE / "predictions.jsonl")
     assert result.err == "hoicli: 1 of 8 ground-truth images have no predictions: their triplets are missed\n"
     rows = [json.loads(line) for line in why.read_text().splitlines()]
     matched = {(row["image_id"], row["verb"]): row for row in rows if row["outcome"] == "matched"}
@@ -839,9 +799,35 @@ def test_how_raters_became_one_is_signed(hoicli: Hoicli, tmp_path: Path) -> None
     assert "|merge:majority+mean|" in hoicli(*given, sim, "--sim", part).out
 
 
+def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_path: Path) -> None:
+    """carry.v.01 is transport.v.02, and motorcar.n.01 is car.n.01."""
+    truth, found, table = (tmp_path / f"{name}.jsonl" for name in ("truth", "found", "table"))
+    truth.write_bytes(orjson.dumps(image(("haul", "car", None, None, "transport.v.02"), synsets=[None, "car.n.01"])))
+    found.write_bytes(orjson.dumps(image(("wear", "hat", 0.9, None, "wear.v.01"), synsets=[None, "hat.n.01"])))
+
+    def result(verb: str, name: str, *more: str) -> tuple[str, str]:
+        lines = [
+            f'{{"pos":"v","a":"{verb}","b":"wear.v.01","similarity":0.5}}\n',
+            f'{{"pos":"n","a":"hat.n.01","b":"{name}","similarity":0.75}}\n',
+        ]
+        table.write_text("".join([*lines, *more]))
+        done = hoicli("shoe-eval", "--gt", truth, "--sim", table, found)
+        return done.out, done.err
+
+    canonical, words = result("transport.v.02", "car.n.01")
+    assert words == ""
+    assert json.loads(canonical.splitlines()[0])["value"] == round(100 * 0.625**2, 4)
+    assert result("carry.v.01", "motorcar.n.01") == (canonical, "")
+    assert "1 of 2 pairs of senses are not in the similarity table" in result("made_up.v.01", "motorcar.n.01")[1]
+    other = '{"pos":"v","a":"transport.v.02","b":"wear.v.01","similarity":0.25}\n'
+    assert (
+        f"transport.v.02 and wear.v.01 are 0.25 here and 0.5 at {table}:1" in result("carry.v.01", "x.n.01", other)[1]
+    )
+
+
 def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
     why = tmp_path / "why.jsonl"
-    given = ("shoe-eval", *FILES, "--format", "jsonl", "--explain", why, SHOE / "predictions.jsonl")
+    given = ("shoe-eval", *FILES, "--format", "jsonl", "--reasons", why, SHOE / "predictions.jsonl")
     result = hoicli(*given, "--min-rank", "0.5")
     assert (
         "hoicli: --min-rank 0.5 is a reading: the paper does not say of what its confidence score rank is; here of all "
@@ -910,7 +896,7 @@ def test_what_the_table_and_wordnet_lack_is_said(hoicli: Hoicli, tmp_path: Path)
         (["--gt", "-", "--sim", "-"], "hoicli: stdin (-) can be read only once"),
         (["--gt", "g", "--sim", "s", "--dataset", "coco"], "hoicli: --dataset coco: choose from hico, vcoco, swig"),
         (["--gt", "g", "--sim", "s", "--min-rank", "2"], "hoicli: --min-rank 2: give a share from 0 to 1"),
-        (["--gt", "g", "--sim", "s", "--explain", "-"], "hoicli: --explain -: is the output of -o already;"),
+        (["--gt", "g", "--sim", "s", "--reasons", "-"], "hoicli: --reasons -: is the output of -o already;"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:

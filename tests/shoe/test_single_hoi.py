@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.arrays.triplets import NO_BOX
+from hoicli.arrays.images import NO_BOX
 from hoicli.shoe.single_hoi import single_pair_images
-from tests.shoe.test_scoring import FILES, HUMAN, SHOE, THING, Record, image, read, rows_of
 from tests.support.project import Hoicli
+from tests.support.shoe import FILES, HUMAN, SHOE, THING, Record, image, read, rows_of
 
 
 def pairs_of(*hois: tuple[int, int | None], boxes: list[list[float]], labels: list[str], name: str = "a") -> Record:

@@ -61,7 +61,7 @@ def textured(height: int, width: int, channels: int = 3) -> Image:
 
 def main() -> None:
     """Draw the pictures of fixtures/gt.jsonl and the golden sheet of corruptions."""
-    from tests.corruption.test_definitions import GOLDEN, golden_sheet
+    from tests.support.golden_sheet import GOLDEN, golden_sheet
 
     cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
     folder = Path(FIXTURES, "images")

@@ -1,8 +1,15 @@
-"""README.md's commands and what they print: `python -m tests.support.readme` runs them all and writes the outputs anew.
+"""What the documents show is what the commands print: `python -m tests.support.readme [FILE...]` runs them all again.
 
-In a block marked `console`, a line that begins with `$ ` is a command for `sh`, run in a folder where `fixtures` and
-`formats` are those of the repository and files made by earlier commands stay; what follows up to the next command is
-its standard output and error together. tests/project/test_readme.py holds the file to it.
+The documents are README.md and docs/**/*.md. Each is run by itself, in a new folder where `fixtures` and `formats` are
+those of the repository and files made by its earlier blocks stay:
+
+- In a block marked `console`, a line that begins with `$ ` is a command for `sh`; what follows up to the next command
+  is its standard output and error together.
+- A block marked `python` is a program; the lines `# -> ` at its end are what it prints.
+- A line that begins with `Contents:` has links to the headings of the second level.
+- On the page of a command, what stands between the marks `<!-- help -->` and `<!-- /help -->` is `hoicli help COMMAND`.
+
+tests/project/test_readme.py holds the documents to it, tests/project/test_recipes.py the recipes.
 """
 
 from __future__ import annotations
@@ -12,20 +19,56 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-_BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+DOCS = ROOT / "docs"
+DOCUMENTS = {str(path.relative_to(ROOT)): path for path in (README, *sorted(DOCS.rglob("*.md")))}
+"""Each document by its path from the repository's root."""
+
+_BLOCK = re.compile(r"(?<=^```)(console|python)\n(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
+_OUTPUT = "# -> "
+_CONTENTS = re.compile(r"^Contents:.*$", re.MULTILINE)
+_HELP = re.compile(r"(?<=<!-- help -->\n).*?(?=<!-- /help -->)", re.DOTALL)
 
 
 def commands(text: str) -> list[str]:
-    """The commands of a README, in order."""
-    return [line[2:] for block in _BLOCK.findall(text) for line in block.splitlines() if line.startswith("$ ")]
+    """The commands in the `console` blocks of a document, in order."""
+    return [line for kind, block in _BLOCK.findall(text) if kind == "console" for line in _commands(block)]
 
 
-def rewritten(text: str) -> str:
-    """The README with the outputs that its commands have now."""
+def page_of(command: str) -> Path:
+    """The page of a command."""
+    return DOCS / "commands" / f"{command}.md"
+
+
+def without_help(text: str) -> str:
+    """A document without the part that is made from the command's own options."""
+    return _HELP.sub("", text)
+
+
+def anchor(heading: str) -> str:
+    """What GitHub calls a heading in links."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def headings(text: str) -> list[tuple[int, str]]:
+    """(level, heading) of a document, its blocks aside."""
+    plain = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [(len(level), heading) for level, heading in re.findall(r"^(#+) (.+)$", plain, re.MULTILINE)]
+
+
+def rewritten(path: Path) -> str:
+    """A document with the outputs that its blocks have now.
+
+    Raises RuntimeError if one of its programs in Python fails.
+    """
+    help_block = f"```console\n$ hoicli help {path.stem}\n```\n"
+    text = _HELP.sub(lambda _: help_block, path.read_text())
+    contents = " · ".join(f"[{heading}](#{anchor(heading)})" for level, heading in headings(text) if level == 2)
+    text = _CONTENTS.sub(lambda _: f"Contents: {contents}", text)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for shown in ("fixtures", "formats"):
@@ -35,21 +78,48 @@ def rewritten(text: str) -> str:
         hoicli = scripts / "hoicli"
         hoicli.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hoicli "$@"\n')
         hoicli.chmod(0o755)
-        return _BLOCK.sub(lambda block: _run_block(block.group(), folder, scripts), text)
+        run = {"console": _run_console, "python": _run_python}
+        return _BLOCK.sub(lambda block: f"{block[1]}\n{run[block[1]](block[2], folder)}", text)
 
 
-def _run_block(block: str, folder: Path, scripts: Path) -> str:
-    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+def _commands(block: str) -> list[str]:
+    return [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+
+
+def _run_console(block: str, folder: Path) -> str:
     parts = []
-    for command in (line[2:] for line in block.splitlines() if line.startswith("$ ")):
-        process = subprocess.run(
-            ["sh", "-c", command], cwd=folder, env=environment, text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        output = process.stdout if not process.stdout or process.stdout.endswith("\n") else process.stdout + "\n"
-        parts.append(f"$ {command}\n{output}")
+    for command in _commands(block):
+        output = _run(["sh", "-c", command], folder).stdout
+        parts.append(f"$ {command}\n{output}{'' if output.endswith(chr(10)) or not output else chr(10)}")
     return "".join(parts)
 
 
+def _run_python(block: str, folder: Path) -> str:
+    program = "".join(line for line in block.splitlines(keepends=True) if not line.startswith(_OUTPUT))
+    done = _run([sys.executable, "-c", program], folder)
+    if done.returncode:
+        raise RuntimeError(f"{program}\n{done.stdout}")
+    return program + "".join(f"{_OUTPUT}{line}\n" for line in done.stdout.splitlines())
+
+
+def _run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    return subprocess.run(
+        words, cwd=folder, env=environment, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def main(names: list[str]) -> None:
+    """Write the documents named, or all, with the outputs that they have now."""
+    paths = [Path(name) for name in names] or list(DOCUMENTS.values())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, text in zip(paths, pool.map(rewritten, paths), strict=True):
+            if text != path.read_text():
+                path.write_text(text)
+                print(path)
+
+
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text()))
+    main(sys.argv[1:])

@@ -18,8 +18,8 @@ import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
 from hoicli.errors import DataError
+from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
-from hoicli.io.streams import open_input
 
 ZIP_MAGIC = b"PK\x03\x04"
 HEAD = 1 << 16

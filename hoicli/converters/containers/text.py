@@ -11,7 +11,7 @@ from warnings import catch_warnings, simplefilter
 
 import orjson
 
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 
 
 def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:

@@ -37,7 +37,7 @@ from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
 from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in, is_answers, rows
 from hoicli.converters.vlm.text import Mention, mentions_in, values_in
 from hoicli.errors import DataError
-from hoicli.io.streams import read_lines
+from hoicli.io.streams import Stream
 from hoicli.records.image import problems
 from hoicli.records.parsing import Record, parse
 
@@ -201,7 +201,7 @@ def _detections(context: Context) -> dict[str, Record] | None:
     if context.boxes is None:
         return None
     found: dict[str, Record] = {}
-    for line in read_lines([context.boxes], label="boxes"):
+    for line in Stream([context.boxes], "boxes"):
         record = parse(line)
         for problem in problems({"hois": [], **record}, None, scored=False):
             raise problem.error(line.place)
