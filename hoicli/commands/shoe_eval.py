@@ -146,9 +146,10 @@ def shoe_eval(
     from hoicli.records.parsing import dump
     from hoicli.records.results import parse_tags
     from hoicli.shoe.explanation import explain as explained
+    from hoicli.shoe.matching import ShoeSettings
     from hoicli.shoe.rows import shoe_rows
     from hoicli.shoe.run import run
-    from hoicli.shoe.scoring import Settings
+    from hoicli.shoe.scores import scores_of
     from hoicli.tables.notations import chosen_format, render
     from hoicli.wordnet.selection import choose, in_use
 
@@ -158,7 +159,7 @@ def shoe_eval(
         raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
     paths = inputs(predictions, "PREDS")
     check_streams(gt, [*sim, *paths])
-    settings = Settings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
+    settings = ShoeSettings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
@@ -174,7 +175,7 @@ def shoe_eval(
         min_rank=min_rank,
         single_hoi=single_hoi,
     )
-    scores = done.shoe.scores(done.matching)
+    scores = scores_of(done.shoe, done.matching)
     policy.report()
     if explain is not None:
         with open_output(explain) as write:

@@ -15,7 +15,7 @@ from hoicli.io.streams import read_lines
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import Likeness, classes_of
-from hoicli.shoe.scoring import Matching, Settings, Shoe
+from hoicli.shoe.matching import Matching, Shoe, ShoeSettings
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.similarity.table import SimilarityTable
 from hoicli.wordnet import senses as synsets
@@ -43,7 +43,7 @@ def run(
     paths: Sequence[str],
     gt: str,
     tables: Sequence[str],
-    settings: Settings,
+    settings: ShoeSettings,
     policy: ErrorPolicy,
     *,
     dataset: str,

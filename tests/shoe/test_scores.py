@@ -25,8 +25,9 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import parse
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.labels import Likeness, classes_of, normalised
+from hoicli.shoe.matching import UNIT, Matching, Shoe, ShoeSettings
 from hoicli.shoe.names import AGAINST, AREAS, COMBINE
-from hoicli.shoe.scoring import UNIT, Matching, Scores, Settings, Shoe, average_precision
+from hoicli.shoe.scores import Scores, average_precision, scores_of
 from hoicli.similarity.table import SimilarityTable
 from tests.support import shoe_reference
 from tests.support.project import Hoicli
@@ -84,12 +85,12 @@ def shoe_of(
     table = table_of(similar)
     verbs = Likeness("v", classes.verbs, found.verbs, table, senses)
     objects = Likeness("n", classes.objects, found.objects, table, senses)
-    return Shoe(truths, found, classes, verbs, objects, Settings.checked(**{**known, **options}))
+    return Shoe(truths, found, classes, verbs, objects, ShoeSettings.checked(**{**known, **options}))
 
 
-def scores_of(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:
+def scored(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:
     shoe = shoe_of(truth, predictions, **options)
-    return shoe.scores(shoe.match())
+    return scores_of(shoe, shoe.match())
 
 
 def pairs(shoe: Shoe, matching: Matching | None = None) -> list[tuple[int, float] | None]:
@@ -184,9 +185,9 @@ def test_an_unmatched_prediction_counts_from_delta_on() -> None:
     found = [image(("pet", "giraffe", 0.9), ("touch", "giraffe", 0.95, AWAY))]
     shoe = shoe_of(truth, found, delta=0.775)
     assert shoe.counts_against.tolist() == [True, True]
-    assert scores_of(truth, found, delta=0.775).soft_map == 0.5
-    assert scores_of(truth, found, delta=0.776).soft_map == 1.0
-    assert scores_of(truth, found, delta=0.776).prediction_miss_rate == 0.5  # unmatched all the same
+    assert scored(truth, found, delta=0.775).soft_map == 0.5
+    assert scored(truth, found, delta=0.776).soft_map == 1.0
+    assert scored(truth, found, delta=0.776).prediction_miss_rate == 0.5  # unmatched all the same
 
 
 def test_the_most_similar_class_is_the_first_of_equals() -> None:
@@ -194,7 +195,7 @@ def test_the_most_similar_class_is_the_first_of_equals() -> None:
     shoe = shoe_of(truth, [image(("eat", "giraffe", 0.9, AWAY))], delta=0.5)
     assert shoe.nearest.tolist() == [1]
     assert shoe.nearest_similarity.tolist() == [UNIT // 2]
-    rows = shoe.scores(shoe.match()).classes
+    rows = scores_of(shoe, shoe.match()).classes
     assert [(row.verb, row.object, row.positives) for row in rows] == [
         ("fly", "kite", 1),
         ("pet", "giraffe", 1),
@@ -213,9 +214,9 @@ def test_against_the_dataset() -> None:
     own, other = shoe_of(truth, found), shoe_of(truth, found, against="dataset")
     assert own.nearest_similarity.tolist() == [UNIT, 6 * UNIT // 10, UNIT, -1]
     assert other.nearest_similarity.tolist() == [UNIT] * 4
-    by_class = {row.verb: row.soft_ap for row in own.scores(own.match()).classes}
+    by_class = {row.verb: row.soft_ap for row in scores_of(own, own.match()).classes}
     assert by_class == {"pet": 0.5, "feed": 1.0}
-    by_class = {row.verb: row.soft_ap for row in other.scores(other.match()).classes}
+    by_class = {row.verb: row.soft_ap for row in scores_of(other, other.match()).classes}
     assert by_class == {"pet": 1.0, "feed": 1 / 3}
     rows = list(explain(other, other.match()))
     assert [(row["outcome"], row["verb"], row["gt"]) for row in rows if row["image_id"] == "c"] == [
@@ -235,7 +236,7 @@ def test_of_equally_similar_classes_of_the_dataset_the_one_of_the_same_name() ->
 
 
 def test_one_soft_match() -> None:
-    scores = scores_of([image(("pet", "giraffe"))], [image(("touch", "giraffe", 0.9))])
+    scores = scored([image(("pet", "giraffe"))], [image(("touch", "giraffe", 0.9))])
     assert scores.soft_map == pytest.approx(0.775 * 0.775)  # recall 0.775 at precision 0.775
     assert scores.mf1 == pytest.approx(2 * 0.775 * 1 / 1.775)  # precision 0.775, recall TP / (TP + FN) = 1
     assert (scores.gt_miss_rate, scores.prediction_miss_rate, scores.map) == (0.0, 0.0, 0.0)
@@ -249,14 +250,14 @@ def test_a_perfect_set_is_1() -> None:
         image(("pet", "giraffe", 0.1), image_id="b"),
     ]
     for area in AREAS:
-        scores = scores_of(truth, found, area=area)
+        scores = scored(truth, found, area=area)
         assert (scores.soft_map, scores.mf1, scores.map) == (1.0, 1.0, 1.0)
 
 
 def test_missed_ground_truth_and_false_positives() -> None:
     truth = [image(("pet", "giraffe")), image(("pet", "giraffe"), image_id="b")]
     found = [image(("touch", "giraffe", 0.9), ("pet", "giraffe", 0.95, AWAY))]
-    scores = scores_of(truth, found)
+    scores = scored(truth, found)
     assert scores.soft_map == pytest.approx(0.775 / 2 * 0.775 / 2)  # recall over two, precision at rank two
     precision, recall = 0.775 / (0.775 + 0.225 + 1), 0.775 / (0.775 + 1)
     assert scores.mf1 == pytest.approx(2 * precision * recall / (precision + recall))
@@ -266,7 +267,7 @@ def test_missed_ground_truth_and_false_positives() -> None:
 def test_empty_images_and_images_without_predictions() -> None:
     truth = [image(("pet", "giraffe")), image(image_id="b"), image(("wash", "train"), image_id="c")]
     found = [image(("pet", "giraffe", 0.9)), image(("pet", "giraffe", 0.95), image_id="b")]
-    scores = scores_of(truth, found)
+    scores = scored(truth, found)
     # the prediction of the empty image counts against no class, and as a miss
     assert [(row.soft_ap, row.f1) for row in scores.classes] == [(1.0, 1.0), (0.0, 0.0)]
     assert (scores.gt_miss_rate, scores.prediction_miss_rate) == (0.5, 0.5)
@@ -275,22 +276,22 @@ def test_empty_images_and_images_without_predictions() -> None:
 def test_nothing_at_all() -> None:
     truth = [image(("pet", "giraffe"))]
     for found in ([], [image()], [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]):
-        scores = scores_of(truth, found)
+        scores = scored(truth, found)
         assert (scores.soft_map, scores.mf1, scores.map) == (0.0, 0.0, 0.0)
         assert (scores.gt_miss_rate, scores.prediction_miss_rate) == (1.0, None)
-    scores = scores_of([image()], [image(("pet", "giraffe", 0.9))])
+    scores = scored([image()], [image(("pet", "giraffe", 0.9))])
     assert (scores.soft_map, scores.mf1, scores.map, scores.gt_miss_rate) == (None, None, None, None)
     assert (scores.prediction_miss_rate, scores.classes) == (1.0, [])
     for against in AGAINST:
-        assert scores_of([image()], [], against=against).soft_map is None
+        assert scored([image()], [], against=against).soft_map is None
 
 
 def test_without_scores() -> None:
     truth = [image(("pet", "giraffe"))]
-    scores = scores_of(truth, [image(("touch", "giraffe"))])
+    scores = scored(truth, [image(("touch", "giraffe"))])
     assert (scores.soft_map, scores.map, scores.classes[0].soft_ap, scores.classes[0].ap) == (None,) * 4
     assert scores.mf1 == pytest.approx(2 * 0.775 / 1.775)
-    mixed = scores_of(truth, [image(("touch", "giraffe", 0.9), ("feed", "giraffe"))])
+    mixed = scored(truth, [image(("touch", "giraffe", 0.9), ("feed", "giraffe"))])
     assert (mixed.soft_map, mixed.prediction_miss_rate) == (None, 0.5)
 
 
@@ -299,7 +300,7 @@ def test_scores_below_0_rank_before_missed_ground_truth() -> None:
     found = [image(("pet", "giraffe", 0.9), ("pet", "giraffe", 0.8, AWAY))]
     logarithms = [image(("pet", "giraffe", -0.1), ("pet", "giraffe", -0.2, AWAY))]
     for area in AREAS:
-        assert scores_of(truth, found, area=area) == scores_of(truth, logarithms, area=area)
+        assert scored(truth, found, area=area) == scored(truth, logarithms, area=area)
 
 
 def test_which_predictions_are_kept() -> None:
@@ -312,7 +313,7 @@ def test_which_predictions_are_kept() -> None:
     assert shoe.kept(min_rank=0.5).tolist() == [False, True, True, True, False]
     assert shoe.kept(min_rank=0.4).tolist() == [True, True, True, True, False]
     assert shoe.kept(min_rank=0.4, min_score=0.3).tolist() == [False, False, False, True, False]
-    scores = shoe.scores(shoe.match(shoe.kept(min_score=0.4)))
+    scores = scores_of(shoe, shoe.match(shoe.kept(min_score=0.4)))
     assert (scores.predictions, scores.gt_miss_rate, scores.prediction_miss_rate) == (1, 1.0, 1.0)
     assert (scores.soft_map, scores.mf1) == (0.2, 0.0)  # soft mAP is over all predictions
 
@@ -451,7 +452,7 @@ def test_the_slow_evaluator_agrees(
 ) -> None:
     truth, found = data
     shoe = shoe_of(truth, found, similar, delta=delta, combine=combine, area=area)
-    ours = shoe.scores(shoe.match(shoe.kept(min_score=least)))
+    ours = scores_of(shoe, shoe.match(shoe.kept(min_score=least)))
     truth, found = spelled_alike(truth), spelled_alike(found)
     theirs = shoe_reference.evaluate(
         truth,
@@ -486,7 +487,7 @@ def plain_datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
 def test_with_identity_for_similarity_it_is_plain_matching(
     data: tuple[list[Record], list[Record]], area: str, against: str, combine: str
 ) -> None:
-    scores = scores_of(*data, similar={}, area=area, against=against, combine=combine, delta=1.0)
+    scores = scored(*data, similar={}, area=area, against=against, combine=combine, delta=1.0)
     assert scores.soft_map == scores.map
     assert scores.map == (
         None if scores.map is None else pytest.approx(shoe_reference.plain_map(*data, area), abs=2e-7)
@@ -499,12 +500,12 @@ def test_order_and_batches_change_nothing(
 ) -> None:
     truth, found = data
     first = shoe_of(truth, found, against=against)
-    expected = first.scores(first.match()), list(explain(first, first.match()))
+    expected = scores_of(first, first.match()), list(explain(first, first.match()))
     one, other = [*truth], [*found]
     rng.shuffle(one)
     rng.shuffle(other)
     again = shoe_of(one, other, against=against)
-    assert (again.scores(again.match()), list(explain(again, again.match()))) == expected
+    assert (scores_of(again, again.match()), list(explain(again, again.match()))) == expected
     whole, parts = read(found), read(found, batch=batch)
     for name in ("image_ids", "verbs", "objects"):
         assert getattr(whole, name) == getattr(parts, name)
@@ -720,7 +721,7 @@ def test_an_image_twice_or_unknown() -> None:
 def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
     known = {"delta": 0.5, "verb_weight": 0.5, "combine": "mean", "area": "envelope", "against": "image"}
     with pytest.raises(UsageError) as caught:
-        Settings.checked(**{**known, **options})
+        ShoeSettings.checked(**{**known, **options})
     assert str(caught.value).startswith(message)
 
 
