@@ -19,7 +19,7 @@ from hoicli import __version__
 from hoicli.errors import DataError, UsageError
 from hoicli.io import signals
 from hoicli.io.messages import say
-from hoicli.io.streams import close_stdout_quietly, hold_standard_streams
+from hoicli.io.standard import close_stdout_quietly, hold_standard_streams
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",

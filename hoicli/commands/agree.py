@@ -94,7 +94,8 @@ def agree(
     from hoicli.agreement.ratings import read_ratings
     from hoicli.agreement.rows import agreement_rows, blocks
     from hoicli.errors import UsageError
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
     from hoicli.tables.notations import chosen_format, render
@@ -108,7 +109,7 @@ def agree(
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
     table = read_ratings(
-        read_lines(paths, label="ratings"),
+        Stream(paths, "ratings"),
         levels=levels,
         policy=policy,
         models=_names(models),

@@ -18,8 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hoicli.errors import UsageError
-from hoicli.io.outputs import check_appended, check_figure, check_folder, check_folders, check_page_folder
-from hoicli.io.streams import check_output
+from hoicli.io.destinations import (
+    check_appended,
+    check_figure,
+    check_folder,
+    check_folders,
+    check_output,
+    check_page_folder,
+)
+from hoicli.io.outputs import descriptor
 
 Values = Mapping[str, Any]
 """What was given, by the parameters' names."""
@@ -28,14 +35,16 @@ Values = Mapping[str, Any]
 @dataclass(frozen=True)
 class Read:
     """Marks what names files to be read. prefix: what stands before the name (table:FILE). besides: words that are no
-    files here."""
+    files here. only_with: the parameters without which an argument that is not given is not read."""
 
     prefix: str = ""
     besides: Collection[str] = ()
+    only_with: Collection[str] = ()
 
-    def paths(self, value: str | Sequence[str] | None, *, argument: bool) -> list[str]:
+    def paths(self, value: str | Sequence[str] | None, values: Values, *, argument: bool) -> list[str]:
         """The files of a value; an argument that is not given is stdin."""
-        words = [value] if isinstance(value, str) else value or ("-",) * argument
+        read = argument and (not self.only_with or any(values.get(name) for name in self.only_with))
+        words = [value] if isinstance(value, str) else value or ("-",) * read
         return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix)
                 and word not in self.besides]  # fmt: skip
 
@@ -92,8 +101,9 @@ def marks(callback: Callable[..., Any]) -> dict[str, Mark]:
 
 
 def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) -> None:
-    """Raises `UsageError` where a count is out of range, and where an output cannot be written (`DataError`: stdout is
-    closed), is an input or is another output, whatever the names: links and ./ are followed.
+    """Raises `UsageError` where a count is out of range, where two inputs are stdin, and where an output cannot be
+    written (`DataError`: stdout is closed), is an input or is another output, whatever the names: links and ./ are
+    followed.
 
     names: how messages call each parameter: its option, or an argument's metavar.
     """
@@ -108,10 +118,12 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) 
             mark.refuse(value, names[name], values)
             outputs.append((names[name], value, mark.file(value)))
     inputs = list(_inputs(marked, names, values))
+    if sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
+        raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     taken: dict[object, str] = {}
     for option, path, file in outputs:
-        for given, other in inputs:
-            if file is not None and other == file:
+        for given, read in inputs:
+            if file is not None and file_of(read) == file:
                 shown = "stdout" if path == "-" else f"{option} {path}"
                 raise UsageError(f"{shown}: is an input, too ({given}); give another name")
         key = "stdout" if path == "-" else file
@@ -119,13 +131,13 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) 
             raise UsageError(f"{option} {path}: is the output of {taken[key]} already; give another file")
 
 
-def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) -> Iterator[tuple[str, object]]:
-    """(how it was given, which file it is) of every input."""
+def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) -> Iterator[tuple[str, str]]:
+    """(how it was given, its path) of every input."""
     for name, mark in marked.items():
         if isinstance(mark, Read):
             argument = not names[name].startswith("-")
-            for path in mark.paths(values.get(name), argument=argument):
-                yield "stdin" if path == "-" else path if argument else f"{names[name]} {path}", file_of(path)
+            for path in mark.paths(values.get(name), values, argument=argument):
+                yield "stdin" if path == "-" else path if argument else f"{names[name]} {path}", path
 
 
 def file_of(path: str, *, standard: int = 0) -> object:

@@ -146,9 +146,9 @@ def box_scores() -> Values:
 
 
 def _corruptions() -> Iterable[tuple[str, str]]:
-    from hoicli.corruption.families import FAMILIES
+    from hoicli.records.corruptions import FAMILY_OF
 
-    return ((name, family) for family, names in FAMILIES.items() for name in names)
+    return FAMILY_OF.items()
 
 
 def corruptions() -> Values:
@@ -164,14 +164,14 @@ def grid_corruptions() -> Values:
 
 def severities() -> Values:
     """The severities of a corruption."""
-    from hoicli.corruption.families import SEVERITIES
+    from hoicli.records.corruptions import SEVERITIES
 
     return ["all", *map(str, SEVERITIES)]
 
 
 def grid_severities() -> Values:
     """What `robust --severities` takes."""
-    from hoicli.corruption.families import SEVERITIES
+    from hoicli.records.corruptions import SEVERITIES
 
     return ["auto", "seen", *map(str, SEVERITIES)]
 

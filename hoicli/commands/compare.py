@@ -114,7 +114,8 @@ def compare(
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import MAIN, explicit, protocols
     from hoicli.evaluation.rows import Wanted
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
     from hoicli.resampling.draws import Resampling
@@ -137,12 +138,10 @@ def compare(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [], taken=("model", "baseline"))
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     rows = list(
         compared(
-            models, gt, vocabulary, chosen, filters, policy, wanted, resampling,
+            models, Stream([gt], "ground truth"), vocabulary, chosen, filters, policy, wanted, resampling,
             named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
         )
     )  # fmt: skip

@@ -10,8 +10,7 @@ from hoicli.commands import choices
 from hoicli.commands.checks import READ, Count, Values, Written
 from hoicli.commands.common import OnError, Output, skips
 from hoicli.commands.manual import page
-from hoicli.io.outputs import check_new_folder
-from hoicli.io.streams import check_output
+from hoicli.io.destinations import check_new_folder, check_output
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -218,8 +217,8 @@ def convert(
     from hoicli.converters.postprocessing import PostProcessing
     from hoicli.errors import UsageError
     from hoicli.io.messages import note
+    from hoicli.io.outputs import open_output
     from hoicli.io.progress import Progress
-    from hoicli.io.streams import open_output
     from hoicli.io.workers import no_garbage_collection
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import dump

@@ -135,8 +135,8 @@ def corrupt(
 
     from hoicli.corruption.engine import Settings, run, unique_jobs
     from hoicli.io.messages import note
+    from hoicli.io.outputs import open_output
     from hoicli.io.pool import processors
-    from hoicli.io.streams import open_output
     from hoicli.records.intake import ErrorPolicy
 
     policy = ErrorPolicy(skip=skips(on_error), unit="image")
@@ -169,13 +169,13 @@ def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
             yield path_job(path, settings)
             continue
-        for line in read_lines([path], label="read"):
+        for line in Stream([path], "read"):
             try:
                 job: Job | DataError = record_job(line, settings)
             except DataError as error:
@@ -199,15 +199,15 @@ def _folder(out: str) -> Path:
 
 def _cells(names: list[str], severities: str) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of all that is asked for, in the order of the table."""
-    from hoicli.corruption.constants import CONSTANTS, SEVERITIES
     from hoicli.errors import UsageError
+    from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
     words = [word.strip() for name in names for word in name.split(",")]
-    unknown = [word for word in words if word != "all" and word not in CONSTANTS]
+    unknown = [word for word in words if word != "all" and word not in CORRUPTIONS]
     if unknown:
         from difflib import get_close_matches
 
-        near = get_close_matches(unknown[0], CONSTANTS, n=1)
+        near = get_close_matches(unknown[0], CORRUPTIONS, n=1)
         mend = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
         raise UsageError(f"--corruption: unknown {', '.join(map(repr, unknown))}; {mend}")
     chosen = set(SEVERITIES) if severities == "all" else set()
@@ -220,7 +220,7 @@ def _cells(names: list[str], severities: str) -> tuple[tuple[str, int], ...]:
         raise UsageError(f"--severity {severities}: an empty range; write it from low to high")
     return tuple(
         (name, level)
-        for name in CONSTANTS
+        for name in CORRUPTIONS
         if name in words or "all" in words
         for level in SEVERITIES
         if level in chosen
@@ -241,30 +241,29 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 def _list(format_: str, output: str) -> None:
     """The table of corruptions, and what it is on stderr."""
-    from hoicli.corruption.constants import CONSTANTS
-    from hoicli.corruption.families import RECIPE
-    from hoicli.corruption.registry import CORRUPTIONS, FAMILIES
+    from hoicli.corruption.definitions import DEFINITIONS
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.records.corruptions import FAMILIES, FAMILY_OF, RECIPE
     from hoicli.tables.notations import chosen_format, render
 
     output_format = chosen_format(format_, output)
 
     rows = []
-    for name, corruption in CORRUPTIONS.items():
-        constants = CONSTANTS[name]
+    for name, row in DEFINITIONS.items():
         levels = [
-            dict(zip(constants.names, level, strict=True)) if output_format == "jsonl" else "/".join(map(str, level))
-            for level in constants.levels
+            dict(zip(row.constants, level, strict=True)) if output_format == "jsonl" else "/".join(map(str, level))
+            for level in row.levels
         ]
+        family = FAMILY_OF[name]
         rows.append(
             {
                 "corruption": name,
-                "family": FAMILIES[corruption.family] if output_format == "jsonl" else corruption.family,
-                "description": corruption.description,
-                "constants": list(constants.names),
+                "family": FAMILIES[family].words if output_format == "jsonl" else family,
+                "description": row.description,
+                "constants": list(row.constants),
                 **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
-                "source": constants.source,
+                "source": row.source,
                 "recipe": RECIPE,
             }
         )
@@ -280,7 +279,8 @@ def _preview(image: str, output: str, seed: int) -> None:
     from pathlib import Path
 
     from hoicli.errors import DataError, UsageError
-    from hoicli.io.streams import open_output, readable
+    from hoicli.io.inputs import readable
+    from hoicli.io.outputs import open_output
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):

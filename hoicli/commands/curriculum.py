@@ -56,13 +56,14 @@ def curriculum(
     from math import isfinite
 
     from hoicli.errors import UsageError
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.sampl.curriculum import decisions, read_epochs
 
     if not (isfinite(threshold) and threshold > 0):
         raise UsageError(f"--threshold {threshold:g}: give a number above 0")
-    made = decisions(read_epochs(read_lines(inputs(epochs, "EPOCHS"), label="epochs")), threshold=threshold)
+    made = decisions(read_epochs(Stream(inputs(epochs, "EPOCHS"), "epochs")), threshold=threshold)
     with open_output(output) as write:
         for decision in made if every else made[-1:]:
             write(dump(decision.record()))

@@ -146,7 +146,8 @@ def diagnose(
     from hoicli.evaluation.filters import Filters
     from hoicli.figures.diagnosis import plot_diagnosis
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
     from hoicli.tables.notations import chosen_format, render
@@ -186,19 +187,18 @@ def diagnose(
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(dataset or "hico", reading)
-    if emit:
+    truth = None if gt is None else Stream([gt], "ground truth")
+    if emit and truth is not None:
         with open_output(output) as write:
-            emit_predictions(write, str(gt), paths, load(dataset or "hico"), filters, policy, reading)
+            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading)
         policy.report()
         return
     diagnosed = diagnose_models(
-        models, gt, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
+        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
@@ -208,7 +208,7 @@ def diagnose(
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 
-        write_gallery(gallery, diagnosed[0].examples, images, max(1, len(diagnosed[0].examples)))
+        write_gallery(gallery, diagnosed[0].examples, images)
     with open_output(output) as write:
         write(render(rows, output_format))
     if output_format == "table":

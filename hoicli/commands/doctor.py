@@ -43,7 +43,7 @@ def doctor(
 
     from hoicli.doctor import PROBLEM, examine
     from hoicli.io.messages import say
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
 
     try:
         from hoicli.tables.notations import chosen_format, render

@@ -90,10 +90,12 @@ def evaluate(
     set of this size: the spread of resampled test sets, about the value itself.
     """
     from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.rows import Wanted, tally_rows
     from hoicli.evaluation.run import tallies
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row, parse_tags
     from hoicli.resampling.draws import Resampling
@@ -111,13 +113,16 @@ def evaluate(
         load(chosen[0].dataset).split(split)  # a split there is not is said before the work
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(
-        inputs(predictions, "PREDS"), gt, chosen, filters, policy, named=explicit(protocol or [])
+        Predictions(inputs(predictions, "PREDS")),
+        None if gt is None else Stream([gt], "ground truth"),
+        chosen,
+        filters,
+        policy,
+        named=explicit(protocol or []),
     ):
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)

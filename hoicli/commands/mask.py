@@ -83,7 +83,8 @@ def mask(
     pixel) and with the `visibility` of every box. No image is needed unless --images and --out ask for masked ones.
     """
     from hoicli.errors import DataError, UsageError
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy, ImageRegister
     from hoicli.records.parsing import dump
     from hoicli.sampl.apply import Painted, check_folders, check_names, read_image, write_masked
@@ -96,7 +97,7 @@ def mask(
         check_folders(images, out)
     policy = ErrorPolicy(skip=skips(on_error))
     register = ImageRegister()
-    lines: Iterable[Line] = read_lines(inputs(records, "RECORDS"), label="records")
+    lines: Iterable[Line] = Stream(inputs(records, "RECORDS"), "records")
     if out is not None and not policy.skip:  # told before anything is painted
         lines = list(lines)
         check_names(lines)

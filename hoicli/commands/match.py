@@ -77,9 +77,11 @@ def match(
     from hoicli.evaluation.coverage import Coverage, served
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.match_records import match_records, missed_records
+    from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
-    from hoicli.evaluation.run import check_streams, matched_batches, prediction_lines, read_truth
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.evaluation.run import matched_batches, read_truth
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import dump
     from hoicli.vocabulary.datasets import load
@@ -87,16 +89,13 @@ def match(
     if gt is None:
         raise UsageError("match: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
-    check_streams(gt, paths)
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
-    filters = Filters.checked(
-        top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted
-    )
+    filters = Filters(top_k=top_k, nms=nms, nms_alpha=nms_alpha, nms_beta=nms_beta, allow_uncounted=allow_uncounted)
     policy = ErrorPolicy(skip=skips(on_error))
-    truth = read_truth(gt, load(chosen[0].dataset), policy, allow_uncounted=allow_uncounted)
-    chosen = served(truth, chosen, gt, explicit(protocol or []))
+    truth = read_truth(Stream([gt], "ground truth"), load(chosen[0].dataset), policy, allow_uncounted=allow_uncounted)
+    chosen = served(truth, chosen, explicit(protocol or []))
     # a shard may be empty: an engine's partition, an array with more tasks than images
-    lines = read_lines(paths, label="predictions") if only_predicted else prediction_lines(paths)[1]
+    lines = Stream(paths, "predictions") if only_predicted else Predictions(paths)
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
         for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):

@@ -143,9 +143,10 @@ def pairstats(
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import protocol_of
-    from hoicli.evaluation.run import check_streams, read_truth, unmatched_lines
+    from hoicli.evaluation.run import read_truth
     from hoicli.figures.pairs import plot_pairs
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
@@ -157,7 +158,6 @@ def pairstats(
     if gt is None:
         raise UsageError("pairstats: give the ground truth with --gt FILE")
     paths = inputs(predictions, "PREDS")
-    check_streams(gt, paths)
     if verb_score not in VERB_SCORES:
         raise UsageError(f"--verb-score {verb_score}: choose {' or '.join(VERB_SCORES)}")
     models = Model.named(paths, name or [])
@@ -171,16 +171,16 @@ def pairstats(
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
-    truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
-    served(truth, [protocol], gt)
+    truth = read_truth(Stream([gt], "ground truth"), vocabulary, policy, allow_uncounted=allow_uncounted)
+    served(truth, [protocol])
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
         pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"
     )
     rows: list[Row] = []
     for model in models:
-        statistics = measure(unmatched_lines([model.path], "pairstats"), truth, settings, policy)
-        check_counted(statistics.tally, vocabulary, [model.path], allowed=allow_uncounted)
+        statistics = measure(model.stream.unmatched("pairstats"), truth, settings, policy)
+        check_counted(statistics.tally, vocabulary, model.stream.name, allowed=allow_uncounted)
         rows += pair_rows(statistics, settings=allowance, tags={"model": model.name, **tags} if model.tagged else tags)
         _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
     policy.report()

@@ -83,7 +83,8 @@ def prompts(
     from hoicli.converters.vlm.prompts import prompts as prompts_of
     from hoicli.errors import DataError, UsageError
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.image import problems
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import dump, parse
@@ -100,7 +101,7 @@ def prompts(
     policy = ErrorPolicy(skip=skips(on_error))
     written = without = 0
     with open_output(output) as write:
-        for line in read_lines(inputs(images, "IMAGES"), label="prompts"):
+        for line in Stream(inputs(images, "IMAGES"), "prompts"):
             try:
                 record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
                 for problem in problems(record, None, scored=False):

@@ -104,7 +104,8 @@ def report(
     the same numbers. The page needs no network and runs no script. Same input, same bytes.
     """
     from hoicli.errors import UsageError
-    from hoicli.report.run import Options, write_report
+    from hoicli.report.options import Options
+    from hoicli.report.run import write_report
 
     if gt is None:
         raise UsageError("report: give the ground truth with --gt FILE")

@@ -123,11 +123,14 @@ def robust(
     from hoicli.errors import UsageError
     from hoicli.figures.robustness import plot_robustness
     from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import parse_tags
-    from hoicli.robustness.grids import Choice, Gathering, benchmark, named
+    from hoicli.robustness.gathering import Gathering
+    from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.rows import RANKED_BY, ranked, robustness_rows, tables
+    from hoicli.robustness.selection import Selection, benchmark, named
     from hoicli.tables.notations import chosen_format, render
 
     if unit not in (None, *UNITS):
@@ -140,14 +143,14 @@ def robust(
     policy = ErrorPolicy(skip=skips(on_error))
     paths = inputs(rows, "ROWS")
     names = {display_name(path): model for path, model in named(paths, name or []).items()}
-    gathering = Gathering(Choice(metric, subset, protocol, unit), model_tag=model_tag, names=names)
-    gathering.read(read_lines(paths, label="rows"), policy)
+    gathering = Gathering(Selection(metric, subset, protocol, unit), model_tag=model_tag, names=names)
+    gathering.read(Stream(paths, "rows"), policy)
     policy.report()
-    grids = gathering.grids(wanted, allow_missing=allow_missing)
+    grids, remarks = grids_of(gathering, wanted, allow_missing=allow_missing)
     if len(grids) > 1 and model_tag in tags:
         raise UsageError(f"--tag {model_tag}: the rows are of {len(grids)} models, which it tells apart")
     grids = ranked(grids, rank_by)
-    for remark in gathering.remarks:
+    for remark in remarks:
         note(remark)
     results = robustness_rows(grids, tags=tags)
     parts = [results] if output_format in ("jsonl", "csv") else tables(grids, results)

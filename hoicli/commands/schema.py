@@ -38,7 +38,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of a record kind."""
     from hoicli.errors import UsageError
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
     from hoicli.records.schemas import kinds, schema_text
 
     if kind is None:

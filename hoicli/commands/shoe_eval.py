@@ -140,8 +140,9 @@ def shoe_eval(
     WordNet senses; `verb_synset` and `synsets` in a record name one.
     """
     from hoicli.errors import UsageError
-    from hoicli.evaluation.run import check_streams
-    from hoicli.io.streams import open_output
+    from hoicli.evaluation.predictions import Predictions
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import dump
     from hoicli.records.results import parse_tags
@@ -158,16 +159,15 @@ def shoe_eval(
     if not sim:
         raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
     paths = inputs(predictions, "PREDS")
-    check_streams(gt, [*sim, *paths])
     settings = ShoeSettings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))
     choose(wordnet)
     done = run(
-        paths,
-        gt,
-        sim,
+        Predictions(paths),
+        Stream([gt], "ground truth"),
+        Stream(sim, "similarities"),
         settings,
         policy,
         dataset=dataset,

@@ -47,7 +47,7 @@ def shoe_sim(
     paths: Annotated[
         list[str] | None,
         typer.Argument(metavar="FILE...", help="Prediction streams; with --merge, tables. - or nothing is stdin."),
-        READ,
+        Read(only_with=("gt", "merge")),
     ] = None,
     backend: Annotated[
         str | None,
@@ -191,7 +191,7 @@ def shoe_sim(
     Similarity is 0 to 1; a sense is 1 with itself, which has no line.
     """
     from hoicli.errors import UsageError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
     from hoicli.records.intake import ErrorPolicy
     from hoicli.shoe import wanted
     from hoicli.similarity import rating
@@ -234,13 +234,10 @@ def shoe_sim(
     else:
         raters, offline = None, offline_backend(backend, policy)
     if pairs is not None:
-        work: rating.Work = rating.PairLines(read_lines([pairs], label="pairs"), policy, offline)
+        work: rating.Work = rating.PairLines(Stream([pairs], "pairs"), policy, offline)
     elif gt is not None:
-        from hoicli.evaluation.run import check_streams  # it brings the evaluators along, which take a while to import
-
-        predictions = inputs(paths, "PREDS")
-        check_streams(gt, predictions)
-        work = wanted.evaluation_pairs(gt, predictions, dataset or "hico", policy, all_pairs=all_pairs)
+        truth, predictions = Stream([gt], "ground truth"), Stream(inputs(paths, "PREDS"), "predictions")
+        work = wanted.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
     else:
         work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
     if raters is not None:

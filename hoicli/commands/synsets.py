@@ -71,7 +71,7 @@ def synsets(
     """
     from hoicli.errors import UsageError
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
     from hoicli.tables.notations import chosen_format, render
     from hoicli.vocabulary.datasets import load
     from hoicli.wordnet.selection import choose
@@ -97,13 +97,13 @@ def synsets(
 
 def _labels(given: list[str] | None) -> Iterator[str]:
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     for label in inputs(given, "labels"):
         if label != "-":
             yield label
             continue
-        for line in read_lines(["-"], label="synsets"):
+        for line in Stream(["-"], "synsets"):
             try:
                 yield line.data.decode().strip()
             except UnicodeDecodeError:

@@ -50,11 +50,11 @@ def validate(
     1: something no metric can use.
     """
     from hoicli.errors import DataError
-    from hoicli.evaluation.run import check_streams
     from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.tables.notations import chosen_format, render
-    from hoicli.validation.checks import validate_images
+    from hoicli.validation.stream import validate_images
     from hoicli.vocabulary.datasets import load
 
     paths = inputs(files, "FILE")
@@ -63,11 +63,10 @@ def validate(
     checked = []
     truth = None
     if gt is not None:
-        check_streams(gt, paths)
-        checked.append(validate_images(read_lines([gt], label="ground truth"), vocabulary, display_name(gt)))
+        checked.append(validate_images(Stream([gt], "ground truth"), vocabulary, display_name(gt)))
         truth = checked[0].images
     name = ", ".join(map(display_name, paths))
-    checked.append(validate_images(read_lines(paths, label="records"), vocabulary, name, truth=truth))
+    checked.append(validate_images(Stream(paths, "records"), vocabulary, name, truth=truth))
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=name)
     rows = [finding.row() for stream in checked for finding in stream.findings]

@@ -68,7 +68,7 @@ def vocab(
 
     from hoicli.errors import UsageError
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
     from hoicli.tables.notations import chosen_format, render
     from hoicli.vocabulary.categories import differences, read_categories
     from hoicli.vocabulary.datasets import DATASETS, load

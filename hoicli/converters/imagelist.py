@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hoicli.converters import own
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
-from hoicli.converters.formats import FORMATS, converter, detect, image_id_of
+from hoicli.converters.formats import FORMATS, converter, detect
+from hoicli.converters.numbers import shown
 from hoicli.errors import DataError
-from hoicli.records.names import image_number
-from hoicli.records.parsing import is_number
+from hoicli.records.names import image_id_of, image_number
+from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
 
@@ -89,3 +90,29 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
                 f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--images"
             )
     return numbers
+
+
+def number_or_name(image: Any) -> Any:
+    """17 for 17, "17" and 17.0; anything else as it is."""
+    if type(image) is str and image.isdecimal() and len(image) < 19:
+        return int(image)
+    return int(image) if type(image) is float and image.is_integer() else image
+
+
+def named_image(image: Any, numbers: Callable[[], Mapping[int, str]], context: Context) -> Record:
+    """The beginning of the record of an image that a file names by number or by file name.
+
+    `numbers`: the image ids by number, asked for where there is one; an `img_id` is kept. Raises `DataError` for an
+    unknown number, and for what is no image.
+    """
+    image = number_or_name(image)
+    if type(image) is str and image:
+        image_id = image_id_of(image)
+        return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
+    if type(image) is not int:
+        raise DataError(f"{shown(image)} is no image; give a number or a file name")
+    known = numbers()
+    if image not in known:
+        problem = f"image number {shown(image)} is not among the {len(known):,} known ones"
+        raise DataError(f"{problem}; give its own set with --images GT")
+    return {"image_id": known[image], **({"img_id": image} if context.image_numbers else {})}

@@ -29,12 +29,11 @@ from hoicli.arrays.kit import Floats
 from hoicli.converters.containers.npz import Archive
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.formats import image_id_of
-from hoicli.converters.imagelist import numbered_images
+from hoicli.converters.imagelist import named_image, numbered_images
 from hoicli.converters.postprocessing import PostProcessing, corners, sigmoid, triplets
 from hoicli.errors import DataError
+from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT
 
 SIZES = ("sizes", "size", "orig_size", "orig_sizes")
 IDS = ("image_ids", "image_id")
@@ -65,8 +64,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     numbers = cache(lambda: numbered_images(context, source))  # said once, and only where it is needed
     for file in files:
         with Archive(file) as archive:
-            dump = _Dump(archive, file, context, settings, numbers)
-            yield from context.each(dump.images(), dump.record, file)
+            outputs = _Outputs(archive, file, context, settings, numbers)
+            yield from context.each(outputs.images(), outputs.record, file)
 
 
 def _files(source: Source) -> list[Source]:
@@ -94,7 +93,7 @@ def _kind_of_box_scores(files: list[Source], context: Context) -> str:
     return "probabilities"
 
 
-class _Dump:
+class _Outputs:
     """One archive: what its arrays have in common, and a record for each of its images."""
 
     def __init__(
@@ -191,7 +190,7 @@ class _Dump:
     def record(self, item: tuple[Any, Any, Floats, Floats, Floats]) -> Record:
         """The image's triplets."""
         image, size, logits, relative, box_scores = item
-        record = self._named(image)
+        record = named_image(image, self._numbers, self._context)
         size = self._checked_size(size, record["image_id"])
         if self._settings.box_scores == "logits":
             box_scores = sigmoid(box_scores)
@@ -209,29 +208,9 @@ class _Dump:
         pixels = boxes.tolist()
         for number, which, value in zip(query.tolist(), column.tolist(), score.tolist(), strict=True):
             verb, label = self._interactions[which]
-            subject, thing = table.add(pixels[number][:4], SUBJECT), table.add(pixels[number][4:], label)
-            hois.append({"subject": subject, "object": thing, "verb": verb, "score": value})
-        return {
-            **record,
-            "width": size[1],
-            "height": size[0],
-            "boxes": table.boxes,
-            "labels": table.labels,
-            "hois": hois,
-        }
-
-    def _named(self, image: Any) -> Record:
-        """The beginning of the image's record."""
-        if type(image) is str and image.isdecimal() and len(image) < 19:
-            image = int(image)
-        if type(image) is not int:
-            image_id = image_id_of(image)
-            return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
-        numbers = self._numbers()
-        if image not in numbers:
-            raise DataError(f"image number {image} is not among the {len(numbers):,} known ones; give --images GT")
-        img_id = {"img_id": image} if self._context.image_numbers else {}
-        return {"image_id": numbers[image], **img_id}
+            hois.append({**table.pair(pixels[number][:4], pixels[number][4:], label), "verb": verb, "score": value})
+        record |= {"width": size[1], "height": size[0]}
+        return {**record, "boxes": table.boxes, "labels": table.labels, "hois": hois}
 
     def _checked_size(self, size: Any, image_id: str) -> tuple[float, float]:
         """(height, width) in pixels."""

@@ -12,24 +12,25 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
-from hoicli.corruption.families import RECIPE
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
+from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY, level_of
+from hoicli.corruption.effects import EFFECTS, draw
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, draw, level_of
 from hoicli.corruption.warps import Box, moved_boxes
-from hoicli.errors import DataError
+from hoicli.errors import DataError, HoicliError
+from hoicli.io.outputs import stays_inside, write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
+from hoicli.records.corruptions import RECIPE
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record, dump, parse
@@ -72,11 +73,10 @@ def record_job(line: Line, settings: Settings) -> Job:
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError("missing; it names the image under --images", place=line.place, field="file_name")
-    posix, windows = PurePosixPath(name), PureWindowsPath(name)
-    if posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name:
-        raise DataError(f"{name!r} leads out of the folder; give a path under --images", place=line.place,
-                        field="file_name")  # fmt: skip
-    record = {"image_id": posix.stem, **record}
+    if not stays_inside(name):
+        outside = f"{name!r} leads out of the folder; give a path under --images"
+        raise DataError(outside, place=line.place, field="file_name")
+    record = {"image_id": PurePosixPath(name).stem, **record}
     for problem in problems(record, None, scored=False, besides=("size",)):
         field = problem.field.split("[")[0]
         if field in record and field in ("image_id", "boxes", "width", "height"):
@@ -176,12 +176,12 @@ def _check_size(job: Job, picture: Picture) -> None:
     height, width = picture.pixels.shape[:2]
     given = job.record.get("width", width), job.record.get("height", height)
     if given != (width, height):
-        turned = " (is the record's size that of the turned image? hoicli reads it unturned)" * (
-            given == (height, width)
-        )
+        turned = ""
+        if given == (height, width):
+            turned = " (is the record's size that of the turned image? hoicli reads it unturned)"
         raise DataError(
             f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}; give the right "
-            "image or mend the record",
+            "image or correct the record",
             place=job.place,
             field="width",
         )
@@ -210,15 +210,14 @@ def _cell_file(
              "ssim": ssim}  # fmt: skip
     try:
         write_whole(target, finished(picture, data, stamp))
-    except OSError as error:
-        raise DataError(f"cannot be written to {str(target)!r} ({error.strerror})", place=job.place,
-                        field="file_name") from None  # fmt: skip
+    except HoicliError as error:
+        raise DataError(str(error), place=job.place, field="file_name") from None
     return psnr, ssim
 
 
 def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:
     """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
-    corruption = CORRUPTIONS[name]
+    corruption = EFFECTS[name]
     if picture.alpha is None or corruption.motion is None:
         return corruption.apply(picture.pixels, drawn, *constants), picture.alpha
     both = corruption.apply(np.concatenate([picture.pixels, picture.alpha], axis=2), drawn, *constants)
@@ -239,7 +238,7 @@ def cell_record(
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
     boxes = record.get("boxes")
     if boxes is not None:
-        corruption, constants = CORRUPTIONS[name], level_of(name, severity)
+        corruption, constants = EFFECTS[name], level_of(name, severity)
         if corruption.motion is not None:
             result["boxes"], visible = moved_boxes(corruption.motion(shape, drawn, *constants), boxes)
         elif corruption.hidden is not None and boxes:

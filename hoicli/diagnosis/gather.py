@@ -21,6 +21,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchStream, checked_match
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol, protocol_of
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.tally import Tally
@@ -71,8 +72,7 @@ class Gathered:
 
 
 def match_and_diagnose(
-    lines: Iterable[Line],
-    paths: Sequence[str],
+    predictions: Predictions,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
     diagnosed: Protocol | None,
@@ -85,7 +85,7 @@ def match_and_diagnose(
     """A tally of `protocols` and a diagnosis by `diagnosed` (none without one) in one pass over the predictions, with
     up to `examples` errors of each type; a large file is shared out among processors.
 
-    `lines` are those of `paths`. The caller reports the coverage.
+    The caller reports the coverage.
     """
     classes = len(truth.vocabulary.interactions)
     every = [*protocols, *([] if diagnosed is None or diagnosed in protocols else [diagnosed])]
@@ -105,22 +105,21 @@ def match_and_diagnose(
                     found.examples.add(batch, where, types)
         return found
 
-    parts = gathered(gather, lines, paths, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
+    parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
     whole = parts[0]
     for other in parts[1:]:
         whole.merge(other)
-    check_counted(whole.tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
+    check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
     if whole.diagnosis is not None:
-        whole.diagnosis.add_unseen(truth)
         if examples:
             whole.examples.add_unseen(truth, whole.diagnosis.images, whole.diagnosis.protocol)
+        whole.diagnosis.add_unseen(truth)
     return whole
 
 
 def diagnose_predictions(
-    lines: Iterable[Line],
-    paths: Sequence[str],
+    predictions: Predictions,
     truth: GroundTruth,
     filters: Filters,
     policy: ErrorPolicy,
@@ -133,29 +132,28 @@ def diagnose_predictions(
     Coverage is reported on stderr.
     """
     protocol = protocol_of(truth.vocabulary)
-    whole = match_and_diagnose(lines, paths, truth, [], protocol, filters, policy, examples=examples, reading=reading)
+    whole = match_and_diagnose(predictions, truth, [], protocol, filters, policy, examples=examples, reading=reading)
     whole.coverage.report(truth, [protocol])
     assert whole.diagnosis is not None
     return whole.diagnosis, whole.examples
 
 
 def diagnose_matches(
-    lines: Iterable[Line],
-    name: str,
+    predictions: Predictions,
     vocabulary: Vocabulary,
     policy: ErrorPolicy,
     reading: Reading = "shared",
     *,
     allow_uncounted: bool = False,
 ) -> tuple[Diagnosis, MatchStream]:
-    """One model's diagnosis from the match records of the stream `name` (those of other protocols are passed over).
+    """One model's diagnosis from its match records (those of other protocols are passed over).
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
     """
     wanted = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
     diagnosis, stream, tally = Diagnosis(wanted, classes, reading), MatchStream(), Tally([], classes)
-    register, lines = ImageRegister(), iter(lines)
+    register, lines = ImageRegister(), iter(predictions)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
             records = []
@@ -180,10 +178,9 @@ def diagnose_matches(
     if not diagnosis.images:
         name_of = wanted.name
         problem = f"no match records of protocol {name_of} in it; write them with hoicli match --protocol {name_of}"
-        raise DataError(problem, place=name)
-    check_counted(
-        tally, vocabulary, [name], allowed=allow_uncounted or "uncounted" in stream.settings.get(wanted.name, {})
-    )
+        raise DataError(problem, place=predictions.name)
+    allowed = allow_uncounted or "uncounted" in stream.settings.get(wanted.name, {})
+    check_counted(tally, vocabulary, predictions.name, allowed=allowed)
     return diagnosis, stream
 
 

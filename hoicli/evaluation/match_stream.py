@@ -55,22 +55,6 @@ class MatchStream:
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
-def is_match_record(line: Line) -> bool:
-    """Whether a line is a match record rather than an image record (or anything else)."""
-    try:
-        return {"protocol", "predictions", "gt"} <= parse(line).keys()
-    except DataError:
-        return False
-
-
-def dataset_of(line: Line) -> str | None:
-    """The dataset of a match record, None for any other line."""
-    if not is_match_record(line):
-        return None
-    protocol = PROTOCOLS.get(str(parse(line)["protocol"]))
-    return None if protocol is None else protocol.dataset
-
-
 def read_matches(
     lines: Iterable[Line],
     vocabulary: Vocabulary,

@@ -1,16 +1,18 @@
 """Small charts as SVG text for a page: bars, stacked shares, dots with intervals, a histogram, lines.
 
 Drawn 360 units wide, a phone's width, so that their print is as large as the page's. Colours are the page's affair: a
-shape has a class (`e-interaction` for an error type, `s0` to `s6` for a series) whose `--ink` the style sheet sets.
-Text in them is escaped here; coordinates are rounded, so that equal values give equal bytes.
+shape has a class (a key of LOOKS) whose `--ink` the style sheet sets. Text is escaped here; coordinates are rounded, so
+that equal values give equal bytes.
 """
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from hoicli.figures.markup import escaped
+from hoicli.figures.shown import Bar, Composition
 
 WIDTH = 360.0
 LINE = 20.0
@@ -28,16 +30,6 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A bar: its label, its value (None for none), the words at its end, and its class."""
-
-    label: str
-    value: float | None
-    words: str
-    look: str
-
-
-@dataclass(frozen=True)
 class Dot:
     """A value of a series, with its interval where it has one."""
 
@@ -47,16 +39,11 @@ class Dot:
     high: float | None = None
 
 
-def text(value: object) -> str:
-    """Text of any origin as text of an SVG or HTML document: markup escaped, what no document may hold replaced."""
-    letters = "".join(letter if letter >= " " and letter != "\x7f" else "\ufffd" for letter in str(value))
-    return html.escape(letters.encode("utf-8", "replace").decode())
-
-
-def bars(items: Sequence[Bar], name: str) -> str:
-    """Horizontal bars from one zero line, negative values to its left."""
+def bars(items: Sequence[Bar], name: str, words: Callable[[float | None], str]) -> str:
+    """Horizontal bars from one zero line, negative values to its left, each with its value in words; no gaps."""
+    items = [item for item in items if item.look]
     room = _label_room(item.label for item in items)
-    ends = LETTER * max((len(item.words) for item in items), default=0) + 8
+    ends = LETTER * max((len(words(item.value)) for item in items), default=0) + 8
     values = [item.value for item in items if item.value is not None]
     low, high = min([0.0, *values]), max([0.0, *values])
     left = room + (ends if low < 0 else 0)
@@ -71,39 +58,32 @@ def bars(items: Sequence[Bar], name: str) -> str:
         if item.value:
             shapes.append(f'<rect class="{item.look}" {_box(start, middle - 6.5, max(end - start, 0.6), 13)}/>')
         edge, anchor = (start - 4, "end") if value < 0 else (end + 4, "start")
-        shapes.append(_words(edge, middle + 4, item.words, anchor, "value"))
+        shapes.append(_words(edge, middle + 4, words(item.value), anchor, "value"))
     height = LINE * max(len(items), 1)
     shapes.append(_rule(zero, 0, zero, height, "axis"))
     return _svg(shapes, height, name)
 
 
-def shares(edges: Sequence[float], counts: Mapping[str, Sequence[float]], looks: Mapping[str, str], name: str) -> str:
-    """What each bin is made of, stacked to 100 %; bins are equally wide, and one without anything stays empty.
-
-    edges: the n + 1 ranks that bound the n bins; counts: for each key of `looks` (its class) n numbers.
-    """
+def shares(composition: Composition, name: str) -> str:
+    """What each bin is made of, stacked to 100 %; one without anything stays empty."""
     left, top, width, height = 44.0, 8.0, WIDTH - 62, 150.0
-    bins = len(edges) - 1
-    totals = [sum(values[at] for values in counts.values()) for at in range(bins)]
-    floor = [0.0] * bins
+    bins = composition.bins
     shapes = []
-    for key, look in looks.items():
-        roof = [below + counts[key][at] / (totals[at] or 1) for at, below in enumerate(floor)]
-        for at in range(bins):
-            if roof[at] > floor[at]:
-                x, y = left + width * at / bins, top + height * (1 - roof[at])
-                # A hair wider than its bin, lest neighbours show a seam.
-                box = _box(x, y, width / bins + (0.3 if at < bins - 1 else 0), height * (roof[at] - floor[at]))
-                shapes.append(f'<rect class="{look}" {box}/>')
-        floor = roof
+    for error, floor, roof in composition.bands:
+        for at, (low, high) in enumerate(zip(floor, roof, strict=True)):
+            if high > low:
+                x, y = left + width * at / bins, top + height * (1 - high / 100)
+                # A hair wider than its bin, so that no gap shows between neighbours.
+                box = _box(x, y, width / bins + (0.3 if at < bins - 1 else 0), height * (high - low) / 100)
+                shapes.append(f'<rect class="e-{error}" {box}/>')
     for tick in (0, 50, 100):
         y = top + height * (1 - tick / 100)
         shapes += [_rule(left - 4, y, left, y, "axis"), _words(left - 7, y + 4, f"{tick}%", "end")]
-    for at in sorted({round(quarter * bins / 4) for quarter in range(5)}) if bins else ():
-        x = left + width * at / bins
+    for at, rank in composition.ticks:
+        x = left + width * at / (bins or 1)
         shapes += [
             _rule(x, top + height, x, top + height + 4, "axis"),
-            _words(x, top + height + 17, _short(edges[at]), "middle"),
+            _words(x, top + height + 17, rank, "middle"),
         ]
     shapes.append(_words(left + width / 2, top + height + 33, "rank in descending score", "middle", "note"))
     return _svg(shapes, top + height + 38, name)
@@ -204,7 +184,7 @@ def lines(
 
 def _svg(shapes: Iterable[str], height: float, name: str) -> str:
     box = f"0 0 {_n(WIDTH)} {_n(height)}"
-    return f'<svg class="chart" viewBox="{box}" role="img" aria-label="{text(name)}">{"".join(shapes)}</svg>'
+    return f'<svg class="chart" viewBox="{box}" role="img" aria-label="{escaped(name)}">{"".join(shapes)}</svg>'
 
 
 def _legend(looks: Mapping[str, str]) -> tuple[float, list[str]]:
@@ -238,7 +218,7 @@ def _mark(x: float, y: float, at: int, look: str = "") -> str:
 def _words(x: float, y: float, words: str, anchor: str = "start", look: str = "") -> str:
     kind = f' class="{look}"' if look else ""
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text{kind} x="{_n(x)}" y="{_n(y)}"{side}>{text(words)}</text>'
+    return f'<text{kind} x="{_n(x)}" y="{_n(y)}"{side}>{escaped(words)}</text>'
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
@@ -260,13 +240,6 @@ def _cut(label: str) -> str:
 
 def _label_room(labels: Iterable[str]) -> float:
     return LETTER * max((len(_cut(label)) for label in labels), default=0) + 14
-
-
-def _short(rank: float) -> str:
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if rank >= size:
-            return f"{rank / size:.3g}{letter}"
-    return f"{rank:.0f}"
 
 
 def _ticks(high: float, low: float = 0.0) -> list[float]:

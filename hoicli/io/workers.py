@@ -14,23 +14,12 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
 from typing import TypeVar
 
-from hoicli.errors import DataError
-from hoicli.io.encoding import MARK, cuts_at_line_ends
-from hoicli.io.progress import Progress
 from hoicli.io.signals import held, let_go
-from hoicli.io.streams import GZIP_MAGIC, Line, numbered_lines
-from hoicli.io.zstd import begins_zstd
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-SHARE = 8 << 20
-"""Bytes that are worth a process of their own: parsing them takes ten times as long as starting it."""
 
 
 @contextmanager
@@ -43,58 +32,6 @@ def no_garbage_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@dataclass(frozen=True)
-class ByteRange:
-    """A run of whole lines of a file. Line numbers count from the range's start, so a message made from them is
-    only good for saying that something is wrong; whoever needs the place reads the file again in one piece."""
-
-    path: str
-    start: int
-    end: int
-
-    def lines(self, label: str) -> Iterator[Line]:
-        """The non-blank lines of the range, with progress on a terminal."""
-        with (
-            open(self.path, "rb", buffering=1 << 20) as stream,
-            Progress(label, total=self.end - self.start, unit="B") as bar,
-        ):
-            stream.seek(self.start)
-            left = self.end - self.start
-            for number, data in numbered_lines(stream, self.path):
-                left -= len(data)
-                data = data.removeprefix(MARK)
-                if data and not data.isspace():
-                    yield Line(self.path, number, data)
-                bar.to(self.end - self.start - left)
-                if left <= 0:
-                    return
-        raise DataError("changed while it was read: it has become shorter; run again", place=self.path)
-
-
-def byte_ranges(paths: Sequence[str]) -> list[ByteRange]:
-    """The file cut into about equal ranges, one a processor; none where that is not possible or not worth it."""
-    if sys.platform != "linux" or len(paths) != 1 or not Path(paths[0]).is_file():
-        return []
-    path = paths[0]
-    size = Path(path).stat().st_size
-    count = min(len(os.sched_getaffinity(0)), size // SHARE)
-    if count < 2:
-        return []
-    with open(path, "rb") as stream:
-        magic = stream.read(4)
-        if magic.startswith(GZIP_MAGIC) or begins_zstd(magic):
-            return []
-        stream.seek(0)
-        if not cuts_at_line_ends(stream.read(4)):
-            return []
-        cuts = [0]
-        for part in range(1, count):
-            stream.seek(size * part // count)
-            stream.readline()
-            cuts.append(stream.tell())
-    return [ByteRange(path, start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
 
 def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:

@@ -40,14 +40,12 @@ class Sweep:
 def sweeps(
     nms: Sequence[float], det_thresholds: Sequence[float], *, alpha: float = 1.0, beta: float = 0.5
 ) -> list[Sweep]:
-    """All pairs first, then each NMS threshold, then each detection threshold: one thing changes at a time (Table 3).
+    """All pairs first, then each NMS threshold, then each detection threshold: one setting changes at a time (Table 3).
 
     Raises `UsageError` for values that mean nothing.
     """
-    for value in nms:
-        Filters.checked(top_k=None, nms=value, nms_alpha=alpha, nms_beta=beta)
-    # the exponents are wrong without a threshold too
-    Filters.checked(top_k=None, nms=None, nms_alpha=alpha, nms_beta=beta)
+    for value in (*nms, None):  # the exponents are wrong without a threshold too
+        Filters(nms=value, nms_alpha=alpha, nms_beta=beta)
     rows = [Sweep(), *(Sweep(nms=value, alpha=alpha, beta=beta) for value in nms)]
     rows += [Sweep(det_threshold=value) for value in det_thresholds]
     return list(dict.fromkeys(rows))

@@ -227,8 +227,8 @@ class PairStatistics:
         nothing here (it is map_improvement_hicodet.py that leaves classes out).
         """
         for protocol, results in self.tally.results(self.vocabulary):
-            found = list(means(results, self.vocabulary, protocol))
-            yield [replace(mean, ap=None, max_recall=None) for mean in found] if "mAP" in self.reasons() else found
+            found = means(results, self.vocabulary, protocol)
+            yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons() else found
 
     @property
     def stated(self) -> bool:

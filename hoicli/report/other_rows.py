@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from hoicli.figures import svg
-from hoicli.figures.shown import FAMILY_WORDS, model_name, severity_lines
-from hoicli.records.results import CHANCES, Row
+from hoicli.figures.shown import FAMILY_WORDS, model_name, robustness_of
+from hoicli.records.results import CHANCES, Row, settings_of
 from hoicli.report.document import (
     Block,
     Cell,
@@ -21,7 +21,8 @@ from hoicli.report.document import (
     pivoted,
     value_cell,
 )
-from hoicli.report.rows import AGREE, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
+from hoicli.report.rows import AGREE, COMPARE, OTHER, ROBUST, SECTIONS, SHOE, identifying, tag_keys
+from hoicli.tables.kinds import PARTS
 from hoicli.tables.layout import marked
 
 LONGEST = 30
@@ -40,7 +41,7 @@ def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
     """A section for each kind of rows there are."""
     makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
     sections = []
-    for kind in KINDS:
+    for kind in SECTIONS:
         if given.get(kind):
             rows, notes = marked(given[kind])
             sections.append(Section(kind, TITLES[kind], [*makers[kind](rows), *(Paragraph([note]) for note in notes)]))
@@ -78,8 +79,7 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
 
 def _recipe(rows: Sequence[Row]) -> str:
     """What made the images, as the rows' signatures say it."""
-    parts = {part for row in rows for part in str(row.get("signature", "")).split("|")}
-    named = sorted(part.partition(":")[2] for part in parts if part.startswith("recipe:"))
+    named = sorted({recipe for row in rows if (recipe := settings_of(row).get("recipe"))})
     return (
         f"Images: RoHOI-style, recipe {', '.join(named) or 'unstated'}; values compare within a recipe, and RoHOI "
         "publishes no constants of its own."
@@ -108,12 +108,12 @@ def _severities(rows: Sequence[Row]) -> list[Block]:
     protocols = {(row.get("protocol"), row["subset"]) for row in whole}
     if len(protocols) != 1 or not any(row["metric"] == "mri" and row["value"] is not None for row in whole):
         return []
-    series = {name: [(x, y, "") for x, y in points] for name, points in severity_lines(whole).items() if points}
+    shown = robustness_of(whole)
+    series = {name: [(float(x), y, "") for x, y in points] for name, points in shown.lines.items() if points}
     if not any(len(points) > 1 for points in series.values()):
         return []
-    ticks = {float(x): str(x) if x else "clean" for x in sorted({x for row in series.values() for x, _, _ in row})}
     caption = "Mean over corruptions by severity"
-    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=ticks), caption)])]
+    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=shown.ticks), caption)])]
 
 
 def _shoe(rows: Sequence[Row]) -> list[Block]:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io.outputs import stays_inside, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.parsing import Record
 from hoicli.sampl.masks import black_out, read_record
@@ -43,7 +44,7 @@ def image_path(record: Record, place: str) -> PurePosixPath:
     if type(name) is not str or not name:
         raise DataError("missing; it says which file of --images to mask", place=place, field="file_name")
     path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
+    if not stays_inside(name):
         raise DataError(f"{name!r} leaves the folder; give a name inside --images", place=place, field="file_name")
     return path
 
@@ -100,7 +101,7 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
 
 def write_masked(image: SourceImage, record: Record, out: str) -> None:
     """The image under its name in `out` with the record's `masks` black; without masks a copy byte for byte."""
-    from hoicli.corruption.images import encode, finished, write_whole
+    from hoicli.corruption.images import encode, finished
 
     data = image.data
     if record["masks"]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hoicli.arrays.triplets import read_triplets
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.run import prediction_lines
-from hoicli.io.messages import display_name, note
-from hoicli.io.streams import read_lines
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import Likeness, classes_of
@@ -40,9 +39,9 @@ class Run:
 
 
 def run(
-    paths: Sequence[str],
-    gt: str,
-    tables: Sequence[str],
+    predictions: Predictions,
+    gt: Stream,
+    tables: Stream,
     settings: ShoeSettings,
     policy: ErrorPolicy,
     *,
@@ -51,7 +50,7 @@ def run(
     min_rank: float | None = None,
     single_hoi: bool = False,
 ) -> Run:
-    """Predictions of `paths` beside the ground truth, over the similarities of `tables`; notes go to stderr.
+    """Predictions beside the ground truth, over the similarities of `tables`; notes go to stderr.
 
     Raises `DataError` for a bad line, or when there is no ground truth, and `UsageError` for an option that cannot be
     or that needs scores where a prediction has none.
@@ -61,12 +60,11 @@ def run(
     if min_rank is not None and not 0 <= min_rank <= 1:
         raise UsageError(f"--min-rank {min_rank:g}: give a share from 0 to 1")
     with no_garbage_collection():
-        truth = read_triplets(read_lines([gt], label="ground truth"), policy=policy, truth=True)
+        truth = read_triplets(gt, policy=policy, truth=True)
         if not truth.image_ids:
-            raise DataError("no ground truth in it; hoicli convert makes it", place=display_name(gt))
-        table = SimilarityTable.read(read_lines(tables, label="similarities"), policy, open_wordnet().canonical)
-        _, lines = prediction_lines(paths)
-        found = read_triplets(lines, policy=policy, known=frozenset(truth.image_ids))
+            raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
+        table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
+        found = read_triplets(predictions, policy=policy, known=frozenset(truth.image_ids))
     unscored = int(np.isnan(found.score).sum())
     if unscored and (min_score is not None or min_rank is not None):
         raise UsageError(

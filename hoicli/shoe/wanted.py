@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
-from hoicli.io.streams import read_lines
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.pairs import Pair
 from hoicli.similarity.rating import TableWork
@@ -15,7 +15,7 @@ from hoicli.wordnet.senses import candidates, ground_truth_sense
 
 
 def evaluation_pairs(
-    gt: str, predictions: Sequence[str], dataset: str, policy: ErrorPolicy, *, all_pairs: bool
+    gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy, *, all_pairs: bool
 ) -> TableWork:
     """What `shoe-eval` looks up for these predictions."""
     from hoicli.shoe.needed import Needed
@@ -25,8 +25,8 @@ def evaluation_pairs(
         raise UsageError(f"--dataset {dataset}: choose from {', '.join(DATASETS)}")
     needed = Needed(candidates)
     needed.add_streams(
-        read_lines([gt], label="ground truth"),
-        read_lines(predictions, label="predictions"),
+        gt,
+        predictions,
         _senses(dataset),
         policy,
         all_pairs=all_pairs,

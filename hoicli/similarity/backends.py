@@ -19,7 +19,7 @@ import numpy as np
 
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError, UsageError
-from hoicli.io.streams import read_lines
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.merge import read_tables
 from hoicli.similarity.pairs import NAMES, Pair, Rated
@@ -117,8 +117,7 @@ class Table:
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         """Each pair by its names, whatever word the table names a sense by."""
-        lines = read_lines([self._path], label="table")
-        tables = read_tables(lines, self._policy, open_wordnet().canonical)
+        tables = read_tables(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
         known = tables.merged(tables.rule)
         return [known.get(pair, Rated(None)) for pair in pairs]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.answers import AnswerCache
 from hoicli.similarity.backends import synsets_of

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from hoicli.errors import DataError
 from hoicli.io.messages import note
-from hoicli.io.streams import Line, open_output, read_lines
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, parse
 from hoicli.similarity.backends import Backend, Lexical, Measure, synsets_of
@@ -141,7 +142,7 @@ def senses_of(word: str, pos: str) -> list[str]:
 
 def merge(paths: Sequence[str], rule: str, policy: ErrorPolicy, output: str) -> None:
     """Join tables."""
-    table = read_tables(read_lines(paths, label="tables"), policy).merged(rule)
+    table = read_tables(Stream(paths, "tables"), policy).merged(rule)
     write_rows((row(pair, rated) for pair, rated in table.items()), output)
     policy.report()
 

@@ -20,8 +20,8 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from hoicli.errors import DataError
+from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
-from hoicli.io.streams import open_input
 from hoicli.vocabulary.datasets import load, swig_vocabulary
 from hoicli.vocabulary.labels import Vocabulary, normalise
 

@@ -16,9 +16,8 @@ import typer
 from hoicli.cli import COMMANDS, app
 from hoicli.completion import DESCRIPTION, SCRIPTS, candidates
 from hoicli.converters.formats import FORMATS
-from hoicli.corruption.constants import CONSTANTS
-from hoicli.corruption.families import CORRUPTIONS
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.records.corruptions import CORRUPTIONS
 from hoicli.records.schemas import kinds
 from tests.support.project import ROOT, Hoicli
 from tests.support.shell import furnish
@@ -80,7 +79,7 @@ def test_commands() -> None:
         (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
         (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),
         (("convert", "--from", "logits", "--box-scores", ""), ["logits", "probabilities"]),
-        (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CONSTANTS if name[0] == "s"]),
+        (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CORRUPTIONS if name[0] == "s"]),
         (("corrupt", "--severity", "1,"), ["1,all", "1,2", "1,3", "1,4", "1,5"]),
         (("shoe-sim", "--backend", "wordnet:w"), ["wordnet:wup"]),
         (("shoe-sim", "--backend", "t"), ["table:"]),
@@ -137,7 +136,6 @@ def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Pat
 
 
 def test_names_with_a_home_of_their_own_are_those_that_are_used() -> None:
-    assert tuple(CONSTANTS) == CORRUPTIONS
     assert set(complete("eval", "--protocol", "")) == {"all", *PROTOCOLS}
 
 

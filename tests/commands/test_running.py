@@ -99,7 +99,7 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = hoicli("eval", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("eval", "--per-class", *PAIR).out == expected
     # a fault in the last share is told with its place in the whole file

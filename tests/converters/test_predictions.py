@@ -155,7 +155,7 @@ def test_cdn_example(tmp_path: Path) -> None:
             ".predictions[0].category_id: id -1 is none of the 80 in COCO's order (0-79)",
         ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
-        ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
+        ({"filename": "a.jpg"}, f": has no 'hoi_prediction'; {REALLY}"),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
         (cdn_item(hoi_prediction=hoi_of(object_id="1_0")), f".hoi_prediction[0].object_id: '1_0' {NOT_WHOLE}"),
         (cdn_item(hoi_prediction=hoi_of(category_id="1_0")), f".hoi_prediction[0].category_id: '1_0' {NOT_WHOLE}"),
@@ -166,8 +166,7 @@ def test_cdn_example(tmp_path: Path) -> None:
         ),
         (
             cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
-            ": is not shaped as expected (not enough values to unpack (expected 4, got 3)); "
-            "--from NAME chooses another format",
+            f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]",
         ),
     ],
 )
@@ -311,8 +310,8 @@ def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"category_id": 600}, "category_id: id 600, but there are 600, counted from 0"),
-        ({"subject_id": -1}, "subject_id: index -1, but the image has 2 boxes; indices are 0-based"),
-        ({"object_id": 2}, "object_id: index 2, but the image has 2 boxes; indices are 0-based"),
+        ({"subject_id": -1}, "subject_id: id -1, but there are 2, counted from 0"),
+        ({"object_id": 2}, "object_id: id 2, but there are 2, counted from 0"),
     ],
 )
 def test_gen_vlkt_errors(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -367,7 +366,8 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
     context, _ = context_of()
     assert [len(record["hois"]) for record in convert(path, "ppdm", context)] == [0, 0, 1]
     assert context.dropped == {
-        "interactions that point at no box of their image": (2, f"{path}: [0].hoi_prediction[0]"),
+        "interactions without a subject or an object (index -1)": (1, f"{path}: [0].hoi_prediction[0]"),
+        "interactions that point beyond the boxes of their image": (1, f"{path}: [1].hoi_prediction[0]"),
     }
 
 
@@ -555,8 +555,8 @@ def test_mat_flat_rows(folder: Path) -> None:
 BAD_CELLS = [
     (np.zeros((2, 8)), "2 x 8; a cell is K x 9 numbers (human box, object box, score)"),
     (np.array(["text"]), "no numbers; a cell is K x 9 numbers (human box, object box, score)"),
-    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: mend what wrote it"),
-    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: mend what wrote it"),
+    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: fix what wrote it"),
+    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: fix what wrote it"),
 ]
 
 

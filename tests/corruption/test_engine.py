@@ -19,9 +19,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from hoicli.corruption.constants import CONSTANTS
+from hoicli.corruption.definitions import DEFINITIONS
+from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
 from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from tests.support.pictures import textured
@@ -78,7 +78,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
     assert {record["file_name"] for record in records} == set(files_of(folder / "out"))
     assert [record["image_id"] for record in records[::100]] == [f"image-{number}" for number in range(4)]
     cells = [(record["corruption"], record["severity"]) for record in records[:100]]
-    assert cells == [(name, severity) for name in CONSTANTS for severity in range(1, 6)]
+    assert cells == [(name, severity) for name in EFFECTS for severity in range(1, 6)]
     for record in records:
         name = record["file_name"].split("/", 2)
         assert name[:2] == [record["corruption"], str(record["severity"])]
@@ -98,7 +98,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
 def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoicli, folder: Path) -> None:
     assert hoicli(*call(folder, "--corruption", "jpeg")).code == 0
     source = np.asarray(PIL.Image.open(folder / "images" / "d.jpg"))
-    for severity, (quality,) in enumerate(CONSTANTS["jpeg"].levels, start=1):
+    for severity, (quality,) in enumerate(DEFINITIONS["jpeg"].levels, start=1):
         expected = BytesIO()
         PIL.Image.fromarray(source).save(expected, "JPEG", quality=quality)
         made = PIL.Image.open(folder / f"out/jpeg/{severity}/d.jpg")
@@ -133,7 +133,7 @@ def test_the_records_of_a_cell_are_a_ground_truth(hoicli: Hoicli, tmp_path: Path
          [(n, s) for n in ("jpeg", "zoom_blur") for s in (1, 5)]),
         (("--corruption", "jpeg", "--corruption", "moire", "--severity", "2-4"),
          [(n, s) for n in ("jpeg", "moire") for s in (2, 3, 4)]),
-        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in CORRUPTIONS]),
+        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in EFFECTS]),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_is_made(
@@ -355,7 +355,7 @@ def test_a_full_disk_is_told_and_leaves_whole_files(hoicli: Hoicli, folder: Path
     command[4] = tiny_disk / "out"
     result = hoicli(*command)
     assert (result.code, result.err.count("\n")) == (1, 1)
-    assert "cannot be written to" in result.err
+    assert "cannot be written (" in result.err
     assert "No space left on device" in result.err
     made = list((tiny_disk / "out").rglob("*.*"))
     assert made
@@ -403,7 +403,7 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     rows = records_of(listed.out)
     assert {row["recipe"] for row in rows} == {"hoicli-1"}
     assert listed.err.startswith("hoicli: RoHOI-style, recipe hoicli-1: the paper publishes no constants")
-    assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
+    assert [row["corruption"] for row in rows] == list(EFFECTS)
     assert rows[0]["severity_1"] == {"radius_px": 10, "sigma_px": 3}
     assert all(row["source"] for row in rows)
     table = hoicli("corrupt", "--list", "--format", "table").out.splitlines()
@@ -423,7 +423,7 @@ def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path,
     assert len(tiles) == 100
     image = np.asarray(PIL.Image.open(source))
     tile = cv2.resize(corrupt(image, "vignette", 5), (256, 171), interpolation=cv2.INTER_AREA)
-    at = list(CORRUPTIONS).index("vignette") - 10
+    at = list(EFFECTS).index("vignette") - 10
     shown = sheet[at * 197 + 22 : at * 197 + 193, 1312 + 4 * 260 : 1312 + 4 * 260 + 256]
     assert np.abs(shown - tile).mean() < 4
 

@@ -635,7 +635,7 @@ def test_match_then_diagnose(which: str, hoicli: Hoicli, tmp_path: Path, request
 
 def test_a_large_file_is_shared_out(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = hoicli("diagnose", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 2048)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 2048)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("diagnose", "--per-class", *PAIR).out == expected
 

@@ -22,7 +22,7 @@ import orjson
 
 from hoicli.cli import run
 from hoicli.errors import DataError
-from hoicli.io.streams import open_input
+from hoicli.io.inputs import open_input
 from hoicli.records.image import problems
 from tests.hostile.mutations import broken
 from tests.hostile.readers import CORPUS, ITEMS, LINES, TRUTH, Reader

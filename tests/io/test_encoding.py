@@ -103,7 +103,7 @@ def test_a_large_file_with_a_mark_is_shared_out(
     """A mark of UTF-8 stays in the first share; UTF-16 is read by one process."""
     expected = hoicli("eval", "--per-class", "--gt", GT, PREDICTIONS)
     path = written(tmp_path / "p", PREDICTIONS.read_text(), encoding)
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     shared: list[int] = []
     fork = os.fork

@@ -14,91 +14,23 @@ import subprocess
 import sys
 import tempfile
 import threading
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hoicli.errors import DataError
 from hoicli.figures import svg
 from hoicli.report.document import Cell, Document, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.html import POLICY
 from hoicli.report.html import render as to_html
-from hoicli.report.inputs import kept_streams
 from hoicli.report.markdown import render as to_markdown
+from tests.support.page import Page
 from tests.support.project import FIXTURES, Hoicli, Result
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 VCOCO = ("--dataset", "vcoco", "--gt", FIXTURES / "vcoco/ground_truth.jsonl")
 DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 HOSTILE = "<script>alert(1)</script>\"'&|`*_[x](y)\x00"
-VOID = {"meta", "br", "hr", "img", "input", "link"}
-
-
-class Page(HTMLParser):
-    """A page as a strict reader sees it: every element closed in its order, ids unique, links to what is there."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.tables: list[list[list[str]]] = []
-        self.titles: list[str] = []
-        self.text: list[str] = []
-        self._open: list[str] = []
-        self._cell: list[str] | None = None
-        self.feed(page)
-        self.close()
-        assert not self._open
-        ids = [attributes["id"] for _, attributes in self.elements if "id" in attributes]
-        assert len(set(ids)) == len(ids)
-        links = [attributes["href"] for name, attributes in self.elements if name in ("a", "use")]
-        assert {link.removeprefix("#") for link in links} <= set(ids)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice in {tag}"
-        self.elements.append((tag, {name: value or "" for name, value in attrs}))
-        if tag in VOID:
-            return
-        self._open.append(tag)
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self._cell = []
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open, f"</{tag}> closes nothing"
-        assert self._open.pop() == tag
-        if tag in ("td", "th") and self._cell is not None:
-            self.tables[-1][-1].append("".join(self._cell).strip())
-            self._cell = None
-
-    def handle_data(self, data: str) -> None:
-        if self._cell is not None:
-            self._cell.append(data)
-        if self._open and self._open[-1] in ("h1", "h2", "h3"):
-            self.titles.append(data)
-        if self._open and self._open[-1] != "style":
-            self.text.append(data)
-
-    def table(self, *heads: str) -> list[list[str]]:
-        """The body of the table whose last line of heads begins so."""
-        for lines in self.tables:
-            for at, line in enumerate(lines):
-                if tuple(line[: len(heads)]) == heads:
-                    return lines[at + 1 :]
-        raise AssertionError(f"no table with {heads}")
-
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
-        wanted = {name.rstrip("_"): value for name, value in attributes.items()}
-        return [found for name, found in self.elements if name == tag and wanted.items() <= found.items()]
 
 
 def rows_of(result: Result) -> list[dict[str, Any]]:
@@ -461,60 +393,6 @@ def test_numbers(value: float | None, unit: str, signed: bool, text: str) -> Non
     assert number(value, unit, signed=signed) == text
 
 
-# --- charts ------------------------------------------------------------------------------------------------------
-
-
-def shapes_of(drawing: str, tag: str) -> list[dict[str, float]]:
-    """The numbers of each shape of one kind."""
-    found = re.findall(rf"<{tag} ([^>]*)/>", drawing)
-    return [{key: float(value) for key, value in re.findall(r'(\w+)="(-?[\d.]+)"', text)} for text in found]
-
-
-def test_bars_are_as_long_as_their_values() -> None:
-    items = [svg.Bar("a", 10.0, "+10", "e-x"), svg.Bar("b", -5.0, "-5", "e-y"), svg.Bar("c", None, "-", "e-z")]
-    up, down = shapes_of(svg.bars(items, "n"), "rect")
-    assert up["width"] == pytest.approx(2 * down["width"], abs=0.2)
-    assert down["x"] + down["width"] == pytest.approx(up["x"], abs=0.2)
-    assert max(shape["x"] + shape["width"] for shape in (up, down)) < svg.WIDTH
-
-
-def test_shares_fill_their_bins() -> None:
-    drawing = svg.shares([0, 5, 10, 15], {"a": [3, 0, 1], "b": [1, 0, 3]}, {"a": "e-a", "b": "e-b"}, "n")
-    boxes = shapes_of(drawing, "rect")
-    assert len(boxes) == 4  # the middle bin is empty
-    heights: dict[float, float] = {}
-    for box in boxes:
-        heights[box["x"]] = heights.get(box["x"], 0) + box["height"]
-    assert list(heights.values()) == [pytest.approx(150, abs=0.2)] * 2
-    assert boxes[0]["height"] == pytest.approx(112.5)
-
-
-def test_histogram_counts_and_lines_rise() -> None:
-    boxes = shapes_of(svg.histogram({"a": [2, 0], "b": [2, 1]}, ["0", "1", "2"], "n", "x"), "rect")
-    assert [box["height"] for box in boxes] == [pytest.approx(height) for height in (70.0, 70.0, 35.0)]
-    drawing = svg.lines({"a": [(0, 1, ""), (1, 2, "high")]}, "n", across="x", up="y")
-    low, high = shapes_of(drawing, "circle")
-    assert high["cy"] < low["cy"]
-    assert high["cx"] > low["cx"]
-
-
-@pytest.mark.parametrize("values", [[], [0.0], [0.0, 0.0], [1e-9], [99.99, 100.0], [5.0, -5.0], [1e12]])
-def test_charts_of_odd_values(values: list[float]) -> None:
-    numbers = [float(value) for value in values]
-    drawings = [
-        svg.bars([svg.Bar("l" * 90, value, "w", "s0") for value in numbers], "n"),
-        svg.dots([("l" * 90, [svg.Dot("s", value) for value in numbers])], "n"),
-        svg.histogram({"s": [int(abs(value)) for value in numbers]}, [""] * (len(numbers) + 1), "n", "x"),
-        svg.shares(list(range(len(numbers) + 1)), {"s": [abs(value) for value in numbers]}, {"s": "s0"}, "n"),
-    ]
-    if numbers:
-        drawings.append(svg.lines({"s": [(value, value, "") for value in numbers]}, "n", across="x", up="y"))
-    for drawing in drawings:
-        Page(drawing)
-        assert "nan" not in drawing
-        assert "inf" not in drawing
-
-
 # --- rows of other commands --------------------------------------------------------------------------------------
 
 
@@ -678,20 +556,6 @@ def test_pipes_are_kept(spool: Path, tmp_path: Path, hoicli: Hoicli) -> None:
     writer.join()
     assert result.code == 0
     assert result.out == hoicli("report", "--gt", GT, PREDICTIONS).out
-    assert not list(spool.iterdir())
-
-
-def test_kept_streams_are_removed_whatever_happens(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    feed(monkeypatch, b"abc")
-
-    def broken() -> None:
-        with kept_streams(["-", "no/such"]) as (paths, _):
-            assert Path(paths[0]).read_bytes() == b"abc"
-            assert paths[1] == "no/such"
-            raise DataError(f"what {paths[0]} has", place=f"{paths[0]}:3", field="x")
-
-    with pytest.raises(DataError, match=r"^<stdin>:3: x: what <stdin> has$"):
-        broken()
     assert not list(spool.iterdir())
 
 

@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import ShoeSettings
@@ -95,7 +97,8 @@ def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, prediction
         more = ["--all-pairs"] if against == "dataset" else []
         assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, predicted, "-o", table, *more).code == 0
         settings = ShoeSettings(delta=0.0, against=against)
-        done = run([str(predicted)], str(truth), [str(table)], settings, ErrorPolicy(), dataset="hico")
+        streams = Predictions([str(predicted)]), Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
+        done = run(*streams, settings, ErrorPolicy(), dataset="hico")
         assert done.shoe.verbs.missing == set()
         assert done.shoe.objects.missing == set()
         assert done.shoe.verbs.asked

@@ -93,7 +93,7 @@ def variables(source: Source) -> dict[str, tuple[int, int]]:
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            found[_Reader(_element(data, position, end, order, limit=512), order).name()] = (position, end)
+            found[_MatrixReader(_element(data, position, end, order, limit=512), order).name()] = (position, end)
         except (struct.error, zlib.error, ValueError) as error:
             raise _damaged(source, error) from None
         position = end
@@ -105,7 +105,7 @@ def describe(source: Source, name: str) -> tuple[str, tuple[int, ...]]:
     start, end = variables(source)[name]
     order = _byte_order(source)
     try:
-        kind, shape = _Reader(_element(source.data, start, end, order, limit=512), order).kind_and_shape()
+        kind, shape = _MatrixReader(_element(source.data, start, end, order, limit=512), order).kind_and_shape()
     except (struct.error, zlib.error, ValueError) as error:
         raise _damaged(source, error) from None
     names = {CELL: "cell", STRUCT: "struct", TEXT: "text", **dict.fromkeys(NUMBERS, "numbers")}
@@ -121,7 +121,7 @@ def load(source: Source, name: str) -> Any:
         element = _element(source.data, start, end, order, limit=largest + 1)
         if len(element) > largest:
             raise ValueError(f"{name} unpacks to more than {largest >> 20} MiB")
-        value, end = _Reader(element, order).matrix(0, len(element), DEEPEST)
+        value, end = _MatrixReader(element, order).matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
         return value
@@ -156,7 +156,7 @@ def _element(data: bytes, start: int, end: int, order: str, *, limit: int) -> by
     return element
 
 
-class _Reader:
+class _MatrixReader:
     """The matrices of one variable. Raises ValueError or struct.error where the bytes do not say what they should."""
 
     def __init__(self, data: bytes, order: str) -> None:

@@ -123,8 +123,16 @@ def literal(span: bytes) -> Any:
 _STRINGS = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*|(?<=np\.)\w+|(?<=numpy\.)\w+")
 _KNOWN_WORD = re.compile(r"np|numpy|nan|inf|None|True|False|(?:float|u?int)(?:16|32|64|8)|bool_?|str_|[bBuUrR]")
-# An operator between two values, one minus after another, a call of a call, an index, an attribute of an attribute.
-_CHAIN = re.compile(r"[^\w\s.,:()\[\]{}-]|[\w)\]}]\s*-|-\s*-|[)\]}]\s*[(\[{]|\w\s*\[|(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.")
+CHAINS = (
+    (r"[^\w\s.,:()\[\]{}-]", "1+1+1"),  # an operator
+    (r"[\w)\]}]\s*-", "1 - 1 - 1"),  # a minus after a value
+    (r"-\s*-", "- - 1"),  # one minus after another
+    (r"[)\]}]\s*[(\[{]", "np.int64()()()"),  # a call of a call, an index of an index
+    (r"\w\s*\[", "np [0]"),  # an index
+    (r"(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.", "np.nan.nan"),  # an attribute of an attribute
+)
+"""(pattern, example) of each way to make a syntax tree deep without brackets."""
+_CHAIN = re.compile("|".join(pattern for pattern, _ in CHAINS))
 
 
 def _flat(text: str) -> bool:
