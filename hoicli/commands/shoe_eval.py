@@ -159,7 +159,7 @@ def shoe_eval(
     if not sim:
         raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
     paths = inputs(predictions, "PREDS")
-    settings = ShoeSettings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
+    settings = ShoeSettings(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
     output_format = chosen_format(format_, output)
     tags = parse_tags(tag or [])
     policy = ErrorPolicy(skip=skips(on_error))

@@ -19,7 +19,7 @@ Similarities are whole numbers of UNIT, a billionth: sums are exact in any order
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,8 @@ IMAGES_AT_ONCE = 256
 @dataclass(frozen=True)
 class ShoeSettings:
     """delta: the similarity from which an unmatched prediction counts against a class (not published; 0.5 is ours).
-    verb_weight: of the verb in the combined similarity, the object having the rest."""
+    verb_weight: of the verb in the combined similarity, the object having the rest. Raises `UsageError` for a setting
+    that cannot be, by the name of its option."""
 
     delta: float = 0.5
     verb_weight: float = 0.5
@@ -51,22 +52,19 @@ class ShoeSettings:
     area: str = "envelope"
     against: str = "image"
 
-    @classmethod
-    def checked(cls, *, delta: float, verb_weight: float, combine: str, area: str, against: str) -> ShoeSettings:
-        """The settings, or a `UsageError` that names the option at fault."""
-        for option, value in (("--delta", delta), ("--verb-weight", verb_weight)):
+    def __post_init__(self) -> None:
+        for option, value in (("--delta", self.delta), ("--verb-weight", self.verb_weight)):
             if not 0 <= value <= 1:
                 raise UsageError(f"{option} {value:g}: give a number from 0 to 1")
         for option, name, known in (
-            ("--combine", combine, COMBINE),
-            ("--ap", area, AREAS),
-            ("--against", against, AGAINST),
+            ("--combine", self.combine, COMBINE),
+            ("--ap", self.area, AREAS),
+            ("--against", self.against, AGAINST),
         ):
             if name not in known:
                 raise UsageError(f"{option} {name}: choose from {', '.join(known)}")
-        if combine == "min" and verb_weight != 0.5:
+        if self.combine == "min" and self.verb_weight != 0.5:
             raise UsageError("--verb-weight: the minimum of two similarities has no weights; leave it out")
-        return cls(delta, verb_weight, combine, area, against)
 
     def signature(self) -> dict[str, str]:
         """All of them, as none is canonical."""
@@ -75,8 +73,7 @@ class ShoeSettings:
         return {**chosen, **weight, "ap": self.area}
 
 
-@dataclass(frozen=True)
-class Meetings:
+class Meetings(NamedTuple):
     """The K pairs of a ground-truth and a predicted triplet that overlap enough on both boxes, in ascending order of
     (truth, prediction). iou_object is NaN where neither has an object."""
 
@@ -84,6 +81,10 @@ class Meetings:
     prediction: Ints
     iou_subject: Floats
     iou_object: Floats
+
+    def at(self, rows: Ints | Bools) -> Meetings:
+        """Some of them."""
+        return Meetings(self.truth[rows], self.prediction[rows], self.iou_subject[rows], self.iou_object[rows])
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,15 @@ class Shoe:
         if settings.against == "dataset":
             self._seek_in_dataset()
         nothing = np.zeros(0, dtype=np.int64)
-        meetings = [(nothing, nothing, np.zeros(0), np.zeros(0))]
+        meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0))]
         for start in range(0, len(self.image), IMAGES_AT_ONCE):
             end = min(start + IMAGES_AT_ONCE, len(self.image))
             image, prediction, row = self._pairs(start, end)
             if settings.against == "image":
                 self._seek(prediction, row)
             meetings.append(self._meet(start, end, image, prediction, row))
-        truths, predicted, *overlaps = map(np.concatenate, zip(*meetings, strict=True))
-        order = np.lexsort((predicted, truths))
-        self.meetings = Meetings(truths[order], predicted[order], *(overlap[order] for overlap in overlaps))
+        every = Meetings(*map(np.concatenate, zip(*meetings, strict=True)))
+        self.meetings = every.at(np.lexsort((every.prediction, every.truth)))
         self.similarity = self.similarities(self.meetings.truth, self.meetings.prediction)
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
@@ -160,7 +160,7 @@ class Shoe:
         if not kept.all():
             rows = kept[meet.prediction]
             similarity = similarity[rows]
-            meet = Meetings(meet.truth[rows], meet.prediction[rows], meet.iou_subject[rows], meet.iou_object[rows])
+            meet = meet.at(rows)
         turn = np.arange(len(self.truth.verb)) - self.truth.hoi_start[self.truth.image_of_hoi]
         score = np.nan_to_num(self.predictions.score, nan=-np.inf)
         order = np.lexsort((meet.prediction, -score[meet.prediction], -similarity, meet.truth, turn[meet.truth]))
@@ -243,10 +243,8 @@ class Shoe:
         self.nearest = self.nearest[speakers][speaker_of]
         self.nearest_similarity = self.nearest_similarity[speakers][speaker_of]
 
-    def _meet(
-        self, start: int, end: int, image: Ints, prediction: Ints, row: Ints
-    ) -> tuple[Ints, Ints, Floats, Floats]:
-        """Those of the pairs that `_pairs` gives which overlap enough: the columns of `Meetings`."""
+    def _meet(self, start: int, end: int, image: Ints, prediction: Ints, row: Ints) -> Meetings:
+        """Those of the pairs that `_pairs` gives which overlap enough."""
         truth, found = self.truth, self.predictions
         box, truth_box, pair_start = self._box_pairs(start, end)
         overlap = iou(
@@ -266,7 +264,7 @@ class Shoe:
         iou_object = np.where(neither, np.nan, 0.0)
         iou_object[both] = overlaps(own[both], other[both], image[both])
         enough = neither | (iou_object >= IOU_THRESHOLD)
-        return row[enough], prediction[enough], iou_subject[enough], iou_object[enough]
+        return Meetings(row, prediction, iou_subject, iou_object).at(enough)
 
     def _box_pairs(self, start: int, end: int) -> tuple[Ints, Ints, Ints]:
         """(predicted box, ground-truth box) of every two boxes of an image, and where those of each predicted box

@@ -85,7 +85,7 @@ def shoe_of(
     table = table_of(similar)
     verbs = Likeness("v", classes.verbs, found.verbs, table, senses)
     objects = Likeness("n", classes.objects, found.objects, table, senses)
-    return Shoe(truths, found, classes, verbs, objects, ShoeSettings.checked(**{**known, **options}))
+    return Shoe(truths, found, classes, verbs, objects, ShoeSettings(**{**known, **options}))
 
 
 def scored(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:
@@ -721,7 +721,7 @@ def test_an_image_twice_or_unknown() -> None:
 def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
     known = {"delta": 0.5, "verb_weight": 0.5, "combine": "mean", "area": "envelope", "against": "image"}
     with pytest.raises(UsageError) as caught:
-        ShoeSettings.checked(**{**known, **options})
+        ShoeSettings(**{**known, **options})
     assert str(caught.value).startswith(message)
 
 
