@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Context:
     """What a conversion knows besides the file, and what it found out.
 
-    images: image ids in the order of a source that has only positions or numbers, from `--images`; None if not given.
-    image_numbers, image_sizes: from the file of `--images`, where it has them: the image id of each `img_id`, and each
+    images: image ids in the order of a source that has only positions or numbers, from `--image-list`; None if not
+    given. image_numbers, image_sizes: from the same file, where it has them: the image id of each `img_id`, and each
     image's width and height.
     logits: how raw outputs become triplets (`--activation` and its like).
     format, target: the names of FORMATS that are read and written.

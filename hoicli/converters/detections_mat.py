@@ -4,7 +4,7 @@
     a cell    K x 9: human box, object box, score; 0 x 0 where there is none
 
 The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
-of that object in HICO order. Column c is the c-th image, by position only: `--images` gives the list and its length
+of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list and its length
 must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
 announced. Boxes are taken as they are: nothing is shifted. UPT and its relatives take 1 off x2 and y2 before they
 write them (fredzzhang/upt utils.py, cache_hico), so these are the last pixels of a box, and the records say so (caveat
@@ -179,21 +179,21 @@ def _image_order(columns: int, source: Source, context: Context) -> Sequence[str
     if context.images is not None:
         if len(context.images) != columns:
             raise DataError(
-                f"{columns:,} columns, but --images has {len(context.images):,}; columns are images by position, "
+                f"{columns:,} columns, but --image-list has {len(context.images):,}; columns are images by position, "
                 "so give the list the files were made from",
                 place=source.name,
             )
-        context.announce(f"{source.name}: columns joined with the {columns:,} images of --images by position")
+        context.announce(f"{source.name}: columns joined with the {columns:,} images of --image-list by position")
         return context.images
     images = context.vocabulary.test_images
     if columns != len(images):
         raise DataError(
             f"{columns:,} columns, but the HICO-DET test list has {len(images):,}; "
-            "say which images these are with --images GT (ground truth in the same order, or a list of names)",
+            "say which images these are with --image-list (ground truth in the same order, or a list of names)",
             place=source.name,
         )
     context.announce(
-        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--images GT for others)"
+        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--image-list for others)"
     )
     return images
 

@@ -1,8 +1,8 @@
 """Writes predictions as the folder of 80 files that the official MATLAB evaluation reads (`--to mat -o DIR`).
 
 The layout is `detections_mat`'s. The folder is made whole or not at all, and the same records always give the same
-bytes. The order of the columns is that of `--images`, else the HICO-DET test list when all images are in it. What the
-format cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600
+bytes. The order of the columns is that of `--image-list`, else the HICO-DET test list when all images are in it. What
+the format cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600
 interactions and those whose subject is no person.
 """
 
@@ -42,7 +42,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     """The folder `path`, new or empty before.
 
     Raises `UsageError` for another `path` and where the column order is not known, `DataError` for an image that is
-    not in `--images`, for a triplet without a score, and for boxes that are of last pixels in some records only.
+    not in `--image-list`, for a triplet without a score, and for boxes that are of last pixels in some records only.
     """
     vocabulary = context.vocabulary
     known = None if context.images is None else set(context.images)
@@ -54,7 +54,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         for record in records:
             image_id = str(record["image_id"])
             if known is not None and image_id not in known:
-                problem = "is not among the images of --images; give the ground truth of all images"
+                problem = "is not among the images of --image-list; give the ground truth of all images"
                 raise DataError(problem, place=f"image {image_id}", field="image_id")
             found.add(image_id)
             if record["hois"]:
@@ -102,16 +102,16 @@ def _column_order(found: set[str], context: Context) -> dict[str, int]:
     if context.images is not None:
         columns = {image_id: column for column, image_id in enumerate(context.images)}
         if len(columns) != len(context.images):
-            raise DataError("names an image twice; a column is one image", place="--images")
+            raise DataError("names an image twice; a column is one image", place="--image-list")
         return columns
     images = context.vocabulary.test_images
     others = found.difference(images)
     if others:
         raise UsageError(
             f"--to mat: columns are images by position, and {min(others)} is no HICO-DET test image; "
-            "give all images in order with --images GT"
+            "give all images in order with --image-list"
         )
-    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--images GT for others)")
+    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--image-list for others)")
     return {image_id: column for column, image_id in enumerate(images)}
 
 

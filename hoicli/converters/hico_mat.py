@@ -9,7 +9,7 @@ Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-6
 1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
 An interaction with invis = 1 has no instance that counts: it becomes an image-level label and no triplet. Without
 anno.mat the image-level labels are those of the annotated interactions, and the records say so (caveat
-`derived_labels`). `--split` picks one half of both files.
+`derived_labels`). `--part` picks one half of both files.
 Equal boxes of one label are merged; nothing else is left out.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
@@ -202,14 +202,14 @@ def _images(homes: dict[str, Source], name: str) -> list[tuple[Any, ...]]:
     if name not in homes:
         other = next(other for other in BOX_VARIABLES if other in homes)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; --split {split} takes it", place=homes[other].name)
+        raise DataError(f"has no {name}, only {other}; --part {split} takes it", place=homes[other].name)
     return _loaded(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
 def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[int]] | None:
     """File name -> interactions (0-based ids, ascending) that happen in the image; None without anno.mat."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
-    context.announce(f"taking bbox_{split}, the {split} split; --split {other} takes the other")
+    context.announce(f"taking bbox_{split}, the {split} split; --part {other} takes the other")
     given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
     if given is None:
         context.announce(

@@ -1,4 +1,4 @@
-"""`--images`: the image ids, in order, for a source that has only positions or numbers."""
+"""`--image-list`: the image ids, in order, for a source that has only positions or numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_image_list(path: str, context: Context) -> ImageList:
 
 
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
-    """Image number -> image id, for sources that name images by number: from `--images`, else the HICO-DET test set.
+    """Image number -> image id, for sources that name images by number: from `--image-list`, else HICO-DET's test set.
 
     The number is the `img_id` where the images have one, else the one their names end in. Raises `DataError` when two
     images end in one number, and for a dataset whose images must be given.
@@ -72,12 +72,12 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         return dict(context.image_numbers)
     given = context.images
     if given is None and not context.vocabulary.test_images:
-        problem = "names images by number only; give the annotation file, which has them as img_id, with --images GT"
+        problem = "names images by number only; give the annotation file, which has them as img_id, with --image-list"
         raise DataError(problem, place=source.name)
     if given is None:
         context.announce(
             f"{source.name} names images by number only: taking HICO-DET test numbers "
-            f"(1 is {context.vocabulary.test_images[0]}); --images GT for another set"
+            f"(1 is {context.vocabulary.test_images[0]}); --image-list for another set"
         )
         given = context.vocabulary.test_images
     numbers: dict[int, str] = {}
@@ -87,7 +87,7 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
             continue
         if numbers.setdefault(number, image_id) != image_id:
             raise DataError(
-                f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--images"
+                f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--image-list"
             )
     return numbers
 
@@ -114,5 +114,5 @@ def named_image(image: Any, numbers: Callable[[], Mapping[int, str]], context: C
     known = numbers()
     if image not in known:
         problem = f"image number {shown(image)} is not among the {len(known):,} known ones"
-        raise DataError(f"{problem}; give its own set with --images GT")
+        raise DataError(f"{problem}; give its own set with --image-list")
     return {"image_id": known[image], **({"img_id": image} if context.image_numbers else {})}

@@ -6,7 +6,7 @@
 The 8 numbers are the person's and the object's box, float edges in pixels of the original image, taken as they are: the
 protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order, 0-14,129 in SWIG-HOI's (--dataset swig), and
 gives verb and object label. An image is a number or a file name; text digits count as a number. It is the one at the
-end of the file name or, where `--images` has them (SWIG-HOI), the `img_id`, which the record then keeps. Nothing
+end of the file name or, where `--image-list` has them (SWIG-HOI), the `img_id`, which the record then keeps. Nothing
 indexes the boxes: equal boxes of one label in an image become one. NumPy arrays will do wherever a list will. Triplets
 stay in the file's order, by ascending `hoi` in preds.pkl, whose images come sorted; an image without predictions is in
 neither. Read by ltttpku/INP-CC, datasets/hico_evaluator.py.

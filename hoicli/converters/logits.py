@@ -5,7 +5,7 @@
 
 Boxes are relative [cx, cy, w, h], the person's and then the object's; they come out as float edges in pixels of the
 original image. `sizes` are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes
-of --images are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
+of --image-list are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
 that are evaluated, in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers,
 joined as `inpcc` joins them; without them the name of a file is its image. A folder stands for its .npz files by name.
 
@@ -217,7 +217,7 @@ class _Outputs:
         if size is None:
             known = self._context.image_sizes.get(image_id)
             if known is None:
-                problem = "the image's size is not known; save sizes (height, width), or give --images GT with them"
+                problem = "the image's size is not known; save sizes (height, width), or give --image-list with them"
                 raise DataError(problem, field=".sizes")
             size = known[::-1]
         height, width = size

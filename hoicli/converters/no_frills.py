@@ -5,7 +5,7 @@
 
 Boxes are 0-based inclusive already (its writer subtracts the 1): nothing is shifted. HOI ids are the texts "001" to
 "600"; connections are 0-based (human, object). An interaction with invis = 1 becomes an image-level label and no
-triplet; the image-level labels are pos_hoi_ids and those. `--split` keeps the images whose image_path_postfix begins
+triplet; the image-level labels are pos_hoi_ids and those. `--part` keeps the images whose image_path_postfix begins
 with it, and the number of the others is announced. Equal boxes of one label are merged.
 
 Written by BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py). `read` raises `DataError` naming the item, from [0].
@@ -58,11 +58,11 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(of_split(), build, source)
     other = "train" if context.split == "test" else "test"
     if others and not kept:
-        problem = f"none of its {others:,} images is of the {context.split} split; --split {other} takes them"
+        problem = f"none of its {others:,} images is of the {context.split} split; --part {other} takes them"
         raise DataError(problem, place=source.name)
     if others:
         taken = f"taking the {context.split} split: {kept:,} images"
-        context.announce(f"{taken}; --split {other} takes the other {others:,}")
+        context.announce(f"{taken}; --part {other} takes the other {others:,}")
 
 
 def _instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Instances:

@@ -10,7 +10,7 @@ category_id alone makes the class of an interaction; aux_category_id, what else 
 training only and is left out.
 
 The image id is the file name without its extension (wrapping_196), by which anything can be joined. Dumps of the
-INP-CC family call the image by `img_id`, which says nothing else: it is kept, and `--images` finds it there.
+INP-CC family call the image by `img_id`, which says nothing else: it is kept, and `--image-list` finds it there.
 
 Read by ltttpku/INP-CC (datasets/swig.py, datasets/swig_evaluator.py). `read` raises `DataError` naming the item, from
 [0], and for CHOIR's HICO-DET, which has `target_id` for object_id and numbers of its own.

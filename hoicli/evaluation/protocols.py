@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 
 from hoicli.errors import UsageError
@@ -356,9 +357,10 @@ def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
     wanted = [part.strip() for text in names for part in text.split(",")]
     unknown = sorted({name for name in wanted if name not in PROTOCOLS and name != "all"})
     if unknown:
-        raise UsageError(
-            f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}"
-        )
+        near = get_close_matches(unknown[0], PROTOCOLS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(PROTOCOLS)
+        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
     datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in wanted if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
     others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]

@@ -95,7 +95,7 @@ class Options:
             top = ["--top", str(self.top)] if self.top else []
             nms = ",".join(f"{value:g}" for value in PAIR_NMS)
             lines.append(command("diagnose", *top, *filters, together=False))
-            lines.append(command("pairstats", "--nms", nms, together=False))
+            lines.append(command("pairstats", "--nms-sweep", nms, together=False))
         return lines
 
 

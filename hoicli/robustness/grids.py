@@ -156,7 +156,7 @@ def _beyond(benchmark: Benchmark, there: set[Cell], corruptions: Sequence[str], 
         hint = f"is {others[0]} {near[0]}? " if near else ""
         remarks.append(
             f"left out, being none of the benchmark's corruptions: {listed(others)}; "
-            f"{hint}--corruptions seen takes what occurs"
+            f"{hint}--corruption seen takes what occurs"
         )
     if further := sorted({severity for name, severity in there if name in corruptions} - set(severities)):
         remarks.append(f"left out, being none of the severities: {listed(further)}")
@@ -219,7 +219,7 @@ def _lacking(
         if not allow_missing:
             more = f" (and {len(lacking) - 1} more models lack some)" if len(lacking) > 1 else ""
             more += f" (there is {listed(others)})" if others else ""
-            advice = "evaluate them, choose with --corruptions and --severities, or pass --allow-missing"
+            advice = "evaluate them, choose with --corruption and --severity, or pass --allow-missing"
             raise DataError(f"{text}{more}; {advice}", place=gathering.place)
         if not grid.cells:
             raise DataError(f"{text}; there is nothing to average", place=gathering.place)

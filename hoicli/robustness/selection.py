@@ -52,13 +52,13 @@ def benchmark(corruptions: str, severities: str) -> Benchmark:
     elif corruptions != "rohoi":
         names = tuple(dict.fromkeys(part.strip() for part in corruptions.split(",")))
         if "" in names or CLEAN in names:
-            raise UsageError(f"--corruptions {corruptions}: give names with commas between, rohoi, seen, or auto")
+            raise UsageError(f"--corruption {corruptions}: give names with commas between, rohoi, seen, or auto")
     levels: tuple[int, ...] | str = severities
     if severities not in (AUTO, SEEN):
         parts = [part.strip() for part in severities.split(",")]
         if not all(map(is_severity, parts)):
             raise UsageError(
-                f"--severities {severities}: give whole numbers of at least 1 with commas between, seen, or auto"
+                f"--severity {severities}: give whole numbers of at least 1 with commas between, seen, or auto"
             )
         levels = tuple(sorted(set(map(int, parts))))
     return Benchmark(names, levels)

@@ -26,7 +26,9 @@ def check_folders(images: str, out: str) -> None:
     if not Path(images).is_dir():
         raise UsageError(f"--images {images}: there is no such folder")
     if Path(images).resolve() == Path(out).resolve():
-        raise UsageError(f"--out {out}: is the folder of the images; give another, or they would be overwritten")
+        raise UsageError(
+            f"--save-images {out}: is the folder of the images; give another, or they would be overwritten"
+        )
 
 
 @dataclass(frozen=True)

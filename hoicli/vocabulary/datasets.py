@@ -7,7 +7,7 @@ Names are the dataset's own spelling with underscores for spaces.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -76,26 +76,6 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
         test_images=tuple(images["template"].format(number) for number in numbers),
         **sets,
     )
-
-
-def swig_vocabulary(
-    verbs: Sequence[str],
-    nouns: Mapping[str, str],
-    *,
-    verb_of: Sequence[int],
-    object_of: Sequence[int],
-    frequency: Sequence[int],
-    evaluated: Sequence[bool],
-) -> Vocabulary:
-    """A vocabulary of SWIG-HOI's kind: `nouns` gives each object its noun sense, the rest is about each interaction."""
-    groups = {
-        name: [number for number, times in enumerate(frequency) if times == wanted]
-        for wanted, name in enumerate(("zero_shot", "rare", "non_rare"))
-    }
-    pairs = list(zip(verb_of, object_of, strict=True))
-    subsets = {"evaluated": [number for number, flag in enumerate(evaluated) if flag]}
-    content = {"name": "swig", "verbs": verbs, "objects": nouns, "interactions": pairs}
-    return vocabulary_of({**content, "groups": groups, "subsets": subsets})
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:

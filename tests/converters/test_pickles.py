@@ -396,7 +396,7 @@ def test_the_command_there_and_back(hoicli: Hoicli, tmp_path: Path) -> None:
     result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "inpcc-json", "-o", output)
     assert (result.code, result.out) == (0, "")
     assert result.err.endswith(" as records (records): 7 images, 32 boxes, 41 triplets\n")
-    result = hoicli("convert", output, "--images", FIXTURES / "gt.jsonl")
+    result = hoicli("convert", output, "--image-list", FIXTURES / "gt.jsonl")
     assert result.code == 0
     assert "by number only" not in result.err
     assert triplets([orjson.loads(line) for line in result.out.splitlines()]) == triplets(PREDICTIONS)
@@ -407,7 +407,7 @@ def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:
     result = hoicli("convert", path)
     assert result.err.splitlines()[:1] == [
         f"hoicli: {path} names images by number only: taking HICO-DET test numbers "
-        "(1 is HICO_test2015_00000001); --images GT for another set",
+        "(1 is HICO_test2015_00000001); --image-list for another set",
     ]
 
 

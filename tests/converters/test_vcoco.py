@@ -641,12 +641,12 @@ def test_the_released_files_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Pa
 
 
 def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Ground truth given with --images names images, and its labels are no matter: the file converted says whose it
+    """Ground truth given with --image-list names images, and its labels are no matter: the file converted says whose it
     is, and V-COCO's ground truth need not be called so."""
     plain = hoicli("convert", CACHE)
     assert plain.code == 0
     for images in (TRUTH, FIXTURES / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
-        assert hoicli("convert", CACHE, "--images", images).out == plain.out
+        assert hoicli("convert", CACHE, "--image-list", images).out == plain.out
 
 
 def qpic_truth(folder: Path) -> Path:

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *options: object, out: str = "out") -> list[object]:
-    return ["corrupt", "--images", folder / "images", "--out", folder / out, *options, folder / "gt.jsonl"]
+    return ["corrupt", "--images", folder / "images", "--save-images", folder / out, *options, folder / "gt.jsonl"]
 
 
 # The contract
@@ -107,8 +107,8 @@ def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoi
 
 
 def test_the_records_of_a_cell_are_a_ground_truth(hoicli: Hoicli, tmp_path: Path) -> None:
-    result = hoicli("corrupt", "--images", IMAGES, "--out", tmp_path / "out", "--corruption", "elastic,occlusion",
-                    "--severity", "2,5", GT)  # fmt: skip
+    result = hoicli("corrupt", "--images", IMAGES, "--save-images", tmp_path / "out",
+                    "--corruption", "elastic,occlusion", "--severity", "2,5", GT)  # fmt: skip
     assert result.code == 0
     records = records_of(result.out)
     truth = tmp_path / "gt.jsonl"
@@ -146,7 +146,7 @@ def test_what_is_asked_for_is_made(
 
 def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    options = ("--out", "out", "--corruption", "pixelate", "--severity", "1")
+    options = ("--save-images", "out", "--corruption", "pixelate", "--severity", "1")
     records = records_of(hoicli("corrupt", *options, "images/a.png", "images/sub/c.png").out)
     assert [(r["image_id"], r["file_name"]) for r in records] == [
         ("a", "pixelate/1/images/a.png"), ("c", "pixelate/1/images/sub/c.png"),
@@ -225,7 +225,7 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
     command = [sys.executable, "-m", "hoicli", "corrupt", "--images", str(IMAGES), "--jobs", str(jobs), "--severity",
                "5", "--corruption", "glass_blur,moire,zoom_blur"]  # fmt: skip
     out = tmp_path / "killed"
-    process = subprocess.Popen([*command, "--out", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
+    process = subprocess.Popen([*command, "--save-images", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
     deadline = time.monotonic() + 60
     while len(list(out.rglob("*.jpg"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -235,8 +235,8 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
     assert len(left) >= 4
     for name in left:
         PIL.Image.open(out / name).load()
-    again = hoicli(*command[3:], "--out", out, GT)
-    whole = hoicli(*command[3:], "--out", tmp_path / "whole", GT)
+    again = hoicli(*command[3:], "--save-images", out, GT)
+    whole = hoicli(*command[3:], "--save-images", tmp_path / "whole", GT)
     assert again.out == whole.out
     assert files_of(out) == files_of(tmp_path / "whole")  # what was half written is gone, too
 
@@ -300,22 +300,25 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, folder: Path, line: str,
     assert "skipped 1 image; the first: " in skipped.err
 
 
+OUT = ("--save-images", "out")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "corrupt: give the folder to write the images to with --out DIR"),
-        (("--out", "out", "--corruption", "gausian_noise"), "unknown 'gausian_noise'; did you mean 'gaussian_noise'?"),
-        (("--out", "out", "--corruption", "fog,zzz"), "--corruption: unknown 'fog', 'zzz'; hoicli corrupt --list"),
-        (("--out", "out", "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range as 2-4, or all"),
-        (("--out", "out", "--severity", "4-2"), "--severity 4-2: an empty range; "),
-        (("--out", "out", "--severity", ""), "--severity : give 1 to 5"),
-        (("--out", "out", "--shard", "3"), "--shard 3: write K/N, for example 3/16"),
-        (("--out", "out", "--shard", "4/3"), "--shard 4/3: the parts of 3 are 1/3 to 3/3"),
-        (("--out", "out", "--shard", "0/3"), "--shard 0/3: the parts of 3 are"),
-        (("--out", "out", "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
-        (("--out", "out", "--images", "nowhere"), "--images nowhere: no such folder"),
-        (("--out", "gt.jsonl"), "--out gt.jsonl: cannot be made ("),
-        (("--out", "out", "--on-error", "ignore"), "--on-error ignore: choose stop or skip"),
+        ((), "corrupt: give the folder to write the images to with --save-images DIR"),
+        ((*OUT, "--corruption", "gausian_noise"), "unknown 'gausian_noise'; did you mean 'gaussian_noise'?"),
+        ((*OUT, "--corruption", "fog,zzz"), "--corruption: unknown 'fog', 'zzz'; hoicli corrupt --list"),
+        ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range as 2-4, or all"),
+        ((*OUT, "--severity", "4-2"), "--severity 4-2: an empty range; "),
+        ((*OUT, "--severity", ""), "--severity : give 1 to 5"),
+        ((*OUT, "--shard", "3"), "--shard 3: write K/N, for example 3/16"),
+        ((*OUT, "--shard", "4/3"), "--shard 4/3: the parts of 3 are 1/3 to 3/3"),
+        ((*OUT, "--shard", "0/3"), "--shard 0/3: the parts of 3 are"),
+        ((*OUT, "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
+        ((*OUT, "--images", "nowhere"), "--images nowhere: there is no such folder"),
+        (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be made ("),
+        ((*OUT, "--on-error", "ignore"), "--on-error ignore: choose stop or skip"),
         (("--preview", "images/a.png"), "--preview: give the picture to draw with -o FILE.png (or .jpg)"),
         (("--preview", "images/a.png", "-o", "no/x.png"), "there is no folder no; make it first"),
     ],

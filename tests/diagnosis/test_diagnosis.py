@@ -299,7 +299,7 @@ def test_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--emit", "pairs"), "hoicli: --emit pairs: choose predictions\n"),
-        (("--images", "folder"), "hoicli: --images goes with --gallery DIR\n"),
+        (("--images", "."), "hoicli: --images goes with --gallery DIR\n"),
         (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0\n"),
         (("--plot", "errors.gif"), "errors.gif"),
     ],

@@ -138,7 +138,14 @@ def _said_wrong(said: str, code: int, words: list[str], folder: Path) -> Iterato
     told = [line for line in lines[:-1] if not (code and line.startswith(before))]
     if code and len(told) != 1 and not (words[0] == "validate" and not told):
         yield f"{len(told)} lines: {said[:300]}"
-    places = ("hoicli", "<stdin>", "image ", str(folder), *(word for word in words if word.startswith("/")), "--images")
+    places = (
+        "hoicli",
+        "<stdin>",
+        "image ",
+        str(folder),
+        *(word for word in words if word.startswith("/")),
+        "--image-list",
+    )
     for line in told:
         if not line.startswith(places if code else "hoicli: "):
             yield f"no place in front: {line[:300]}"

@@ -125,7 +125,7 @@ READING: list[Callable[[Path], list[object]]] = [
     lambda path: ["agree", path],
     lambda path: ["curriculum", path],
     lambda path: ["shoe-eval", "--gt", GT, "--sim", path, PREDICTIONS],
-    lambda path: ["corrupt", "--out", path.parent / "made", path],
+    lambda path: ["corrupt", "--save-images", path.parent / "made", path],
 ]
 
 
@@ -205,8 +205,8 @@ def test_a_file_that_is_replaced_hands_on_its_mode(hoicli: Hoicli, tmp_path: Pat
         (["convert", CORPUS / "pictures.jsonl", "-o", tmp_path / "out.jsonl"], "out.jsonl"),
         (["schema", "result", "-o", tmp_path / "link"], "meant"),
         (["diagnose", "--gt", GT, PREDICTIONS, "--gallery", tmp_path / "page"], "page/index.html"),
-        (["mask", "--images", CORPUS, "--out", tmp_path / "images", records], "images/b.jpg"),
-        (["corrupt", "--corruption", "jpeg", "--severity", "1", "--images", CORPUS, "--out", tmp_path, records],
+        (["mask", "--images", CORPUS, "--save-images", tmp_path / "images", records], "images/b.jpg"),
+        (["corrupt", "--corruption", "jpeg", "--severity", "1", "--images", CORPUS, "--save-images", tmp_path, records],
          "jpeg/1/b.jpg"),
     ]  # fmt: skip
     (tmp_path / "link").symlink_to("meant")
@@ -304,8 +304,8 @@ def test_many_writers_of_one_folder(tmp_path: Path) -> None:
     """The same images corrupted by three processes at a time: each file whole, each record there, nothing besides."""
     words = ["corrupt", "--images", CORPUS, "--corruption", "jpeg,rainbow,elastic", "--jobs", 1]
     outs = [tmp_path / f"{number}.jsonl" for number in range(3)]
-    at_once(*[[*words, "--out", tmp_path / "many", CORPUS / "pictures.jsonl", "-o", out] for out in outs])
-    at_once([*words, "--out", tmp_path / "one", CORPUS / "pictures.jsonl", "-o", tmp_path / "one.jsonl"])
+    at_once(*[[*words, "--save-images", tmp_path / "many", CORPUS / "pictures.jsonl", "-o", out] for out in outs])
+    at_once([*words, "--save-images", tmp_path / "one", CORPUS / "pictures.jsonl", "-o", tmp_path / "one.jsonl"])
     assert {out.read_bytes() for out in outs} == {(tmp_path / "one.jsonl").read_bytes()}
     many, one = (
         {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -134,7 +134,7 @@ def test_a_large_file_with_a_mark_is_shared_out(
 def test_what_cannot_be_read_is_named(hoicli: Hoicli, tmp_path: Path, data: bytes, message: str) -> None:
     path = tmp_path / "p.jsonl"
     path.write_bytes(data)
-    for words in (["eval", "--gt", GT, path], ["convert", path], ["convert", "--images", path, PREDICTIONS]):
+    for words in (["eval", "--gt", GT, path], ["convert", path], ["convert", "--image-list", path, PREDICTIONS]):
         result = hoicli(*words)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         assert result.err.startswith(f"{path}: {message}")

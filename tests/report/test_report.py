@@ -114,7 +114,7 @@ def test_errors_are_diagnoses(arguments: tuple[object, ...], hoicli: Hoicli) -> 
 
 @pytest.mark.parametrize("arguments", [("--gt", GT, PREDICTIONS), (*VCOCO, FIXTURES / "vcoco/predictions.jsonl")])
 def test_pairs_are_pairstats(arguments: tuple[object, ...], hoicli: Hoicli) -> None:
-    rows = rows_of(hoicli("pairstats", *arguments, "--nms", "0.3,0.5,0.7", "--format", "jsonl"))
+    rows = rows_of(hoicli("pairstats", *arguments, "--nms-sweep", "0.3,0.5,0.7", "--format", "jsonl"))
     lines = page_of(hoicli, *arguments).table("measure", "subset", "all pairs", "0.3", "0.5", "0.7")
     places = list(dict.fromkeys((row["metric"], row["subset"]) for row in rows))
     assert len(lines) == len(places)

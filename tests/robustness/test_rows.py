@@ -414,25 +414,25 @@ def test_several_models_lack_different_cells() -> None:
 def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
     values = {"fog": [30.0, 20.0, 10.0], "jpeg": [35.0, 30.0, 25.0]}
     path = write(tmp_path / "rows.jsonl", grid_rows(values, tags={}))
-    refused = hoicli("robust", "--corruptions", "rohoi", path)
+    refused = hoicli("robust", "--corruption", "rohoi", path)
     assert refused.code == 1
     assert "the model lacks 57 of 61 cells" in refused.err
     assert "(there is fog)" in refused.err
     chosen = hoicli("robust", path)
     assert chosen.err == ("hoicli: averaging over 2 corruptions and severities 1, 2, 3: RoHOI has 20, at 1 to 5\n")
     assert whole([json.loads(line) for line in chosen.out.splitlines()], "mri") == mri(values)
-    seen = results(hoicli, "--corruptions", "seen", "--severities", "seen", path)
+    seen = results(hoicli, "--corruption", "seen", "--severity", "seen", path)
     assert whole(seen, "mri") == mri(values)
     assert seen[0]["signature"].endswith(f"|grid:fog+jpeg@1+2+3|recipe:a recipe|version:{__version__}")
     assert {each.get("family") for each in seen} == {None, "sensor", "other"}
-    assert whole(results(hoicli, "--corruptions", "fog", "--severities", "3,1", path), "mri") == 20
-    result = hoicli("robust", "--corruptions", "jpeg", "--severities", "1,2,3", path)
+    assert whole(results(hoicli, "--corruption", "fog", "--severity", "3,1", path), "mri") == 20
+    result = hoicli("robust", "--corruption", "jpeg", "--severity", "1,2,3", path)
     assert whole([json.loads(line) for line in result.out.splitlines()], "mri") == 30
     assert result.err == (
-        "hoicli: left out, being none of the benchmark's corruptions: fog; --corruptions seen takes what occurs\n"
+        "hoicli: left out, being none of the benchmark's corruptions: fog; --corruption seen takes what occurs\n"
     )
     assert "left out, being none of the severities: 3" in hoicli(
-        "robust", "--corruptions", "seen", "--severities", "1,2", path).err  # fmt: skip
+        "robust", "--corruption", "seen", "--severity", "1,2", path).err  # fmt: skip
 
 
 def test_more_than_half_of_the_benchmark_is_meant_to_be_whole(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ def test_the_only_kind_of_row_is_taken(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_a_misspelt_corruption_is_pointed_at() -> None:
     rows = [*grid_rows(falling()), row(3.0, "gaussian_nois", 1)]
     _, remarks = gather(rows)
-    assert "gaussian_nois; --corruptions seen" in remarks[0]
+    assert "gaussian_nois; --corruption seen" in remarks[0]
     spelt = [each if each["tags"]["corruption"] != "elastic" else row(1.0, "elastics", int(each["tags"]["severity"]))
              for each in grid_rows(falling())]  # fmt: skip
     _, remarks = gather(spelt, allow_missing=True)
@@ -588,17 +588,17 @@ def test_different_settings_do_not_average() -> None:
     ("arguments", "code", "message"),
     [
         (("--unit", "per mille"), 2, "hoicli: --unit per mille: choose percent or fraction\n"),
-        (("--rank-by", "size"), 2, "hoicli: --rank-by size: choose mri, cri, clean, relative_drop\n"),
-        (("--corruptions", "jpeg,,fog"), 2, "hoicli: --corruptions jpeg,,fog: give names with commas between,"),
-        (("--corruptions", "clean"), 2, "hoicli: --corruptions clean: give names"),
-        (("--severities", "0"), 2, "hoicli: --severities 0: give whole numbers of at least 1"),
+        (("--rank-by", "size"), 2, "hoicli: --rank-by size: choose from mri, cri, clean, relative_drop\n"),
+        (("--corruption", "jpeg,,fog"), 2, "hoicli: --corruption jpeg,,fog: give names with commas between,"),
+        (("--corruption", "clean"), 2, "hoicli: --corruption clean: give names"),
+        (("--severity", "0"), 2, "hoicli: --severity 0: give whole numbers of at least 1"),
         (("--plot", "x.gif"), 2, "hoicli: --plot x.gif: end the name in .png, .svg or .pdf\n"),
         (("--name", "a", "--name", "b"), 2, "hoicli: --name: 2 names for 1 streams; give one a stream"),
         (("--on-error", "x"), 2, "hoicli: --on-error x: choose stop or skip\n"),
         (("--metric", "AP"), 2, "hoicli: no row of metric AP, subset full; there are mAP full: choose with --metric"),
         (("--protocol", "upt"), 2, "hoicli: --protocol upt: the rows are of hico\n"),
         ((), 1, "{path}: only the clean row, no corruption;"),
-        (("--corruptions", "seen"), 1, "{path}: only the clean row, no corruption;"),
+        (("--corruption", "seen"), 1, "{path}: only the clean row, no corruption;"),
     ],
 )
 def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -709,11 +709,11 @@ def test_a_detector_that_depends_on_pixels(hoicli: Hoicli, tmp_path: Path) -> No
     for name in names:
         for severity in (1, 3, 5):
             cell = tmp_path / f"{name}-{severity}.jsonl"
-            arguments = ("--corruption", name, "--severity", severity, "--out", tmp_path / "images", "-o", cell)
+            arguments = ("--corruption", name, "--severity", severity, "--save-images", tmp_path / "images", "-o", cell)
             result = hoicli("corrupt", "--images", ROBUST / "images", *arguments, truth)
             assert result.code == 0, result.err
             evaluate(cell, tmp_path / "images", corruption=name, severity=severity)
-    found = results(hoicli, "--corruptions", ",".join(names), "--severities", "1,3,5", rows)
+    found = results(hoicli, "--corruption", ",".join(names), "--severity", "1,3,5", rows)
     assert whole(found, "clean") > 90
     assert whole(found, "mri") < 0.85 * whole(found, "clean")
     by_severity = [row["value"] for row in found if row["metric"] == "mean" and PARTS & row.keys() == {"severity"}]

@@ -97,7 +97,7 @@ def test_an_image_twice_or_unknown() -> None:
 
 def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
     why = tmp_path / "why.jsonl"
-    result = hoicli("shoe-eval", "--format", "jsonl", *FILES, "--explain", why, SHOE / "predictions.jsonl")
+    result = hoicli("shoe-eval", "--format", "jsonl", *FILES, "--reasons", why, SHOE / "predictions.jsonl")
     assert result.err == "hoicli: 1 of 8 ground-truth images have no predictions: their triplets are missed\n"
     rows = [json.loads(line) for line in why.read_text().splitlines()]
     matched = {(row["image_id"], row["verb"]): row for row in rows if row["outcome"] == "matched"}
@@ -198,7 +198,7 @@ def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_p
 
 def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
     why = tmp_path / "why.jsonl"
-    given = ("shoe-eval", *FILES, "--format", "jsonl", "--explain", why, SHOE / "predictions.jsonl")
+    given = ("shoe-eval", *FILES, "--format", "jsonl", "--reasons", why, SHOE / "predictions.jsonl")
     result = hoicli(*given, "--min-rank", "0.5")
     assert (
         "hoicli: --min-rank 0.5 is a reading: the paper does not say of what its confidence score rank is; here of all "
@@ -207,7 +207,7 @@ def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
     reading = "0.5-of-all-predictions(a-reading)"
     assert all(f"|minrank:{reading}|" in row["signature"] for row in rows_of(result.out).values())
     assert {json.loads(line)["minrank"] for line in why.read_text().splitlines()} == {reading}
-    assert "A reading" in " ".join(
+    assert "our reading" in " ".join(
         hoicli("shoe-eval", "--help").out.split("--min-rank")[1].split("--single-hoi")[0].split()
     )
     assert "reading" not in hoicli(*given).err + why.read_text()
@@ -267,7 +267,7 @@ def test_what_the_table_and_wordnet_lack_is_said(hoicli: Hoicli, tmp_path: Path)
         (["--gt", "-", "--sim", "-"], "hoicli: stdin (-) can be read only once"),
         (["--gt", "g", "--sim", "s", "--dataset", "coco"], "hoicli: --dataset coco: choose from hico, vcoco, swig"),
         (["--gt", "g", "--sim", "s", "--min-rank", "2"], "hoicli: --min-rank 2: give a share from 0 to 1"),
-        (["--gt", "g", "--sim", "s", "--explain", "-"], "hoicli: --explain -: is the output of -o already;"),
+        (["--gt", "g", "--sim", "s", "--reasons", "-"], "hoicli: --reasons -: is the output of -o already;"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
