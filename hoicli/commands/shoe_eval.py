@@ -92,16 +92,17 @@ def shoe_eval(
     from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.shoe.explanation import explain
+    from hoicli.shoe.matching import ShoeSettings
     from hoicli.shoe.rows import shoe_rows
     from hoicli.shoe.run import run
-    from hoicli.shoe.scoring import Settings
+    from hoicli.shoe.scores import scores_of
     from hoicli.wordnet.selection import choose, in_use
 
     gt = options.required(gt, "shoe-eval")
     if not sim:
         raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
     paths = options.inputs(predictions, "PREDS")
-    settings = Settings.checked(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
+    settings = ShoeSettings(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
     tags, policy = out.tags(), out.policy()
     choose(wordnet)
     done = run(
@@ -115,7 +116,7 @@ def shoe_eval(
         min_rank=min_rank,
         single_hoi=single_hoi,
     )
-    scores = done.shoe.scores(done.matching)
+    scores = scores_of(done.shoe, done.matching)
     policy.report()
     if reasons is not None:
         with open_output(reasons) as write:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hoicli.vocabulary.labels import Vocabulary
-    from hoicli.wordnet.senses import Choice
+    from hoicli.wordnet.senses import CuratedSense
 
 
 @command(
@@ -102,7 +102,7 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[str, Any]]:
+def _candidates(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
     from hoicli.vocabulary.labels import normalise
     from hoicli.wordnet.selection import open_wordnet
     from hoicli.wordnet.senses import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hoicli.records.results import Row, percent, row_ends
-from hoicli.shoe.scoring import Scores
+from hoicli.shoe.scores import Scores
 
 
 def shoe_rows(

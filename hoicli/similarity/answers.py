@@ -131,7 +131,7 @@ class AnswerCache:
         data = b""
         while part := os.pread(self._file, 1 << 24, self._read_to + len(data)):
             data += part
-        found = Survey(data, self._lines + 1)
+        found = _Lines(data, self._lines + 1)
         if found.damaged:
             problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for --cache?"
             raise DataError(problem, place=f"{self._path}:{found.damaged[0]}")
@@ -143,13 +143,13 @@ class AnswerCache:
         self._ends_inside_a_line = found.unfinished or (self._ends_inside_a_line and not data)
 
 
-class Survey:
-    """What lines of a file hold: the number of `answers`, the `known` ratings among them, the number of lines that were
-    `cut` off, the line numbers of what is neither (`damaged`), and whether the last line is `unfinished`."""
+class _Lines:
+    """What lines of a file hold: the `known` ratings, the number of lines that were `cut` off, the line numbers of what
+    is no answer (`damaged`), and whether the last line is `unfinished`."""
 
     def __init__(self, data: bytes, first: int = 1) -> None:
         """first: the number of the first line."""
-        self.answers = self.cut = 0
+        self.cut = 0
         self.known: list[tuple[Key, int]] = []
         self.damaged: list[int] = []
         self.unfinished = bool(data) and not data.endswith(b"\n")
@@ -164,19 +164,7 @@ class Survey:
             except (KeyError, TypeError, ValueError):
                 self.damaged.append(number)
             else:
-                self.answers += 1
                 self.known += [(key, rating)] if rating is not None else []
-
-    @property
-    def usable(self) -> int:
-        """How many questions the answers settle."""
-        return len(dict(self.known))
-
-
-def survey(path: str) -> Survey:
-    """Look through a file of answers and leave it as it is. Raises `OSError` when it cannot be read."""
-    with open(path, "rb") as file:
-        return Survey(file.read())
 
 
 def _parsed(line: bytes) -> tuple[Key, int | None]:

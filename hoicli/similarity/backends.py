@@ -44,7 +44,7 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     if name == "lexical":
         return Lexical()
     if kind == "table" and what:
-        return Table(what, policy)
+        return TableFile(what, policy)
     raise UsageError(f"--backend {name}: choose from {', '.join(BACKENDS)}")
 
 
@@ -108,7 +108,7 @@ class Lexical:
         return [found[item] for item in words]
 
 
-class Table:
+class TableFile:
     """A table of similarities from a file."""
 
     def __init__(self, path: str, policy: ErrorPolicy) -> None:

@@ -75,17 +75,14 @@ class Interview:
 
         The screening model is a rater like the others, whether `models` names it or not.
         """
-        others = [model for model in models if model != screen]
+        related = questions
         if screen is not None:
             self._ask([(screen, question) for question in questions], f"screening with {screen}")
             related = [question for question in questions if self._known(screen, question)]
-        else:
-            related = list(questions)
-        self._ask([(model, question) for question in related for model in others], "asking")
-        asked = [screen, *others] if screen is not None else others
+        self._ask([(model, question) for question in related for model in models if model != screen], "asking")
         table = []
         for question in questions:
-            known = {model: self._known(model, question) for model in sorted(asked)}
+            known = {model: self._known(model, question) for model in sorted({*models, screen or models[0]})}
             scores = {model: rating for model, rating in known.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
                 scores = {screen: 0}  # another run may have asked the others; this one's table is the screened one

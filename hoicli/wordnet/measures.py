@@ -107,12 +107,14 @@ def information_content(graph: Graph) -> Floats:
 
 
 def _counts(graph: Graph) -> npt.NDArray[Any]:
+    """[nouns and verbs] "concordance". Raises `UsageError` where there is none."""
     if not graph.counted:
         raise UsageError("this WordNet has no counts of senses (cntlist.rev), which res, lin and jcn need")
     return graph.array("concordance")
 
 
 def _total(graph: Graph, pos: str) -> float:
+    """The counts of all roots of a part of speech."""
     span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
     return float(_counts(graph)[span][graph.array("min_depth")[span] == 0].sum())
 
@@ -129,6 +131,7 @@ def _depth(graph: Graph, pos: str) -> int:
 
 
 def _are_verbs(graph: Graph, pairs: Ints) -> Bools:
+    """[P] whether a pair is one of verbs. Raises ValueError where it is none of nouns either."""
     verbs = graph.ranges["v"]
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= verbs.stop):
         raise ValueError("the measures compare nouns with nouns and verbs with verbs")
@@ -153,14 +156,18 @@ class Ancestors:
     def common(self, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
         """(pair, node, edges of the way over it) of every common ancestor, pairs ascending, of two lists of synsets."""
         rows, others = np.searchsorted(self.synsets, first), np.searchsorted(self.synsets, second)
-        counts = self.start[rows + 1] - self.start[rows]
-        pair = np.repeat(np.arange(len(rows)), counts)
-        ends = np.cumsum(counts)
-        at = np.arange(len(pair)) + np.repeat(self.start[rows] - (ends - counts), counts)
+        pair, at = _expanded(self.start, rows)
         wanted = others[pair] * self.base + self.node[at]
         found = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
         hit = self.key[found] == wanted
         return pair[hit], self.node[at[hit]], self.distance[at[hit]] + self.distance[found[hit]]
+
+
+def _expanded(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """(place in `rows`, position) of all that the rows have: row r has the positions start[r] to start[r + 1]."""
+    counts = start[rows + 1] - start[rows]
+    place = np.repeat(np.arange(len(rows)), counts)
+    return place, np.arange(len(place)) + np.repeat(start[rows] - (np.cumsum(counts) - counts), counts)
 
 
 @cache
@@ -181,10 +188,8 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     seen = level
     while len(level):
         owner, node = np.divmod(level, base)
-        counts = first[node + 1] - first[node]
-        ends = np.cumsum(counts)
-        at = np.arange(int(counts.sum())) + np.repeat(first[node] - (ends - counts), counts)
-        level = np.unique(np.repeat(owner, counts) * base + target[at])
+        which, at = _expanded(first, node)
+        level = np.unique(owner[which] * base + target[at])
         level = level[~np.isin(level, seen, assume_unique=True)]
         edges += 1
         keys.append(level)

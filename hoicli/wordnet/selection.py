@@ -90,17 +90,17 @@ def _found(place: str) -> Files:
 
 def _database(files: Files) -> Arrays:
     from hoicli.wordnet.compilation import compiled
-    from hoicli.wordnet.reader import Reader
+    from hoicli.wordnet.reader import WordNetReader
 
-    return compiled(Reader(files))
+    return compiled(WordNetReader(files))
 
 
 def _language(files: Files, language: str) -> Arrays:
     from hoicli.wordnet.compilation import lemma_arrays
-    from hoicli.wordnet.reader import Reader
+    from hoicli.wordnet.reader import WordNetReader
 
     own = embedded()
-    words = Reader(own.files, own.graph, files).words_of(language)
+    words = WordNetReader(own.files, own.graph, files).words_of(language)
     rows = {(name.rsplit(".", 2)[1], int(own.graph.offset[row])): row for row, name in enumerate(own.graph.names)}
     places = {lemma: [(found[-1], int(found[:8])) for found in ids] for lemma, ids in words.items()}
     return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
