@@ -17,6 +17,8 @@ GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 
 READS_NOTHING = {
     "schema": "prints what hoicli itself holds",
+    "vocab": "prints what hoicli itself holds",
+    "doctor": "looks at its own files",
     "completion": "prints a script, or completes words from what hoicli itself holds",
 }
 """Commands without input, and why that is so."""
