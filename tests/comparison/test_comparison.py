@@ -578,7 +578,7 @@ def test_a_split_and_filters_are_in_the_signature(hoicli: Hoicli) -> None:
     ("arguments", "message"),
     [
         (("compare", "--gt", GT, PREDS), "two or more streams"),
-        (("compare", PREDS, OTHER), "needs --gt"),
+        (("compare", PREDS, OTHER), "give the ground truth with --gt"),
         (("compare", "--gt", GT, PREDS, PREDS), "names must differ"),
         (("compare", "--gt", GT, "--top", "-1", PREDS, OTHER), "--top -1"),
         (
