@@ -207,7 +207,7 @@ def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
     reading = "0.5-of-all-predictions(a-reading)"
     assert all(f"|minrank:{reading}|" in row["signature"] for row in rows_of(result.out).values())
     assert {json.loads(line)["minrank"] for line in why.read_text().splitlines()} == {reading}
-    assert "our reading" in " ".join(
+    assert "reading of ours" in " ".join(
         hoicli("shoe-eval", "--help").out.split("--min-rank")[1].split("--single-hoi")[0].split()
     )
     assert "reading" not in hoicli(*given).err + why.read_text()
