@@ -135,9 +135,9 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _outcome(arguments: list[str] | None) -> int:
     """The exit code of a command line, with what it has to say said."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         command = typer.main.get_command(app)
-        words = sys.argv[1:] if arguments is None else list(arguments)
         if words[:1] == ["help"]:  # hoicli help eval
             words = [*words[1:2], "--help"]
         with command.make_context("hoicli", words or ["--help"]) as context:
@@ -153,9 +153,12 @@ def _outcome(arguments: list[str] | None) -> int:
     except UsageError as error:
         return _fail(f"hoicli: {error}", EXIT_USAGE)
     except _CallError as error:
-        at = getattr(error, "ctx", None)
-        name = at.command_path if at is not None else "hoicli"
+        name = " ".join(["hoicli", *(word for word in words[:1] if word in COMMANDS)])
         message = " ".join(error.format_message().split())
+        option = getattr(error, "option_name", "")
+        elsewhere = _with_option(option) if message.startswith("No such option") else []
+        if elsewhere:
+            message = f"No such option: {option}; commands that have it: {', '.join(elsewhere)}"
         return _fail(f"{name}: {message} ({name} --help shows how)", EXIT_USAGE)
     except signals.EndedError as ended:
         return _fail(f"hoicli: ended by {ended}", EXIT_SIGNAL + ended.number)
@@ -174,6 +177,16 @@ def _outcome(arguments: list[str] | None) -> int:
             f"hoicli: internal error ({type(error).__name__}: {error}); please report it, HOICLI_DEBUG=1 shows where",
             EXIT_DATA,
         )
+
+
+def _with_option(option: str) -> list[str]:
+    """The commands that have an option."""
+    group: Any = typer.main.get_command(app)
+    return [
+        name
+        for name in COMMANDS
+        if any(option in (*row.opts, *row.secondary_opts) for row in group.get_command(group, name).params)
+    ]
 
 
 def _fail(message: str, code: int) -> int:

@@ -29,6 +29,7 @@ class Conversion:
         self._format = source_format
         self._dataset = dataset
         self._read: list[str] = []
+        self._holds = ""
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
@@ -68,6 +69,7 @@ class Conversion:
             source = sources.pop(0)
             name = self._format or guarded(partial(detect, source), source)
             self._context.format = name
+            self._settle_kind(name, source)
             self._settle_dataset(name, source)
             self._check_numbering(name)
             if FORMATS[name].joint:
@@ -76,6 +78,14 @@ class Conversion:
             records = self._shown(name, source, converter(name).read(source, self._context))
             while (record := guarded(partial(next, records, None), source)) is not None:
                 yield source.name, record
+
+    def _settle_kind(self, name: str, source: Source) -> None:
+        """Raises `DataError` for predictions after ground truth, or the other way round: one file cannot hold both."""
+        holds = FORMATS[name].holds
+        if self._holds and holds != self._holds:
+            problem = f"holds {holds} ({name}), and the path before it {self._holds}; convert them one at a time"
+            raise DataError(problem, place=source.name)
+        self._holds = holds
 
     def _settle_dataset(self, name: str, source: Source) -> None:
         """Take the dataset from a format that only one has, read or written.

@@ -116,6 +116,7 @@ def detect(source: Source) -> str:
         if row.reads and converter(row.name).sniff(source):
             return row.name
     raise DataError(
-        f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, --from NAME forces one",
+        f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, --from NAME forces one, "
+        "and a format of your own becomes records (`hoicli schema prediction`)",
         place=source.name,
     )

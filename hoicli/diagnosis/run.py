@@ -122,7 +122,7 @@ def diagnose_models(
             whole = match_and_diagnose(
                 model.stream, truth, [], protocol, filters, policy, examples=examples, reading=reading
             )
-            whole.coverage.report(truth, [protocol])
+            whole.coverage.report(truth, [protocol], model=model.name if len(models) > 1 else None)
             assert whole.diagnosis is not None
             settings |= filters.signature() | truth.settings(protocol)
             items = with_images(list(whole.examples.items()), gt) if examples else []

@@ -13,6 +13,7 @@ from functools import partial
 
 from hoicli.errors import UsageError
 from hoicli.records import caveats
+from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
 # Three recall grids are in use, and a class whose recall is exactly 3/10, 6/10 or 7/10 moves by up to 1/11 between
@@ -307,8 +308,7 @@ def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
         raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {dataset}; name protocols of one dataset")
     every = [row.name for row in PROTOCOLS.values() if row.dataset == dataset]
     if not every:
-        known = ", ".join(dict.fromkeys(row.dataset for row in PROTOCOLS.values()))
-        raise UsageError(f"unknown dataset {dataset!r}: choose from {known}")
+        raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
     chosen = [name for part in wanted for name in (every if part == "all" else [part])]
     return [PROTOCOLS[name] for name in dict.fromkeys(chosen)]
 

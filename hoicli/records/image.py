@@ -277,7 +277,9 @@ def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Everything in a result row that a reader of results cannot use."""
     for key in ("metric", "subset"):
         if type(record.get(key)) is not str:
-            yield Problem(key, "missing or no string; every row says what it measured, and over what")
+            yield Problem(
+                key, "missing or no string; every row says what it measured, and over what, as hoicli eval writes it"
+            )
     value = record.get("value")
     if "value" not in record or not (value is None or is_number(value)):
         yield Problem("value", "missing or no finite number (null where there is nothing to average)")

@@ -41,11 +41,13 @@ def parse(line: Line) -> Record:
         problem, field = _why_not_json(line.data, error)
         raise DataError(problem, place=line.place, field=field) from None
     if type(record) is not dict:
-        raise DataError(
-            f"{json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first",
-            place=line.place,
-        )
+        problem = _LIST if type(record) is list else f"{json_type(record)}, not an object; {_FOREIGN}"
+        raise DataError(problem, place=line.place)
     return record
+
+
+_FOREIGN = "a foreign dump goes through `hoicli convert` first"
+_LIST = f"an array, not an object; {_FOREIGN} (a list of records: jq -c '.[]')"
 
 
 _UTF16 = re.compile(rb"(?:[ -~]\0){8}")
@@ -65,11 +67,17 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
             return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
     if _UTF16.search(data):
         return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write it anew, all of it as UTF-8", ""
-    stripped = data.rstrip()
-    if stripped[:1] in b"{[" and stripped[-1:] not in b"}]":
+    stripped = data.strip()
+    if stripped[:1] == b"[":  # a list over many lines, most likely: a record never begins so
+        return _LIST, ""
+    if stripped == b"{":
+        return f"a JSON object over several lines; a record is one line (jq -c .), {_FOREIGN}", ""
+    if stripped[:1] == b"{" and (stripped[-1:] not in b"}]" or "unexpected end" in str(error)):
         return "the line is cut off (no closing bracket); write the file again, or pass --on-error skip", ""
     reason = re.sub(r": line \d+ column (\d+) \(char \d+\)", r" at character \1", str(error))
-    return f"not JSON ({reason}); a foreign dump goes through `hoicli convert` first", ""
+    if "UTF-8" in reason:
+        reason = "no UTF-8 text"
+    return f"not JSON ({reason}); {_FOREIGN}", ""
 
 
 def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:

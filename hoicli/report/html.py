@@ -19,6 +19,8 @@ from hoicli.figures.drawing import drawing
 from hoicli.figures.markup import escaped
 from hoicli.figures.pictures import Pictures
 from hoicli.figures.styles import LOOKS, STYLES
+from hoicli.io.messages import note
+from hoicli.records.parsing import short
 from hoicli.report.document import Block, Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Table, Words
 
 LONGEST_SIDE = 480
@@ -183,12 +185,22 @@ def _gallery(gallery: Gallery) -> Iterator[str]:
     if gallery.filters:
         yield _filters(gallery.items)
     yield '<div class="gallery">\n'
+    missing: dict[str, str] = {}
     for item in gallery.items:
         file_name = item.get("file_name")
         yield pictures.symbol(file_name)
         name = f"{item['verb']} {item['label']}".strip()
-        yield _card(item, name, drawing(item, name, pictures.known(file_name)), filters=gallery.filters)
+        picture = pictures.known(file_name)
+        if picture is None:
+            missing[item["image_id"]] = short(file_name or f"{item['image_id']}, without file_name")
+        yield _card(item, name, drawing(item, name, picture), filters=gallery.filters)
     yield "</div>\n"
+    if folder is not None and missing:
+        images = len({item["image_id"] for item in gallery.items})
+        note(
+            f"--images {folder}: no picture of {len(missing):,} of the gallery's {images:,} images "
+            f"(the first: {next(iter(missing.values()))}); their boxes stand on empty sheets"
+        )
 
 
 def _card(item: Mapping[str, Any], name: str, scene: str, *, filters: bool) -> str:

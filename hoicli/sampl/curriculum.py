@@ -149,7 +149,11 @@ def read_epochs(lines: Iterable[Line]) -> list[Epoch]:
 def _number(record: Record, key: str, line: Line) -> int:
     value = record.get(key)
     if type(value) is not int or value < 0:
-        raise DataError("missing or no whole number of at least 0", place=line.place, field=key)
+        raise DataError(
+            "missing or no whole number of at least 0; a line has epoch, severity and score",
+            place=line.place,
+            field=key,
+        )
     return value
 
 

@@ -97,7 +97,11 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
             "convert wrote it",
         ),
         (with_(caveats="pairs_only"), "caveats: a string; it must be an array of names, as convert writes it"),
-        ([1], "an array, not an object; a foreign dump goes through `hoicli convert` first"),
+        (
+            [1],
+            "an array, not an object; a foreign dump goes through `hoicli convert` first (a list of records: jq -c "
+            "'.[]')",
+        ),
     ],
 )
 def test_messages_name_the_field_and_the_mend(record: Any, message: str) -> None:

@@ -351,10 +351,13 @@ def test_explain_says_what_each_protocol_does_in_five_or_six_lines(hoicli: Hoicl
         ),
         (b'{"image_id": "HICO_test2015_00000001", "boxes": [], "labels": []}\n', "1: hois: missing; every image line"),
         (b'[{"filename": "a.jpg"}]', "1: an array, not an object; a foreign dump goes through `hoicli convert` first"),
+        (b'[\n  {"filename": "a.jpg"}\n]', "1: an array, not an object; a foreign dump goes through `hoicli convert`"),
+        (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
         (b"{'filename': 1}", "1: not JSON ("),
-        (b"\x80\x04]q\x00.", "1: not JSON ("),
+        (b"\x80\x04]q\x00.", "1: not JSON (no UTF-8 text); a foreign dump goes through `hoicli convert` first"),
         (b"\x1f\x8b\x08\x00broken", "damaged gzip data"),
         (b'{"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]], "la', "1: the line is cut off (no closing"),
+        (b'{"image_id": "HICO_test2015_00000001", "hois": [{"score": 1}', "1: the line is cut off (no closing"),
     ],
 )
 def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content: bytes, message: str) -> None:
@@ -402,6 +405,11 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
             "hoicli: -o /nowhere/x: there is no folder /nowhere; make it first\n",
         ),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
+        (
+            ("compare", "--plot", "x.png"),
+            "hoicli compare: No such option: --plot; commands that have it: pairstats, diagnose, robust (",
+        ),
+        (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
         (("evaluate",), "hoicli: no command 'evaluate'; did you mean 'eval'?"),
         (("eval", "--top-k", "many"), "hoicli: --top-k many: give a whole number\n"),
     ],

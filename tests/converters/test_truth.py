@@ -211,6 +211,14 @@ def test_hoia_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: 
     assert f"hoicli: skipped 1 item; the first: {expected}" in skipped.err.splitlines()
 
 
+def test_ground_truth_and_predictions_are_converted_apart(hoicli: Hoicli) -> None:
+    refused = hoicli("convert", FOREIGN / "results.json", BOXES)
+    assert refused.code == 1
+    assert refused.err.splitlines()[-1] == (
+        f"{BOXES}: holds ground truth (hico-mat), and the path before it predictions; convert them one at a time"
+    )
+
+
 def test_hoia_refuses_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
     """The layout is the same, the verbs count from 0."""
 

@@ -234,8 +234,10 @@ def test_several_models_are_told_apart(hoicli: Hoicli, tmp_path: Path) -> None:
     other.write_bytes((FIXTURES / "predictions.jsonl").read_bytes())
     rows = rows_of(hoicli("diagnose", *PAIR, other).out)
     assert {row["tags"]["model"] for row in rows} == {"predictions", "other"}
-    named = rows_of(hoicli("diagnose", "--name", "a", "--name", "b", *PAIR, other).out)
-    assert {row["tags"]["model"] for row in named} == {"a", "b"}
+    result = hoicli("diagnose", "--name", "a", "--name", "b", *PAIR, other)
+    assert {row["tags"]["model"] for row in rows_of(result.out)} == {"a", "b"}
+    told = "1 of 8 ground-truth images have no predictions: their triplets are missed"
+    assert result.err.splitlines() == [f"hoicli: a: {told}", f"hoicli: b: {told}"]
     assert hoicli("diagnose", "--name", "a", *PAIR, other).err.startswith("hoicli: --name: 1 names for 2 streams;")
     assert hoicli("diagnose", *PAIR, FIXTURES / "predictions.jsonl").code == 2
 

@@ -98,7 +98,8 @@ def options_of(name: str) -> frozenset[str]:
     """The long options of a command."""
     group = typer.main.get_command(app)
     command = group.get_command(group.make_context("hoicli", [], resilient_parsing=True), name)  # type: ignore[attr-defined]
-    return frozenset(option for param in command.params for option in param.opts if option.startswith("--"))
+    names = (option for param in command.params for option in (*param.opts, *param.secondary_opts))
+    return frozenset(option for option in names if option.startswith("--"))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -197,6 +197,20 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path, images: Path) -> No
     assert [path.name for path in (tmp_path / "page").iterdir()] == ["index.html"]
 
 
+def test_pictures_that_the_folder_lacks_are_told(
+    tmp_path: Path, images: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [item(), item(image_id="b", file_name="none.jpg"), item(), item(image_id="c", file_name=None)]
+    made(tmp_path, items[:1], images)
+    made(tmp_path, items)
+    assert capsys.readouterr().err == ""
+    made(tmp_path, items, images)
+    assert capsys.readouterr().err == (
+        f'hoicli: --images {images}: no picture of 2 of the gallery\'s 3 images (the first: "none.jpg"); their boxes '
+        "stand on empty sheets\n"
+    )
+
+
 def test_boxes_beyond_the_image_and_without_area(tmp_path: Path) -> None:
     page = made(
         tmp_path, [item(predicted=[[-50, -20, 900, 700], [30, 30, 30, 30]], truth=[[9, 9, 3, 3], [1, 1, 2, 2]])]
