@@ -41,12 +41,7 @@ class Ratings:
 
 
 def read_ratings(
-    lines: Iterable[Line],
-    *,
-    levels: int,
-    policy: ErrorPolicy,
-    models: Sequence[str] = (),
-    humans: Sequence[str] = (),
+    lines: Iterable[Line], *, levels: int, policy: ErrorPolicy, models: Sequence[str] = (), humans: Sequence[str] = ()
 ) -> Ratings:
     """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
     `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of COLUMNS instead.

@@ -29,15 +29,7 @@ from hoicli.vocabulary.labels import Vocabulary
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ERRORS = (
-    "true_positive",
-    "duplicate",
-    "interaction",
-    "association",
-    "object_box",
-    "human_box",
-    "both_boxes",
-)
+ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
 """What a counted prediction is, in the order of the definition; `missed_gt` is about ground truth."""
 MISSED = "missed_gt"
 HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX, BOTH_BOXES = range(len(ERRORS))

@@ -127,12 +127,7 @@ class Protocol:
 
 _VSRL = "s-gupta/v-coco vsrl_eval.py"
 _official_vcoco = partial(
-    Protocol,
-    dataset="vcoco",
-    grid=EVERY_RECALL,
-    person_first=True,
-    inclusive=True,
-    only_annotated_classes=True,
+    Protocol, dataset="vcoco", grid=EVERY_RECALL, person_first=True, inclusive=True, only_annotated_classes=True
 )
 """What the three official V-COCO rows share."""
 

@@ -278,11 +278,7 @@ def means(results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> 
 
 
 def subset_classes(
-    vocabulary: Vocabulary,
-    protocol: Protocol,
-    *,
-    split: str | None = None,
-    ignore_no_interaction: bool = False,
+    vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
     """Subset -> its classes, ascending, before a protocol's say in which of them are averaged.
 

@@ -42,8 +42,7 @@ def parse(line: Line) -> Record:
         raise DataError(problem, place=line.place, field=field) from None
     if type(record) is not dict:
         raise DataError(
-            f"{json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first",
-            place=line.place,
+            f"{json_type(record)}, not an object; a foreign dump goes through `hoicli convert` first", place=line.place
         )
     return record
 
