@@ -4,8 +4,6 @@ Importing this module, `--help` and a wrong option load neither numpy, scipy nor
 when its help or its run is asked for, and imports the library inside its function.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

@@ -8,8 +8,6 @@ The candidates are typer's. The scripts are not: typer's for bash takes wordnet:
 words, as bash cuts them at : and =, and none of typer's names files where nothing is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@
 dependency, as one that is installed may still not load.
 """
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import sys

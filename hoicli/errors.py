@@ -3,8 +3,6 @@
 Library code raises them; only `hoicli.cli` knows exit codes (1 for `DataError`, 2 for `UsageError`).
 """
 
-from __future__ import annotations
-
 LONGEST = 1000
 """Characters of a message: several lines of a terminal, and not the megabyte of a label that is none."""
 

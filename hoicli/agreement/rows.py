@@ -1,7 +1,5 @@
 """The agreement of raters as result rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinat
 `hoicli.evaluation.protocols`, not here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

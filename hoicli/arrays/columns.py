@@ -5,8 +5,6 @@ is checked as a whole. That only notices *that* something is wrong with one of t
 with care to say *what* and *where*, and the sound ones become columns after all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar

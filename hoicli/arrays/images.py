@@ -1,7 +1,5 @@
 """What every image record holds, as columns, whatever its labels are: images, boxes, and triplets of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property

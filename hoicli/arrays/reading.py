@@ -1,7 +1,5 @@
 """Image records of a dataset's vocabulary, from lines to `Scenes`, checked on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from itertools import chain

@@ -14,8 +14,6 @@ What a record lists in `left_out` (statements of an official dump whose score is
 skips) is neither filled in nor derived.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """`hoicli agree`: how well raters agree, and models with people."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.manual import command

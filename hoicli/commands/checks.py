@@ -8,8 +8,6 @@ The class of all commands (manual.py) calls `check`, so that a new option only n
 tests/commands/test_checks.py fails for one that has none.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import stat

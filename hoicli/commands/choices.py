@@ -8,8 +8,6 @@ An option that must be one of them is checked before the work (`checks.OneOf`); 
 presses Tab. So nothing is imported here that computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any

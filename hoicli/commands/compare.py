@@ -1,7 +1,5 @@
 """`hoicli compare`: whether one detector is better than another, by how much, and where."""
 
-from __future__ import annotations
-
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command

@@ -1,7 +1,5 @@
 """`hoicli completion`: commands, options and their values at the Tab key."""
 
-from __future__ import annotations
-
 import typer
 
 from hoicli.commands.manual import command

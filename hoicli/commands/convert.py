@@ -1,7 +1,5 @@
 """`hoicli convert`: foreign files to records, and records back to foreign files."""
 
-from __future__ import annotations
-
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ, Count, Given, Written
 from hoicli.commands.manual import command

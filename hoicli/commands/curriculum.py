@@ -1,7 +1,5 @@
 """`hoicli curriculum`: SAMPL's masking level for the next epoch."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command

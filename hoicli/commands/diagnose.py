@@ -1,7 +1,5 @@
 """`hoicli diagnose`: the type of every error, and what fixing each type would give."""
 
-from __future__ import annotations
-
 from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER
 from hoicli.commands.manual import command

@@ -1,7 +1,5 @@
 """`hoicli doctor`: what is installed, what is missing, and whether it works."""
 
-from __future__ import annotations
-
 import typer
 
 from hoicli.commands import options

@@ -1,7 +1,5 @@
 """`hoicli eval`: the mAP of a prediction dump by the published protocols."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option

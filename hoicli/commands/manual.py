@@ -12,8 +12,6 @@ The examples are run by tests/commands/test_help.py, as they are shown. Options 
 that title, the rest under "Options".
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`hoicli match`: predictions against ground truth, one line an image and protocol."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag

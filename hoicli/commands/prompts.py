@@ -1,7 +1,5 @@
 """`hoicli prompts`: what to ask a vision-language model about each image."""
 
-from __future__ import annotations
-
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command

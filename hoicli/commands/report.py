@@ -1,7 +1,5 @@
 """`hoicli report`: everything about a prediction dump in one file, to be read, printed and passed on."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from hoicli.commands import options

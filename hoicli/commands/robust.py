@@ -1,7 +1,5 @@
 """`hoicli robust`: from the result rows of a corrupted benchmark to its indices."""
 
-from __future__ import annotations
-
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command

@@ -1,7 +1,5 @@
 """`hoicli schema`: the interchange contract, printed."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument

@@ -1,7 +1,5 @@
 """`hoicli shoe-eval`: open-vocabulary predictions, scored by how close in meaning they are."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT, READ
 from hoicli.commands.manual import command

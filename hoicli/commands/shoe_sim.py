@@ -1,7 +1,5 @@
 """`hoicli shoe-sim`: how alike the senses of labels are, as a table for shoe-eval."""
 
-from __future__ import annotations
-
 from hoicli.commands import options
 from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.choices import backends

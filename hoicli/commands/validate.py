@@ -1,7 +1,5 @@
 """`hoicli validate`: what is wrong with a stream, or with a pair of them, before any number is computed."""
 
-from __future__ import annotations
-
 import typer
 
 from hoicli.commands import options

@@ -1,7 +1,5 @@
 """Several prediction dumps compared on one ground truth, from their streams to their rows."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows

@@ -15,8 +15,6 @@ results.json is written by the evaluators of YueLiao/CDN (datasets/hico_eval.py)
 `DataError` naming the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From paths to checked records: which format each file is, what was read, and what cannot be a record."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice

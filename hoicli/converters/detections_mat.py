@@ -21,8 +21,6 @@ Written by fredzzhang/upt and fredzzhang/pvic (utils.py), here by `detections_wr
 (evaluation/).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

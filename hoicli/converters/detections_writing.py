@@ -6,8 +6,6 @@ format cannot hold is left out and counted: verb scores, boxes that no triplet u
 interactions and those whose subject is no person.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterable, Sequence

@@ -11,8 +11,6 @@ V-COCO files) are refused with what to do. Read by neu-vi/Diag-HOI, pair_localiz
 `read` raises `DataError` with the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ car. Two things give that away: the pairs of verb and object, of which few are i
 HICO-DET's 117 x 80; of HOI-A's triplets 6 in 21,623), and what the images are called.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -12,8 +12,6 @@ Written by YueLiao/gen-vlkt (datasets/hico_eval_triplet.py) and Artanic30/HOICLI
 (datasets/datasets_gen/hico_eval_triplet.py). `read` raises `DataError` naming the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

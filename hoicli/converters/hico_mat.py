@@ -16,8 +16,6 @@ Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills
 `read` raises `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 

@@ -7,8 +7,6 @@ subject_id and object_id are 0-based indices of the item's boxes. What the forma
 off their boxes, is said in their own modules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any

@@ -14,8 +14,6 @@ Read by YueLiao/CDN and hitachi-rd-cv/qpic (datasets/hico.py), YueLiao/PPDM (src
 ltttpku/INP-CC (datasets/hico.py). `read` raises `DataError` naming the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -12,8 +12,6 @@ Nothing here says which people nobody annotated: all count as annotated, and the
 the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`--image-list`: the image ids, in order, for a source that has only positions or numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -16,8 +16,6 @@ Writing (`--to inpcc-json`) gives the second form, keyed by image number; boxes 
 image 42.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain

@@ -14,8 +14,6 @@ outside [0, 1] in any of the files tells, and what was taken is announced. Memor
 size. What is done with the numbers: `postprocessing`. `read` raises `DataError` naming file, array and place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """What the settings of `convert --from logits` are called, apart from the code that computes with them."""
 
-from __future__ import annotations
-
 ACTIVATIONS = ("sigmoid", "softmax")
 """What makes a score of a logit."""
 

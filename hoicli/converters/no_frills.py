@@ -11,8 +11,6 @@ with it, and the number of the others is announced. Equal boxes of one label are
 Written by BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py). `read` raises `DataError` naming the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any

@@ -1,7 +1,5 @@
 """hoicli's own records as an input of `convert`, so that `convert --to` starts from them. Nothing is shifted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from hoicli.converters.containers.source import Source

@@ -6,8 +6,6 @@ file names without their extension. There are no image-level labels and no invis
 are derived from the pairs, and the conversion says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

@@ -11,8 +11,6 @@ who does an action: the records say so (caveat `pairs_only`), and the conversion
 `read` raises `DataError` naming the item, from annotations[0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

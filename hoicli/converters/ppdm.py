@@ -17,8 +17,6 @@ Written by YueLiao/PPDM (src/test_hoi.py, src/lib/detectors/hoidet.py) and Sherl
 the keys are those of PPDM's src/lib/eval/vcoco_eval.py. `read` raises `DataError` naming the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

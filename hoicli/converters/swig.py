@@ -16,8 +16,6 @@ Read by ltttpku/INP-CC (datasets/swig.py, datasets/swig_evaluator.py). `read` ra
 [0], and for CHOIR's HICO-DET, which has `target_id` for object_id and numbers of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

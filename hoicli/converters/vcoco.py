@@ -17,8 +17,6 @@ Written back (`--to vcoco-pkl`, `--to vcoco-json`) is one dictionary a subject b
 subject has several objects for one role, more dictionaries follow. Roles without object are written as NaN.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

@@ -12,8 +12,6 @@ What no record says, the action of a person by itself, is derived from the roles
 `read` raises `DataError` naming the item, from [0].
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any

@@ -3,8 +3,6 @@
 Every file names a COCO image its own way; records name it by COCO's number, so that all of them join.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

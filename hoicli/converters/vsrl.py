@@ -13,8 +13,6 @@ matching. Each action of a person gives a triplet a role, its object null where 
 Read by the code of s-gupta/v-coco (vsrl_eval.py). Image ids are COCO's numbers. `read` raises `DataError`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

@@ -7,8 +7,6 @@ level is clearly worse than the one before, up to a picture in which people stil
 the recipe `hoicli-1` (`records.corruptions.RECIPE`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

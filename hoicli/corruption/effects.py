@@ -5,8 +5,6 @@ direction of a blur, the noise, the cracks. The random part follows from (image 
 pixels depend on nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

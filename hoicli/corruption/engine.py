@@ -5,8 +5,6 @@ whose stamp says that it was made of the same bytes with the same settings is le
 written all the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The environment: exposure, rainbow bands, occlusion and vignette."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Geometry and scene: moire, cracked screen, elastic warp, lens distortion, pixelation and zoom blur."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import cv2

@@ -6,8 +6,6 @@ source's EXIF data (with its mark of rotation), colour profile and resolution, a
 its PSNR and SSIM, by which a later run knows it as finished.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import struct

@@ -1,7 +1,5 @@
 """The optical system: motion, defocus, Gaussian and glass blur."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 from numpy.random import Generator

@@ -5,8 +5,6 @@ multiply-add, which moves a pixel now and then; so filters here work on whole nu
 order, and everything else is elementary operations that IEEE 754 rounds one way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import cv2

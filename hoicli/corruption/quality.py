@@ -4,8 +4,6 @@ SSIM is Wang et al. (2004) with a uniform window of 7 x 7 pixels and the sample 
 inside the picture and over the channels: what scikit-image's `structural_similarity` computes by default.
 """
 
-from __future__ import annotations
-
 import math
 
 import cv2

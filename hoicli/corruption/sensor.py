@@ -1,7 +1,5 @@
 """Sensor, compression and transmission: five kinds of noise, JPEG, and lost packets."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import cv2

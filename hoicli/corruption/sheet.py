@@ -1,7 +1,5 @@
 """The contact sheet: one picture under every corruption at every severity."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 

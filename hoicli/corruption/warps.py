@@ -4,8 +4,6 @@ Coordinates are pixels with the first pixel's centre at 0. A moved box is the sm
 after the warp, clipped to the image; its visibility is the share of its area that did not leave the frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

@@ -29,8 +29,6 @@ role. So it sees interaction errors only where no object is predicted, and calls
 association error; its paper defines both as above.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hoicli.arrays.kit import Bools, best_of_groups

@@ -1,7 +1,5 @@
 """A diagnosis as result rows: counts of each error type, mAP with each oracle and the difference it makes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Average precision of many classes at once, from the ranks of their true positives."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hoicli.arrays.kit import Floats, Ints

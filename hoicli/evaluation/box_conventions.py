@@ -4,8 +4,6 @@ The subject and the object of each image's best prediction are looked at. A dete
 no annotated box, the same numbers are read in the ways that happen, and the one that makes most of them meet is named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt

@@ -1,7 +1,5 @@
 """What a protocol does, in words made from its row: `eval --explain`."""
 
-from __future__ import annotations
-
 from hoicli.evaluation.protocols import (
     ALL_BY_ONE,
     EVERY_RECALL,

@@ -1,7 +1,5 @@
 """What is removed from predictions before any protocol looks at them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hoicli.errors import UsageError

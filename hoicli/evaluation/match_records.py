@@ -4,8 +4,6 @@ A line holds all that the metrics need and no boxes (formats/match.schema.json h
 exactly what matching gave, so `match | eval` prints the rows of `eval`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

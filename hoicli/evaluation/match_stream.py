@@ -1,7 +1,5 @@
 """Match records read: checked, and gathered for evaluation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

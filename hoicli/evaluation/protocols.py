@@ -4,8 +4,6 @@ A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and
 truth in records is 0-based inclusive; what each released pipeline fed its evaluator instead is the row's two shifts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches

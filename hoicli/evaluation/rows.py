@@ -1,7 +1,5 @@
 """An evaluation as result rows: every mean and every class of each protocol, with intervals if they are wanted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Predictions beside their ground truth: both streams read and matched, and what does not meet said aloud."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 

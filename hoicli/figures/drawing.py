@@ -1,7 +1,5 @@
 """A prediction and its ground truth drawn on their image, for pages: boxes in the image's own pixels, as SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text of any origin as text of a page."""
 
-from __future__ import annotations
-
 import html
 
 

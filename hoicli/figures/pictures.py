@@ -1,8 +1,6 @@
 """Pictures as pages embed them: read from a folder by names out of records, which are not trusted, and known by their
 bytes."""
 
-from __future__ import annotations
-
 import base64
 import io
 import struct

@@ -1,7 +1,5 @@
 """How models stand corruption: by severity, corruption and family."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """What a figure shows, taken from result rows: the same for matplotlib and for SVG, which only draw it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How figures look: the colour, hatch and words of every error type, and the lines of models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ shape has a class (a key of LOOKS) whose `--ink` the style sheet sets. Text is e
 that equal values give equal bytes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Whether what is to be written can be, asked before the work: nothing that took minutes or money is to be lost to a
 folder that is not there."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Text that is not plain UTF-8: byte order marks, and UTF-16 as Windows PowerShell's `>` writes it."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

@@ -1,7 +1,5 @@
 """Files opened to be read: `-` (stdin), gzip and zstd unpacked, UTF-16 decoded, and what fails named."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

@@ -1,7 +1,5 @@
 """What is said to the person: one line on stderr, and how a stream is called there."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """Bytes out: to stdout, to a device, or to files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -5,8 +5,6 @@ and the worker ends; when a worker dies, that is told instead of waited for. `co
 threads of its own in the workers, needs shared semaphores, and goes on with the next task after a SIGTERM.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

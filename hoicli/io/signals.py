@@ -4,8 +4,6 @@ By default they kill a process where it stands. A scheduler, `timeout` or a clos
 files behind. What ignores them (`nohup`) goes on ignoring them.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """stdin, stdout and stderr where they were closed, or nobody reads them any more."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

@@ -4,8 +4,6 @@ A file is one frame after another, of data or to be skipped; one that ends withi
 with gzip.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Protocol

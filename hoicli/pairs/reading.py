@@ -1,7 +1,5 @@
 """Prediction records with the pairs that were handed to interaction classification, as columns."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Pair statistics as result rows, each signed by what made it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from hoicli.pairs.settings import Sweep

@@ -1,7 +1,5 @@
 """Which of the detected pairs, and of their triplets, there are under each setting of a sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Pair statistics gathered from batches of images, and the results of each setting of a sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

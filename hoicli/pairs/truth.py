@@ -1,7 +1,5 @@
 """The pairs that the ground truth has, and which detected pairs match them."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

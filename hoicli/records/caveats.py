@@ -5,8 +5,6 @@ A protocol that a caveat concerns (`Protocol.heeds`) has it in the signature of 
 protocol that cannot be served (`Protocol.refuses`) gives no number. A new caveat is a row here and a line in formats/.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

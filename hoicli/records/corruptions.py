@@ -3,8 +3,6 @@
 In the order of the paper (arXiv 2507.09111, section 3.1). What each does, and how strongly, is in `hoicli.corruption`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

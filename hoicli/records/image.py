@@ -5,8 +5,6 @@ notices only *that* a line is wrong. `problems` then goes through that one recor
 what to do about it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypeGuard
 

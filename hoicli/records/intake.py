@@ -1,7 +1,5 @@
 """How a stream is taken in: what to do with a bad line, and no image twice."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Image ids and file names: what a record calls its image."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any

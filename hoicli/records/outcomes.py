@@ -1,7 +1,5 @@
 """What becomes of a prediction."""
 
-from __future__ import annotations
-
 OUTCOMES = (
     "false_positive",
     "true_positive",

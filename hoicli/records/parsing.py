@@ -1,7 +1,5 @@
 """One line of JSON as a record, or the reason why it is none."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

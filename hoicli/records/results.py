@@ -1,7 +1,5 @@
 """Result rows: one value a line, each with the signature of the settings that made it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The JSON Schemas of formats/, wherever they are installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SUFFIX = ".schema.json"

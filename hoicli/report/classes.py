@@ -1,7 +1,5 @@
 """The classes in a report: how their AP is spread, what would lift them most, the weakest, and all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

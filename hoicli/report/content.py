@@ -1,7 +1,5 @@
 """What a report says: the measurements of a dump, and the rows of other commands, as a document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

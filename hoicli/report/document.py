@@ -3,8 +3,6 @@
 Text in here is plain text of any origin; the renderers escape it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ An error has a card with the ground truth in cyan and the prediction in red. Ima
 cards show it, so the page can be mailed as it is; no image library is needed for that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -5,8 +5,6 @@ a gallery with filters has; text of any origin is escaped. It is made for a scre
 paper.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections import Counter

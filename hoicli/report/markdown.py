@@ -1,7 +1,5 @@
 """A report as GitHub-flavoured Markdown: the same sections and tables, without drawings."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,6 @@
 """All that a report says of a prediction dump, measured: the rows of eval, diagnose and pairstats, and what goes with
 them. Predictions are matched once for eval and diagnose together; pair statistics read them a second time."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The options of a report: what they ask to be measured, and as command lines."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sections of a report for the rows of other commands: robustness, SHOE, agreement, and whatever else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from hoicli.figures import svg

@@ -1,7 +1,5 @@
 """Result rows of other commands, read from files and sorted by what a report's section can say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A report from its options to its file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hoicli.errors import UsageError

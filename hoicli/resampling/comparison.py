@@ -3,8 +3,6 @@
 Both models meet the same resamples and the same swaps, so what is hard about an image cancels out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

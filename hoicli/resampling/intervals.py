@@ -8,8 +8,6 @@ which is what published numbers are of (tests/comparison/test_comparison.py draw
 counts).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many evaluations in place of one: a model on resampled test sets, two models with their output swapped at random."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ What a benchmark must not average in silence is an error here: a cell that is th
 that differ, fractions that pass for percent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches

@@ -14,8 +14,6 @@ By hand: fog has mean 20 and deviation 10, so (20 / 40) / (1 + ln 11) = 0.14715;
 their mean is 0.32358.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """A grid as result rows (MRI, CRI and their parts) and as the tables a person reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any

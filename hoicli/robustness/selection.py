@@ -1,7 +1,5 @@
 """What a benchmark is asked for: which rows of the streams are its own, and which cells a complete grid has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

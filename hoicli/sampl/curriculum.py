@@ -21,8 +21,6 @@ same as |d(t)| / (D(t) + e) < tau.
 [c] "frequency memory bank".  [d] "chosen between the original data and" the best-scoring level.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The severity levels of SAMPL's masking and their cover ratios (Table 3 of the paper, the best of its rows)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 LEVELS = ("clean", "low", "middle", "high")

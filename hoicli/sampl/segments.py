@@ -4,8 +4,6 @@ A mask is all that SAMPL's rectangle needs of an instance, and its bounding rect
 mask: nothing is ever rasterised, so a hostile size costs nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 from hoicli.records.parsing import is_number

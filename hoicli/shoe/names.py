@@ -1,8 +1,6 @@
 """What the settings of `shoe-eval` and `shoe-sim` are called, and how labels are named in messages, apart from the code
 that computes with them: help and shell completion read these names without loading it."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 
 from hoicli.errors import UsageError

@@ -5,8 +5,6 @@ may have. The pairs are collected the same way, from the same code, so that spel
 where a label is spelled as the ground truth's, or may have its very sense, nothing is looked up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 

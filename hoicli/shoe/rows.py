@@ -1,7 +1,5 @@
 """SHOE's result rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from hoicli.records.results import Row, percent, row_ends

@@ -1,7 +1,5 @@
 """From streams to SHOE: everything read, labels resolved, and what is odd about them said."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Which pairs of senses a table needs, for a dataset or for an evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 

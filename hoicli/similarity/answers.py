@@ -7,8 +7,6 @@ so a run that is repeated asks only what has no line. A line that was cut off en
 passed over from then on: its question is asked again.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import threading

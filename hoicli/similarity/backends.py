@@ -10,8 +10,6 @@
 A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with itself and never asked about.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 

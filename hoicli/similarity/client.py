@@ -1,7 +1,5 @@
 """The HTTP client that asks a language model and sees to it that it answers."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -4,8 +4,6 @@ A server, or a proxy before it, may send back what it was sent: in an error, in 
 whatever a server said goes through `Endpoint.shown` before it is printed or kept.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import re

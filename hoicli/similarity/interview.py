@@ -7,8 +7,6 @@ The wording is ours. Answers are kept (`answers`), so that nothing is asked or p
 The standard library's HTTP client in threads is all this needs: a request takes seconds, its overhead a millisecond.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence

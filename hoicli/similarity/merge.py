@@ -8,8 +8,6 @@ order a vote decides its ties. (By name is also how the supplement's Table 1 lis
 A line joined by another rule than the mean says so in `merge`: its similarity alone would not show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, mode

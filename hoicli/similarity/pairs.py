@@ -1,7 +1,5 @@
 """A pair of senses and how alike it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

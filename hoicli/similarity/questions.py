@@ -1,7 +1,5 @@
 """What a language model is asked about two senses, and the rating in its answer."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The options of `shoe-sim --backend llm` checked, and language models put to work by them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

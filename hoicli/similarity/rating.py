@@ -1,7 +1,5 @@
 """The work of `shoe-sim`: find out which pairs are wanted, have them rated, write what was found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 

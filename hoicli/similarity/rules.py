@@ -1,8 +1,6 @@
 """What `--backend` and `--merge` take, apart from the code that does it: help and shell completion read these names
 without loading it."""
 
-from __future__ import annotations
-
 from hoicli.errors import UsageError
 
 MEASURES = ("path", "wup", "lch", "lin", "res", "jcn")

@@ -1,7 +1,5 @@
 """The kinds of result rows: how a row's kind is told, and how a table lays out the rows of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Which rows make one table, and what its lines and columns are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Result rows as text: JSONL and CSV keep one value a line; table, md and latex put subsets side by side."""
 
-from __future__ import annotations
-
 import csv
 import io
 import sys

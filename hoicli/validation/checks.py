@@ -5,8 +5,6 @@ set of images. Each check counts its cases and keeps the first as an example. An
 a warning is something a metric would use without a word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

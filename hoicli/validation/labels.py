@@ -7,8 +7,6 @@ of the triplets, or a fifth of the images, and at least twice as many as the lab
 the triplets, and they at most three quarters).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What makes numbers quietly wrong: one stream of records checked, or two of them side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

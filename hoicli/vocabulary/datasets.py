@@ -4,8 +4,6 @@ Records carry names, never numbers (formats/README.md); numbers exist only here 
 Names are the dataset's own spelling with underscores for spaces.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """A vocabulary: the verbs, objects and interactions of a dataset, with their numbers and splits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Each entry is `action_role`, or the action alone where it has no role. Both count from 0.
 """
 
-from __future__ import annotations
-
 VCOCO_ORDERS: dict[str, tuple[str, ...]] = {
     # hitachi-rd-cv/qpic convert_vcoco_annotations.py, datasets/vcoco_eval.py; CDN and GEN-VLKT have it from there
     "qpic": (

@@ -4,8 +4,6 @@
 for (`lexicon`).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

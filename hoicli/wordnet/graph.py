@@ -5,8 +5,6 @@ order of its data file, so `ranges["v"]` are all verb synsets and a relation may
 made by `compilation` from nltk's reader, with nltk's names; they open in milliseconds, and without nltk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from itertools import pairwise

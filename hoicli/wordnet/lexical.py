@@ -19,8 +19,6 @@ people's ratings (SimLex-999's divided by 10). A sense is 1 with itself. Everyth
 constants are round numbers chosen on SimLex-999 and MEN, which `python -m tests.support.word_similarity` repeats.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -11,8 +11,6 @@ the formula, so wup(a, b) may differ from wup(b, a), and wup(a, a) from 1. Ties 
 the length is used.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

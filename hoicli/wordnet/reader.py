@@ -3,8 +3,6 @@
 Looking words up, taking them to their base form, names, glosses and relations are nltk's own code and objects.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings

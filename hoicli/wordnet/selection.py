@@ -1,7 +1,5 @@
 """Which WordNet is in use: the embedded one, or another that nltk reads, compiled once and kept in the user's cache."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -5,8 +5,6 @@ and what is found is pooled. In evaluation a prediction takes the candidate most
 the ground truth has one sense, from the curated table data/senses.json (`ground_truth_sense`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Lists of JSON or of Python literals as text, read one item at a time, nothing evaluated; and JSON written so."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

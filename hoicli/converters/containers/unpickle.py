@@ -9,8 +9,6 @@ V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays o
 and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as latin-1).
 """
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

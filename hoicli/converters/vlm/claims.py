@@ -5,8 +5,6 @@ one key), and what it holds by its value: a list is a box, a whole number the in
 made up: a claim that lacks a part is reported by what it lacks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@
 Value ranges do not tell them apart; so nothing here looks at values.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Only the spelling changes: "Sitting on the bench" is `sitting_on` a `bench`. Wha
 form of sit, is found out when senses are looked up.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

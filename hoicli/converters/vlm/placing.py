@@ -1,7 +1,5 @@
 """From what an answer claims to boxes of a record: persons and objects as boxes in pixels, or left out and counted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ and the model names what each pair does; the same records go to `convert --boxes
 boxes follow, and its line carries it as `coords`, so that an answer written into the line needs no `--coords`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -22,8 +22,6 @@ which case its image has no record. A score is there only where the model gave o
 the rest.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021), mllms-zs-hoi (
 are such files, or become so here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A dataset's own names for a model's words: `--to-vocabulary`. Spelling only; meaning is the similarity's affair."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from hoicli.vocabulary.labels import Vocabulary

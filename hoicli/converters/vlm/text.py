@@ -5,8 +5,6 @@ or missing commas, Python's words for true and null, parentheses for brackets, a
 complete item is kept. Nothing is guessed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any
