@@ -4,21 +4,16 @@ Ratings are arrays [items, raters] with NaN where a rater did not rate an item. 
 nor on that of raters but for the ties of a vote. A value that is not defined (no variance, too few items) is None.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.errors import UsageError
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Floats, Ints
 
 MEASURES = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""

@@ -1,24 +1,20 @@
 """Ratings of items by raters, human or model: JSONL or CSV read into one table, an item a row and a rater a column."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
 
+from hoicli.arrays.kit import Floats
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Floats
 
 KINDS = ("human", "model")
 COLUMNS = ("item", "rater", "rating")

@@ -24,20 +24,16 @@ is the action in the same role. Without an object, the pair of an interaction er
 without an object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Ints, expanded, run_starts
 from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION, OBJECT_BOX, Located, Typed, error_types
 from hoicli.diagnosis.person_first import person_first_types
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
 """How repairs are shared out."""
