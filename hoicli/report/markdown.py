@@ -7,10 +7,6 @@ from collections.abc import Iterator, Sequence
 from hoicli.figures.markup import plain
 from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
 
-BAR = 10
-"""Characters of a full bar."""
-_EIGHTHS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
-
 
 def render(document: Document) -> bytes:
     """The document as text that ends in a line end."""
@@ -43,19 +39,12 @@ def _table(table: Table) -> Iterator[str]:
     for at, head in enumerate(table.heads):
         group = (table.groups[at] or group) if table.groups else ""
         heads.append(" ".join(filter(None, (group, head))) if at >= table.names else head)
-    barred = {at for line in table.lines for at, cell in enumerate(line) if cell.share is not None}
-
-    def row(cells: Sequence[str], beside: Sequence[str]) -> str:
-        """A line of the table; columns with bars have another column, `beside`, right of them."""
-        pairs = (f"{cell} | {beside[at]}" if at in barred else cell for at, cell in enumerate(cells))
-        return f"| {' | '.join(pairs)} |"
-
     rows = [
-        row([_text(head) for head in heads], [""] * len(heads)),
-        row(["---" if at < table.names else "---:" for at in range(len(heads))], ["---"] * len(heads)),
-        *(row([_cell(cell) for cell in line], [_bar(cell.share) for cell in line]) for line in table.lines),
+        map(_text, heads),
+        ("---" if at < table.names else "---:" for at in range(len(heads))),
+        *(map(_cell, line) for line in table.lines),
     ]
-    body = "\n".join(rows)
+    body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if table.folded:
         yield f"<details><summary>{_text(table.caption)}</summary>\n\n{body}\n\n</details>"
     else:
@@ -66,11 +55,6 @@ def _table(table: Table) -> Iterator[str]:
 def _cell(cell: Cell) -> str:
     text = _code(cell.text).replace("|", "\\|") if cell.code else _text(cell.text)
     return f"{text} {_text(cell.interval)}" if cell.interval else text
-
-
-def _bar(share: float | None) -> str:
-    eighths = round(8 * BAR * min(max(share or 0.0, 0.0), 1.0))
-    return "\u2588" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
 def _words(words: Words) -> str:
