@@ -1,7 +1,5 @@
 """Many images as columns, their labels those of a dataset's vocabulary."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -47,7 +45,7 @@ class Scenes(Images):
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])
 
-    def only(self, rows: Ints) -> Scenes:
+    def only(self, rows: Ints) -> "Scenes":
         """The same images and boxes with some of the triplets, ascending rows."""
         if len(rows) == len(self.score):
             return self

@@ -5,8 +5,6 @@ of the boxes), if it does. Names are numbered as they come; an action without an
 may be missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -57,7 +55,7 @@ class Triplets(Images):
     verbs: list[Name]
     objects: list[Name]
 
-    def of_images(self, keep: Bools) -> Triplets:
+    def of_images(self, keep: Bools) -> "Triplets":
         """The same without the images that `keep` [N] leaves out; names and their numbers stay."""
         box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
         new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too

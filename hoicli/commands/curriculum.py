@@ -1,9 +1,14 @@
 """`hoicli curriculum`: SAMPL's masking level for the next epoch."""
 
+from math import isfinite
+
 from hoicli.commands import options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
 
 
 @command(
@@ -35,11 +40,6 @@ def curriculum(
     when the score has calmed down; then the best-scoring masked level takes turns with clean, by how seldom each was
     used. docs/commands/curriculum.md says how the paper's words were read.
     """
-    from math import isfinite
-
-    from hoicli.errors import UsageError
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.sampl.curriculum import decisions, read_epochs
 

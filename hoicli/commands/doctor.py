@@ -1,5 +1,7 @@
 """`hoicli doctor`: what is installed, what is missing, and whether it works."""
 
+import sys
+
 import typer
 
 from hoicli.commands import options
@@ -22,8 +24,6 @@ def doctor(format_: str = options.FORMAT, output: str = options.OUT) -> None:
 
     Nothing is sent anywhere, and no key, user name or folder of yours is printed.
     """
-    import sys
-
     from hoicli.doctor import PROBLEM, examine
     from hoicli.io.messages import say
 

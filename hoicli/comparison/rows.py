@@ -1,8 +1,6 @@
 """A comparison as result rows: each model's mAP, then what changed from the baseline to it, largest first where a list
 is cut. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from resamples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -181,7 +179,7 @@ class _OracleMeans(NamedTuple):
     resamples: Floats
     swaps: Floats
 
-    def gain_over(self, plain: _OracleMeans) -> Difference:
+    def gain_over(self, plain: "_OracleMeans") -> Difference:
         """How much more the oracle gives the model than the baseline; `plain` is the mAP without it."""
         before, after = (
             None if with_it.ap is None or without.ap is None else with_it.ap - without.ap

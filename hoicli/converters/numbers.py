@@ -1,7 +1,5 @@
 """The numbers that stand for names and boxes in foreign files, read strictly, and what they may be counted by."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +93,7 @@ class ObjectNumbers:
     refusal: str
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, order: str, hint: str = "") -> ObjectNumbers:
+    def of(cls, vocabulary: Vocabulary, order: str, hint: str = "") -> "ObjectNumbers":
         """The vocabulary's objects in an order of OBJECT_ORDERS; `hint` ends the message about another number."""
         refusal, names = OBJECT_ORDERS[order]
         return cls(names(vocabulary), refusal + hint)

@@ -8,8 +8,6 @@ score, the objects' boxes likewise, and a pair goes if it lost on both sides (`b
 sigmoid, that suppression; its command line sets lambda 2, softmax, threshold 0.0001. All numbers here are float64.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +37,7 @@ class PostProcessing:
         threshold: float | None,
         box_scores: str | None,
         box_nms: float | None,
-    ) -> PostProcessing:
+    ) -> "PostProcessing":
         """From a command's options, None being the default; raises `UsageError` for values that mean nothing."""
         chosen = (("--activation", activation, ACTIVATIONS), ("--box-scores", box_scores, BOX_SCORES))
         for option, value, choices in chosen:

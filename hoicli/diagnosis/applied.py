@@ -7,8 +7,6 @@ boxes drop them; missed ground truth leaves the count; false_positive drops ever
 false_negative counts only the ground truth that was found. (Diag-HOI sections 3.2 and 3.3.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -104,7 +102,7 @@ class ErrorColumns:
     unseen: Bools
 
     @classmethod
-    def joined(cls, parts: Sequence[ErrorColumns]) -> ErrorColumns:
+    def joined(cls, parts: "Sequence[ErrorColumns]") -> "ErrorColumns":
         """The parts as one, images and predictions numbered one part after another."""
         images = starts_of([len(part.image_ids) for part in parts]).tolist()
         predictions = starts_of([len(part.score) for part in parts]).tolist()

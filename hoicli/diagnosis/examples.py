@@ -1,7 +1,5 @@
 """Examples of each type of error with their boxes, for the gallery: the same ones in whatever order the images come."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -59,7 +57,7 @@ class Examples:
             item["truth"] = _boxes(scenes.boxes, scenes.subject[row], scenes.object[row])
             self._keep(MISSED, scenes.image_ids[image[row]], row, item)
 
-    def merge(self, other: Examples) -> None:
+    def merge(self, other: "Examples") -> None:
         """Take over another's."""
         for error, items in other._items.items():
             self._items.setdefault(error, []).extend(items)

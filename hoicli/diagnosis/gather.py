@@ -1,7 +1,5 @@
 """Streams to diagnoses: predictions with ground truth, or match records, read, typed and gathered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, islice
@@ -55,7 +53,7 @@ class Gathered:
     examples: Examples
     coverage: Coverage
 
-    def merge(self, other: Gathered) -> None:
+    def merge(self, other: "Gathered") -> None:
         """Take over what another part of the same stream gave."""
         self.tally.merge(other.tally)
         self.examples.merge(other.examples)

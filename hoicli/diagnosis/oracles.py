@@ -10,8 +10,6 @@ that code looks entries up by equality and finds the first, so of a true positiv
 duplicate of the first (and nan of a mean without another); here the first stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -97,7 +95,7 @@ class Diagnosis:
         )
         self._parts.append(part)
 
-    def merge(self, other: Diagnosis) -> None:
+    def merge(self, other: "Diagnosis") -> None:
         """Take over what another diagnosis of the same model gathered from other images."""
         self._parts += other._parts
 

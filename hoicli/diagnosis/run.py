@@ -1,7 +1,5 @@
 """One or several models diagnosed from their streams, ready to become rows, plots and pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -36,7 +34,7 @@ class Model:
     tagged: bool
 
     @classmethod
-    def named(cls, paths: Sequence[str], names: Sequence[str]) -> list[Model]:
+    def named(cls, paths: Sequence[str], names: Sequence[str]) -> "list[Model]":
         """A model a path, called by `names` in order or by its file; raises `UsageError` when they do not fit."""
         if names and len(names) != len(paths):
             raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")

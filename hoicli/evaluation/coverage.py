@@ -1,7 +1,5 @@
 """How well predictions and ground truth meet, and what is said or refused where they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
@@ -92,7 +90,7 @@ class Coverage:
         if sample:
             self.boxes.add(sample)
 
-    def merge(self, other: Coverage) -> None:
+    def merge(self, other: "Coverage") -> None:
         """Add another part's counts."""
         self.images += other.images
         self.triplets += other.triplets

@@ -1,7 +1,5 @@
 """The ground truth of a dataset, indexed for matching."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, wraps
 from typing import Any, TypeVar
@@ -19,11 +17,11 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 Column = TypeVar("Column", bound="NDArray[Any]")
 
 
-def _kept(method: Callable[[GroundTruth, Protocol], Column]) -> Callable[[GroundTruth, Protocol], Column]:
+def _kept(method: "Callable[[GroundTruth, Protocol], Column]") -> "Callable[[GroundTruth, Protocol], Column]":
     """The method, computed once for each protocol; its result is read-only."""
 
     @wraps(method)
-    def once(self: GroundTruth, protocol: Protocol) -> Column:
+    def once(self: "GroundTruth", protocol: Protocol) -> Column:
         key = (method.__name__, protocol)
         if key not in self.kept:
             self.kept[key] = method(self, protocol)

@@ -1,7 +1,5 @@
 """A stream of predictions, or of the match records made of them: its first line tells which."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -42,7 +40,7 @@ class Predictions(Stream):
         protocol = PROTOCOLS.get(str(self._match_record["protocol"])) if self._match_record else None
         return None if protocol is None else protocol.dataset
 
-    def unmatched(self, command: str) -> Predictions:
+    def unmatched(self, command: str) -> "Predictions":
         """The stream itself. Raises `UsageError` for match records, which cannot serve the command."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")

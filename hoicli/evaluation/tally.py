@@ -4,8 +4,6 @@ Work per image (`hoicli.evaluation.matching`) is over by now; a `Tally` gathers 
 gives the same numbers, because predictions are ranked by (score, image id, position in the image) and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -124,12 +122,12 @@ class Tally:
         self._truth[protocol].add(image_ids, image, interaction)
 
     @staticmethod
-    def disjoint(parts: Sequence[Tally]) -> bool:
+    def disjoint(parts: "Sequence[Tally]") -> bool:
         """Whether no image is in two of the parts."""
         ids = [image_id for part in parts for image_id in part._image_ids]
         return len(set(ids)) == len(ids)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: "Tally") -> None:
         """Take over what another tally of the same protocols gathered from other images."""
         self._image += [image + np.int32(len(self._image_ids)) for image in other._image]
         self._image_ids += other._image_ids

@@ -1,7 +1,5 @@
 """A progress bar, where a person is watching."""
 
-from __future__ import annotations
-
 import sys
 from types import TracebackType
 from typing import Any
@@ -38,7 +36,7 @@ class Progress:
         """The next `to` counts from the start of another file."""
         self._last = 0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> "Progress":
         return self
 
     def __exit__(

@@ -1,7 +1,5 @@
 """Streams of lines: files read one after another, as text that has been unpacked, or cut into shares for processes."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys
@@ -103,7 +101,7 @@ class Stream:
             return None
         return sum(map(os.path.getsize, self._paths))
 
-    def shares(self) -> list[Stream]:
+    def shares(self) -> "list[Stream]":
         """A large plain file cut into about equal runs of lines, one a processor; nothing where that is not possible
         (several files, pipes, compressed files, other systems than Linux) or not worth it.
 
@@ -128,7 +126,7 @@ class Stream:
                 cuts.append(stream.tell())
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
-    def _share(self, start: int, end: int) -> Stream:
+    def _share(self, start: int, end: int) -> "Stream":
         """The lines from byte `start` to before `end` of its file."""
         share = Stream(self._paths, self.label)
         share._start, share._end = start, end

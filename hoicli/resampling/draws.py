@@ -5,8 +5,6 @@ into weights by whole numbers alone. Images are in the order of their ids, so th
 in it. Rounds come in blocks, each with a stream of its own, so that it does not matter who works on which.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +25,7 @@ class Resampling:
     seed: int
 
     @classmethod
-    def checked(cls, rounds: int, seed: int) -> Resampling:
+    def checked(cls, rounds: int, seed: int) -> "Resampling":
         """From a command's options; raises `UsageError` for values that mean nothing."""
         if rounds < 2:
             raise UsageError(f"--bootstrap {rounds}: give the number of rounds, at least 2; 1000 is usual")

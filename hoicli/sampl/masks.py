@@ -14,8 +14,6 @@ else is masked.
 (20 by 40 pixels become 10 by 20 around the same centre; the last two numbers are the last pixel that is black.)
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re
@@ -63,7 +61,7 @@ class Masking:
     all_boxes: bool = False
 
     @classmethod
-    def checked(cls, *, ratio: str, seed: int, dilate: float, expand: float, all_boxes: bool) -> Masking:
+    def checked(cls, *, ratio: str, seed: int, dilate: float, expand: float, all_boxes: bool) -> "Masking":
         """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
         try:
             number = RATIOS[ratio] if ratio in RATIOS else float(ratio)

@@ -16,8 +16,6 @@ Where the supplement leaves a choice, or its parts disagree:
 Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,7 +77,7 @@ class Meetings(NamedTuple):
     iou_subject: Floats
     iou_object: Floats
 
-    def at(self, rows: Ints | Bools) -> Meetings:
+    def at(self, rows: Ints | Bools) -> "Meetings":
         """Some of them."""
         return Meetings(self.truth[rows], self.prediction[rows], self.iou_subject[rows], self.iou_object[rows])
 

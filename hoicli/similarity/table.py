@@ -5,8 +5,6 @@ A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}
 with itself, so each pair has one line; a pair that two lines rate differently is an error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -51,7 +49,9 @@ class SimilarityTable:
         self._key, self._similarity = key[order], similarity[order]
 
     @classmethod
-    def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
+    def read(
+        cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str
+    ) -> "SimilarityTable":
         """The table of all lines, in whatever order, of one file or of several, senses under their `canonical` names.
 
         Raises `DataError` with file and line for a bad line or for a pair rated twice and differently; where the policy

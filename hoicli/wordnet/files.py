@@ -1,7 +1,5 @@
 """The files of a WordNet, as Princeton distributes them and nltk reads them: in a folder, or in nltk's archive."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile
@@ -27,7 +25,7 @@ LARGEST = 1 << 28
 class Files:
     """Named files below one place. nltk takes it for a corpus: `open` and `fileids` are what its readers call."""
 
-    def __init__(self, path: Path, inside: str = "", spare: Files | None = None) -> None:
+    def __init__(self, path: Path, inside: str = "", spare: "Files | None" = None) -> None:
         """path: a folder, or a zip archive and the folder `inside` it. spare: whose SHARED files stand for those that
         are not there. Raises `DataError` for what is neither.
         """

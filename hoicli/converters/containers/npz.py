@@ -5,8 +5,6 @@ The header is a Python literal, parsed here and never evaluated; only arrays of 
 nothing of a file can run. A member is decompressed as its rows are asked for.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re
@@ -69,7 +67,7 @@ class Archive:
             raise
         self._members = {info.filename.removesuffix(SUFFIX): info for info in self._zip.infolist() if not info.is_dir()}
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> "Archive":
         return self
 
     def __exit__(self, *_: object) -> None:

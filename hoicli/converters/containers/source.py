@@ -5,8 +5,6 @@ list's `items()`, or a `mapping()`. Files of hundreds of megabytes are cut into 
 time, so memory stays at the size of the bytes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -29,7 +27,7 @@ HEAD = 1 << 16
 class Source:
     """One input of `convert`: a path, `-`, or a folder; `companions` are the other paths of a joint format."""
 
-    def __init__(self, path: str, companions: list[Source] | None = None) -> None:
+    def __init__(self, path: str, companions: "list[Source] | None" = None) -> None:
         self.path = path
         self.name = display_name(path)
         self.companions = companions or []
