@@ -1,7 +1,5 @@
 """`hoicli report`: everything about a prediction dump in one file, to be read, printed and passed on."""
 
-from dataclasses import asdict
-
 from hoicli.commands import options
 from hoicli.commands.checks import READ, READ_FOLDER
 from hoicli.commands.manual import command
@@ -76,6 +74,6 @@ def report(
         bootstrap=bootstrap,
         seed=seed,
         skip=on_error == "skip",
-        **asdict(filtering),
+        filters=filtering.filters(),
     )
     write_report(asked, output, format_)
