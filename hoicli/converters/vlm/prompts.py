@@ -13,6 +13,8 @@ from hoicli.errors import DataError
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
+TASKS = ("detect", "pairs")
+
 SYSTEM = "You report what people do with things in photographs. Your whole reply is one JSON object and nothing else."
 
 _DETECT = """\
