@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hoicli.figures.markup import plain
 from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
@@ -27,7 +27,7 @@ def _section(section: Section) -> Iterator[str]:
         elif isinstance(block, Table):
             yield from _table(block)
         elif isinstance(block, Lines):
-            yield _listing(block.lines)
+            yield "\n".join(f"    {plain(line)}" for line in block.lines)  # no fence that a file's name could close
         elif isinstance(block, Gallery):
             yield f"{len(block.items):,} errors are drawn in the HTML report."
         elif not isinstance(block, Figures):
@@ -59,11 +59,6 @@ def _cell(cell: Cell) -> str:
 
 def _words(words: Words) -> str:
     return "".join(_code(part.text) if isinstance(part, Code) else _text(part) for part in words)
-
-
-def _listing(lines: Sequence[str]) -> str:
-    """An indented block: no fence that a file's name could close."""
-    return "\n".join(f"    {plain(line)}" for line in lines)
 
 
 def _code(text: str) -> str:
