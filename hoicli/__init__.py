@@ -1,5 +1,7 @@
 """hoicli: evaluate human-object interaction detectors from the shell (see README.md and docs/)."""
 
+from __future__ import annotations
+
 __version__ = "0.1.0"
 
 alone = False

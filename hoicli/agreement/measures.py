@@ -11,14 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.errors import UsageError
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Floats, Ints
 
 MEASURES = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""

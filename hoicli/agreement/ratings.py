@@ -7,18 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
 
+from hoicli.arrays.kit import Floats
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Floats
 
 KINDS = ("human", "model")
 COLUMNS = ("item", "rater", "rating")
@@ -41,12 +39,7 @@ class Ratings:
 
 
 def read_ratings(
-    lines: Iterable[Line],
-    *,
-    levels: int,
-    policy: ErrorPolicy,
-    models: Sequence[str] = (),
-    humans: Sequence[str] = (),
+    lines: Iterable[Line], *, levels: int, policy: ErrorPolicy, models: Sequence[str] = (), humans: Sequence[str] = ()
 ) -> Ratings:
     """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
     `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of COLUMNS instead.

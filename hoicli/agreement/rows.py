@@ -8,20 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.agreement.measures import (
-    MEASURES,
-    agreement,
-    between_levels,
-    distribution,
-    krippendorff_alpha,
-    mean_of,
-    mean_rating,
-    merged_rating,
-    pairwise_kappa,
-    spearman,
-    subset_agreement,
-    variability,
-)
+from hoicli.agreement import measures
 from hoicli.agreement.ratings import Ratings
 from hoicli.io.messages import note
 from hoicli.records.results import Row, percent, row_ends
@@ -59,36 +46,36 @@ def agreement_rows(
     people = [rater for rater in ratings.raters if rater not in ratings.models]
     among = people or ratings.raters
     values = ratings.of(among)
-    kappas = list(pairwise_kappa(values))
+    kappas = list(measures.pairwise_kappa(values))
     defined = [kappa for _, _, kappa, _ in kappas if kappa is not None]
-    yield row("qwk", "mean", mean_of(defined), len(defined), "kappa")
+    yield row("qwk", "mean", measures.mean_of(defined), len(defined), "kappa")
     for a, b, kappa, shared in kappas:
         yield row("qwk", f"{among[a]},{among[b]}", kappa, shared, "kappa", raters=[among[a], among[b]])
     paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
-    for level in MEASURES:
-        yield row("alpha", level, krippendorff_alpha(values, level), paired, "alpha", level=level)
-    spread = variability(values)
+    for level in measures.MEASURES:
+        yield row("alpha", level, measures.krippendorff_alpha(values, level), paired, "alpha", level=level)
+    spread = measures.variability(values)
     group = "humans" if people else "models"
     yield row("within_sd", group, spread.deviation, spread.items, "levels")
     yield row("se", group, spread.error, spread.items, "levels")
     if people and models:
-        human = mean_rating(values)
+        human = measures.mean_rating(values)
         of_all, of_subsets = merge or "mean", merge or "majority"
-        columns = [("models", merged_rating(ratings.of(models), of_all), of_all)]
+        columns = [("models", measures.merged_rating(ratings.of(models), of_all), of_all)]
         columns += [(name, ratings.of([name])[:, 0], "") for name in models]
         for name, column, rule in columns:
-            share, items = agreement(column, human, levels)
+            share, items = measures.agreement(column, human, levels)
             members = models if name == "models" else [name]
             yield row("agreement", name, percent(share), items, "%", rule, raters=members)
         for name, column, rule in columns:
-            found = spearman(column, human, permutations=permutations, seed=seed)
+            found = measures.spearman(column, human, permutations=permutations, seed=seed)
             interval = {"ci_low": found.low, "ci_high": found.high}
             yield row("spearman", name, found.rho, found.items, "rho", rule, **interval, p=found.p)
             for metric, value in interval.items():
                 yield row(metric, name, value, found.items, "rho", rule)
             yield row("p", name, found.p, found.items, "probability", rule)
         if subsets:
-            for table in subset_agreement(ratings.of(models), human, levels, of_subsets):
+            for table in measures.subset_agreement(ratings.of(models), human, levels, of_subsets):
                 # Single models have their rows already.
                 each = zip(table.members, table.agreement, table.items, strict=True)
                 for chosen, share, items in each if table.size > 1 else ():
@@ -97,16 +84,16 @@ def agreement_rows(
                 size = f"{table.size} of {len(models)}"
                 for metric, value in (("agreement_mean", table.mean), ("agreement_sd", table.deviation)):
                     yield row(metric, size, percent(value), len(table.members), "%", of_subsets)
-        _say_how(models, of_all, of_subsets if subsets else "", int(between_levels(ratings.of(models)).sum()))
+        _say_how(models, of_all, of_subsets if subsets else "", int(measures.between_levels(ratings.of(models)).sum()))
     elif subsets:
         note("--subsets needs people and models: --models or --humans says who is who, or `kind` in the lines")
     if counts:
         yield from (
             row(f"rated_{level}", rater, int(number), int(numbers.sum()), "ratings", rating=level)
-            for rater, numbers in zip(ratings.raters, distribution(ratings.values, levels).T, strict=True)
+            for rater, numbers in zip(ratings.raters, measures.distribution(ratings.values, levels).T, strict=True)
             for level, number in enumerate(numbers)
         )
-        between = int(between_levels(ratings.values).sum())
+        between = int(measures.between_levels(ratings.values).sum())
         if between:
             lie = "rating lies" if between == 1 else "ratings lie"
             note(f"{between:,} {lie} between levels: in no count")

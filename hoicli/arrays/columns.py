@@ -64,10 +64,7 @@ def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | No
 
 
 def _sound(
-    lines: list[Line],
-    check: Callable[[Record], Iterable[Problem]],
-    policy: ErrorPolicy,
-    register: ImageRegister | None,
+    lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister | None
 ) -> Iterator[Line]:
     """The good lines, registered; the first thing that `check` says of each of the others goes to the policy."""
     for line in lines:

@@ -48,11 +48,7 @@ def read_scenes(
 
 
 def scenes_of(
-    lines: Iterable[Line],
-    vocabulary: Vocabulary,
-    *,
-    scored: bool,
-    besides: Callable[[Record], None] | None = None,
+    lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool, besides: Callable[[Record], None] | None = None
 ) -> Scenes:
     """The lines as columns; `besides` is handed each record for what else it holds. Raises what `columns.attempt`
     expects for a record that has a problem that `records.problems` can name.

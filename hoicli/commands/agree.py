@@ -6,6 +6,8 @@ from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
+from hoicli.io.streams import Stream
 
 LEVELS = Count(2, 1000)
 """Ratings there may be: with --distribution each has a row for each rater. People's scales have 101 at most."""
@@ -62,8 +64,6 @@ def agree(
     """
     from hoicli.agreement.ratings import read_ratings
     from hoicli.agreement.rows import agreement_rows, blocks
-    from hoicli.errors import UsageError
-    from hoicli.io.streams import Stream
 
     if not 0 <= seed < 2**32:
         raise UsageError(f"--seed {seed}: give a number from 0 to {2**32 - 1}")

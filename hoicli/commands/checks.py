@@ -19,14 +19,7 @@ from typing import Any
 
 from hoicli.commands import choices
 from hoicli.errors import UsageError
-from hoicli.io.destinations import (
-    check_appended,
-    check_figure,
-    check_folder,
-    check_folders,
-    check_output,
-    check_page_folder,
-)
+from hoicli.io import destinations
 from hoicli.io.outputs import descriptor
 
 Given = Mapping[str, Any]
@@ -97,12 +90,12 @@ Mark = Read | Written | Count | OneOf
 
 READ = Read()
 READ_FOLDER = Read(folder=True)
-OUTPUT = Written(check_output)
-FIGURE = Written(check_figure)
-PAGE_FOLDER = Written(check_page_folder, inside="index.html")
-FOLDER = Written(check_folder)
-FOLDERS = Written(check_folders)
-APPENDED = Written(check_appended)
+OUTPUT = Written(destinations.check_output)
+FIGURE = Written(destinations.check_figure)
+PAGE_FOLDER = Written(destinations.check_page_folder, inside="index.html")
+FOLDER = Written(destinations.check_folder)
+FOLDERS = Written(destinations.check_folders)
+APPENDED = Written(destinations.check_appended)
 
 
 def marks(callback: Callable[..., Any]) -> dict[str, Mark]:

@@ -6,6 +6,9 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 
 @command(
@@ -59,12 +62,9 @@ def compare(
     """
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
-    from hoicli.errors import UsageError
     from hoicli.evaluation.protocols import MAIN, explicit, protocols
     from hoicli.evaluation.rows import Wanted
-    from hoicli.io.streams import Stream
     from hoicli.resampling.draws import Resampling
-    from hoicli.vocabulary.datasets import load
 
     paths = options.inputs(predictions, "two or more PREDS")
     gt = options.required(gt, "compare")

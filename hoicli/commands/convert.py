@@ -6,7 +6,13 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import READ, Count, Given, Written
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
 from hoicli.io.destinations import check_new_folder, check_output
+from hoicli.io.messages import note
+from hoicli.io.outputs import open_output
+from hoicli.io.progress import Progress
+from hoicli.io.workers import no_garbage_collection
+from hoicli.vocabulary.datasets import load
 
 ANSWERS = "Options of --from vlm (answers of models)"
 LOGITS = "Options of --from logits (raw outputs)"
@@ -144,13 +150,7 @@ def convert(
     from hoicli.converters.formats import converter
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.postprocessing import PostProcessing
-    from hoicli.errors import UsageError
-    from hoicli.io.messages import note
-    from hoicli.io.outputs import open_output
-    from hoicli.io.progress import Progress
-    from hoicli.io.workers import no_garbage_collection
     from hoicli.records.parsing import dump
-    from hoicli.vocabulary.datasets import load
 
     if list_formats:
         _print_formats()

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hoicli.commands import choices, options
 from hoicli.commands.checks import FOLDERS, READ, READ_FOLDER
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import DataError, UsageError
+from hoicli.io.inputs import readable
+from hoicli.io.messages import note
+from hoicli.io.outputs import open_output
+from hoicli.io.pool import processors
+from hoicli.io.streams import Stream
+from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, RECIPE, SEVERITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from hoicli.corruption.engine import Job, Plan
-    from hoicli.errors import DataError
 
 
 @command(
@@ -89,10 +95,6 @@ def corrupt(
     are a ground truth for eval. Pixels depend on the image (and its id), the corruption, the severity and the seed
     alone. Run again, it makes only what is not there yet.
     """
-    from pathlib import Path
-
-    from hoicli.errors import UsageError
-
     _require_libraries()
     if list_:
         _list(out)
@@ -106,12 +108,7 @@ def corrupt(
     part = _shard(shard)
     paths = options.inputs(sources, "RECORDS or IMAGES")
 
-    from collections import Counter
-
     from hoicli.corruption.engine import Plan, run, unique_jobs
-    from hoicli.io.messages import note
-    from hoicli.io.outputs import open_output
-    from hoicli.io.pool import processors
 
     policy = options.policy(on_error, unit="image")
     plan = Plan(Path(images), _folder(save_images), cells, seed)
@@ -130,8 +127,6 @@ def corrupt(
 
 
 def _require_libraries() -> None:
-    from hoicli.errors import UsageError
-
     try:
         import cv2  # noqa: F401
         import PIL.Image  # noqa: F401
@@ -142,8 +137,6 @@ def _require_libraries() -> None:
 def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
-    from hoicli.errors import DataError
-    from hoicli.io.streams import Stream
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
@@ -159,10 +152,6 @@ def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
 
 def _folder(name: str) -> Path:
     """The folder to write to, made if it is not there; raises `UsageError` where there can be none."""
-    from pathlib import Path
-
-    from hoicli.errors import UsageError
-
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -173,9 +162,6 @@ def _folder(name: str) -> Path:
 
 def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of all that is asked for, in the order of the table."""
-    from hoicli.errors import UsageError
-    from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
-
     unknown = [word for word in names if word != "all" and word not in CORRUPTIONS]
     if unknown:
         from difflib import get_close_matches
@@ -197,8 +183,6 @@ def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ..
 
 def _shard(text: str | None) -> tuple[int, int]:
     """(number from 1, of how many)."""
-    from hoicli.errors import UsageError
-
     number, slash, count = (text or "1/1").partition("/")
     if not (slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()):
         raise UsageError(f"--shard {text}: write K/N, for example 3/16")
@@ -210,8 +194,6 @@ def _shard(text: str | None) -> tuple[int, int]:
 def _list(out: options.Listing) -> None:
     """The table of corruptions, and what it is on stderr."""
     from hoicli.corruption.definitions import DEFINITIONS
-    from hoicli.io.messages import note
-    from hoicli.records.corruptions import FAMILIES, FAMILY_OF, RECIPE
 
     as_jsonl = out.notation() == "jsonl"
     rows = []
@@ -240,12 +222,6 @@ def _list(out: options.Listing) -> None:
 
 def _preview(image: str, output: str, seed: int) -> None:
     """The contact sheet of one image."""
-    from pathlib import Path
-
-    from hoicli.errors import DataError, UsageError
-    from hoicli.io.inputs import readable
-    from hoicli.io.outputs import open_output
-
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):
         raise UsageError("--preview: give the picture to draw with -o FILE.png (or .jpg)")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from hoicli.commands import options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
 
 
 @command(
@@ -37,11 +42,6 @@ def curriculum(
     when the score has calmed down; then the best-scoring masked level takes turns with clean, by how seldom each was
     used. docs/commands/curriculum.md says how the paper's words were read.
     """
-    from math import isfinite
-
-    from hoicli.errors import UsageError
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.sampl.curriculum import decisions, read_epochs
 

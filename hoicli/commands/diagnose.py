@@ -6,6 +6,11 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
+from hoicli.errors import UsageError
+from hoicli.io.messages import note
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 EXAMPLES = 40
 """Errors of each type on a gallery page: enough to see a pattern, few enough to look at."""
@@ -79,12 +84,7 @@ def diagnose(
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading
     from hoicli.diagnosis.run import Model, check_reading, diagnose_models, emit_predictions
-    from hoicli.errors import UsageError
     from hoicli.figures.diagnosis import plot_diagnosis
-    from hoicli.io.messages import note
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
-    from hoicli.vocabulary.datasets import load
 
     if explain:
         print(explanation())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
 from hoicli.commands import options
@@ -24,8 +26,6 @@ def doctor(format_: str = options.FORMAT, output: str = options.OUT) -> None:
 
     Nothing is sent anywhere, and no key, user name or folder of yours is printed.
     """
-    import sys
-
     from hoicli.doctor import PROBLEM, examine
     from hoicli.io.messages import say
 

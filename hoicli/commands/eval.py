@@ -5,6 +5,8 @@ from __future__ import annotations
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 
 @command(
@@ -52,10 +54,8 @@ def evaluate(
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.rows import Wanted, tally_rows
     from hoicli.evaluation.run import tallies
-    from hoicli.io.streams import Stream
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
-    from hoicli.vocabulary.datasets import load
 
     if explain:
         names = ",".join(protocol or ["all"]).split(",")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from hoicli.commands import options
 from hoicli.commands.checks import FOLDER, READ, READ_FOLDER
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from hoicli.io.streams import Line
+from hoicli.errors import DataError, UsageError
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Line, Stream
 
 
 @command(
@@ -64,9 +62,6 @@ def mask(
     pixel) and with the `visibility` of every box. No image is needed unless --images and --save-images ask for masked
     ones.
     """
-    from hoicli.errors import DataError, UsageError
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
     from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import dump
     from hoicli.sampl.apply import check_folders, check_names, painted_files, read_image, write_masked

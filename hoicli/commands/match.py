@@ -5,6 +5,9 @@ from __future__ import annotations
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 
 @command(
@@ -46,10 +49,7 @@ def match(
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocols import adjusted, explicit, protocols
     from hoicli.evaluation.run import matched_batches, read_truth
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
-    from hoicli.vocabulary.datasets import load
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")

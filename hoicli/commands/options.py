@@ -8,7 +8,8 @@ its options, and the group builds what the library takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,13 @@ import typer
 
 from hoicli.commands import choices
 from hoicli.commands.checks import FIGURE, OUTPUT, READ, Count, Mark, OneOf
+from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from hoicli.evaluation.filters import Filters
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
+
 
 ROUNDS = Count(2, 100_000)
 """Of resampling. A round holds two numbers a class and model, which for HICO-DET come to 1 GB a model; and with so many
@@ -241,10 +242,6 @@ def policy(on_error: str, unit: str = "line") -> ErrorPolicy:
 
 def inputs(paths: list[str] | None, what: str) -> list[str]:
     """The streams to read; stdin when none is named, unless it is a terminal, where a command would seem to hang."""
-    import sys
-
-    from hoicli.errors import UsageError
-
     if not paths and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(f"give {what}, or pipe them in (- reads the terminal)")
     return paths or ["-"]
@@ -252,8 +249,6 @@ def inputs(paths: list[str] | None, what: str) -> list[str]:
 
 def required(gt: str | None, command: str) -> str:
     """The ground truth of a command that needs it; raises `UsageError` where there is none."""
-    from hoicli.errors import UsageError
-
     if gt is None:
         raise UsageError(f"{command}: give the ground truth with --gt FILE")
     return gt
@@ -266,7 +261,5 @@ def separated(values: Sequence[str] | None) -> list[str]:
 
 def at_least_zero(name: str, number: int) -> None:
     """Raises `UsageError` for a number below 0."""
-    from hoicli.errors import UsageError
-
     if number < 0:
         raise UsageError(f"{name} {number}: give a whole number of at least 0")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
+from hoicli.errors import UsageError
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
@@ -81,20 +87,15 @@ def pairstats(
     action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms-sweep and of --det-threshold adds
     rows beside those of all pairs.
     """
-    from functools import partial
-
     from hoicli.diagnosis.run import Model
-    from hoicli.errors import UsageError
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import protocol_of
     from hoicli.evaluation.run import read_truth
     from hoicli.figures.pairs import plot_pairs
-    from hoicli.io.streams import Stream
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
-    from hoicli.vocabulary.datasets import load
 
     gt = options.required(gt, "pairstats")
     paths = options.inputs(predictions, "PREDS")
@@ -127,7 +128,6 @@ def pairstats(
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     """Say on stderr what a table of the rows does not: images without predictions, and why a metric is empty."""
-    from hoicli.io.messages import note
     from hoicli.pairs.rows import METRICS
 
     total = len(truth.scenes.image_ids)
@@ -141,10 +141,6 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
 
 def _numbers(option: str, text: str | None) -> list[float]:
     """A comma-separated list of finite numbers; raises `UsageError` that quotes what is none."""
-    from math import isfinite
-
-    from hoicli.errors import UsageError
-
     numbers = []
     for part in (text or "").split(",") if text is not None else ():
         try:

@@ -6,6 +6,11 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 
 @command(
@@ -59,13 +64,8 @@ def prompts(
     """
     from hoicli.converters.vlm.frames import parse_frame
     from hoicli.converters.vlm.prompts import prompts as prompts_of
-    from hoicli.errors import DataError, UsageError
-    from hoicli.io.messages import note
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
     from hoicli.records.image import problems
     from hoicli.records.parsing import dump, parse
-    from hoicli.vocabulary.datasets import load
 
     frame = parse_frame(coords)
     if frame.kind == "qwen2.5":

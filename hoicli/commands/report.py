@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from hoicli.commands import options
 from hoicli.commands.checks import READ, READ_FOLDER
 from hoicli.commands.manual import command
@@ -78,6 +76,6 @@ def report(
         bootstrap=bootstrap,
         seed=seed,
         skip=on_error == "skip",
-        **asdict(filtering),
+        filters=filtering.filters(),
     )
     write_report(asked, output, format_)

@@ -6,6 +6,9 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
+from hoicli.io.messages import display_name, note
+from hoicli.io.streams import Stream
 
 
 @command(
@@ -77,10 +80,7 @@ def robust(
     stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so that values
     compare within a recipe and not with the paper's tables.
     """
-    from hoicli.errors import UsageError
     from hoicli.figures.robustness import plot_robustness
-    from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import Stream
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.rows import ranked, robustness_rows, tables

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument
+from hoicli.io.outputs import open_output
+from hoicli.records.schemas import kinds, schema_text
 
 
 def _kinds() -> list[str]:
-    from hoicli.records.schemas import kinds
-
     return list(kinds())
 
 
@@ -30,9 +30,6 @@ def schema(
     output: str = options.OUT,
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of a record kind."""
-    from hoicli.io.outputs import open_output
-    from hoicli.records.schemas import kinds, schema_text
-
     text = "".join(f"{name}\n" for name in kinds()) if kind is None else schema_text(kind)
     with open_output(output) as write:
         write(text.encode())

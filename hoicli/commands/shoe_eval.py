@@ -6,6 +6,9 @@ from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT, READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
+from hoicli.errors import UsageError
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
 
 
 @command(
@@ -86,10 +89,7 @@ def shoe_eval(
     spelling, with the same boxes and area. Values are in percent. Labels are free text, and a label may have any of its
     WordNet senses; `verb_synset` and `synsets` in a record name one.
     """
-    from hoicli.errors import UsageError
     from hoicli.evaluation.predictions import Predictions
-    from hoicli.io.outputs import open_output
-    from hoicli.io.streams import Stream
     from hoicli.records.parsing import dump
     from hoicli.shoe.explanation import explain
     from hoicli.shoe.matching import ShoeSettings

@@ -7,6 +7,8 @@ from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.choices import backends
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
+from hoicli.errors import UsageError
+from hoicli.io.streams import Stream
 
 LLM = "Options of --backend llm (language models)"
 
@@ -111,8 +113,6 @@ def shoe_sim(
     with --all-pairs whatever predictions in its labels can need. With --pairs: lines of your own, of words or senses.
     Similarity is 0 to 1; a sense is 1 with itself, which has no line.
     """
-    from hoicli.errors import UsageError
-    from hoicli.io.streams import Stream
     from hoicli.shoe import wanted
     from hoicli.similarity import rating
     from hoicli.similarity.backends import offline_backend

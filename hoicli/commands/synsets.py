@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, option
+from hoicli.errors import DataError
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary, normalise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hoicli.vocabulary.labels import Vocabulary
     from hoicli.wordnet.senses import CuratedSense
 
 
@@ -43,8 +46,6 @@ def synsets(
     A prediction's label keeps all its candidates: shoe-eval takes the one most similar to the ground truth's sense. A
     label of the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
     """
-    from hoicli.io.messages import note
-    from hoicli.vocabulary.datasets import load
     from hoicli.wordnet.selection import choose
 
     vocabulary = load(dataset)
@@ -63,9 +64,6 @@ def synsets(
 
 
 def _labels(given: list[str] | None) -> Iterator[str]:
-    from hoicli.errors import DataError
-    from hoicli.io.streams import Stream
-
     for label in options.inputs(given, "labels"):
         if label != "-":
             yield label
@@ -93,8 +91,6 @@ def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[
 
 def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     """(verb, rest) of a label that begins with a verb of the dataset, the longest; (None, None) of any other."""
-    from hoicli.vocabulary.labels import normalise
-
     words = normalise(label).split("_")
     for stop in range(len(words), 0, -1):
         if "_".join(words[:stop]) in vocabulary.verb_ids:
@@ -103,7 +99,6 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
 
 
 def _candidates(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
-    from hoicli.vocabulary.labels import normalise
     from hoicli.wordnet.selection import open_wordnet
     from hoicli.wordnet.senses import resolve
 

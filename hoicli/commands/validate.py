@@ -8,6 +8,10 @@ from hoicli.commands import options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag
+from hoicli.errors import DataError
+from hoicli.io.messages import display_name, note
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
 
 
 @command(
@@ -40,11 +44,7 @@ def validate(
     Ground truth, predictions, match records and result rows are recognised. Exit code 0: nothing worse than warnings;
     1: something no metric can use.
     """
-    from hoicli.errors import DataError
-    from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import Stream
     from hoicli.validation.stream import validate_images
-    from hoicli.vocabulary.datasets import load
 
     paths = options.inputs(files, "FILE")
     vocabulary = None if open_vocabulary else load(dataset)

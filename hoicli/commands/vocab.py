@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from hoicli.vocabulary.labels import Vocabulary
+from hoicli.errors import UsageError
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 
 
 @command(
@@ -41,9 +40,6 @@ def vocab(
     Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
     of SWIG-HOI have the WordNet 3.0 offset of their noun.
     """
-    from hoicli.errors import UsageError
-    from hoicli.vocabulary.datasets import load
-
     vocabulary = load(dataset)
     rows = list(_rows(vocabulary, what))
     if not rows:

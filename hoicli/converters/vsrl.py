@@ -38,7 +38,8 @@ LOST_PERSON = "actions of people without a valid box"
 
 def sniff(source: Source) -> bool:
     """The list of actions, or COCO's instances or a list of image ids (which come with it)."""
-    return _is_vsrl(source) or _is_instances(source) or _is_split(source)
+    is_split = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:HEAD]) is not None
+    return _is_vsrl(source) or _is_instances(source) or is_split
 
 
 def _is_vsrl(source: Source) -> bool:
@@ -47,10 +48,6 @@ def _is_vsrl(source: Source) -> bool:
 
 def _is_instances(source: Source) -> bool:
     return source.mapping_has("images", "annotations", "categories")
-
-
-def _is_split(source: Source) -> bool:
-    return source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:HEAD]) is not None
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:

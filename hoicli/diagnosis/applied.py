@@ -12,18 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED, NOT_COUNTED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError
 from hoicli.evaluation.tally import ranking
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, starts_of
 from hoicli.arrays.roles import class_columns
@@ -26,18 +26,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-ERRORS = (
-    "true_positive",
-    "duplicate",
-    "interaction",
-    "association",
-    "object_box",
-    "human_box",
-    "both_boxes",
-)
+ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
 """What a counted prediction is, in the order of the definition; `missed_gt` is about ground truth."""
 MISSED = "missed_gt"
 HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX, BOTH_BOXES = range(len(ERRORS))

@@ -28,25 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Ints, expanded, run_starts
-from hoicli.diagnosis.errors import (
-    ASSOCIATION,
-    ERRORS,
-    HUMAN_BOX,
-    INTERACTION,
-    OBJECT_BOX,
-    Located,
-    Typed,
-    error_types,
-)
+from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION, OBJECT_BOX, Located, Typed, error_types
 from hoicli.diagnosis.person_first import person_first_types
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
 """How repairs are shared out."""
@@ -57,12 +46,7 @@ SIGNATURES: Mapping[Reading, Mapping[str, str]] = {
 }
 """What the signature of a row says of each reading."""
 
-REPAIRED = {
-    "interaction": INTERACTION,
-    "association": ASSOCIATION,
-    "object_box": OBJECT_BOX,
-    "human_box": HUMAN_BOX,
-}
+REPAIRED = {"interaction": INTERACTION, "association": ASSOCIATION, "object_box": OBJECT_BOX, "human_box": HUMAN_BOX}
 """The types whose oracle repairs."""
 
 

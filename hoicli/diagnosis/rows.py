@@ -10,6 +10,7 @@ from hoicli.arrays.kit import Ints
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.diagnosis.repairs import SIGNATURES
+from hoicli.evaluation.rows import class_subsets
 from hoicli.records.results import Row, percent, signature
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -42,26 +43,16 @@ def diagnosis_rows(
     if order:
         steps = [results[0], *diagnosis.progressive(vocabulary, order)]
         yield from _steps(steps, subsets, {**common, "signature": signature({**settings, "order": ",".join(order)})})
-    classes = _ClassNames(vocabulary, subsets)
+    subset_of = class_subsets(vocabulary, diagnosis.protocol)
+    classes: list[Row] = [
+        {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name}
+        for number, (verb, name) in enumerate(vocabulary.interactions)
+    ]
     if per_class:
         yield from _classes(counts, results, diagnosis.positives, classes, common)
     yield from _top_classes(results, diagnosis.positives, classes, top, common)
     largest = max(subsets, key=lambda subset: len(subsets[subset]))
     yield from _top_images(diagnosis, largest, top, common)
-
-
-class _ClassNames:
-    """What the rows of one class say of it: the smallest subset that has it, its verb, and its object or role."""
-
-    def __init__(self, vocabulary: Vocabulary, subsets: Mapping[str, Ints]) -> None:
-        self._vocabulary = vocabulary
-        self._subset: dict[int, str] = {}
-        for name, members in sorted(subsets.items(), key=lambda item: -len(item[1])):
-            self._subset |= dict.fromkeys(members.tolist(), name)
-
-    def __call__(self, number: int) -> dict[str, str]:
-        verb, name = self._vocabulary.interactions[number]
-        return {"subset": self._subset[number], "verb": verb, self._vocabulary.qualifier: name}
 
 
 def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, unit: str, common: Row) -> Row:
@@ -106,10 +97,10 @@ def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row
 
 
 def _classes(
-    counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, classes: _ClassNames, common: Row
+    counts: Mapping[str, Ints], results: list[OracleResult], positives: Ints, classes: Sequence[Row], common: Row
 ) -> Iterator[Row]:
     for number in np.flatnonzero(positives).tolist():
-        named = classes(number)
+        named = classes[number]
         n = int(positives[number])
         for error in (*ERRORS, MISSED):
             yield _row("count", {**named, "error": error}, int(counts[error][number]), n, _unit(error), common)
@@ -121,7 +112,7 @@ def _classes(
 
 
 def _top_classes(
-    results: list[OracleResult], positives: Ints, classes: _ClassNames, top: int, common: Row
+    results: list[OracleResult], positives: Ints, classes: Sequence[Row], top: int, common: Row
 ) -> Iterator[Row]:
     """The classes that one oracle would lift most, best first (false_positive and false_negative are no one cause)."""
     causes = [result for result in results[1:] if not result.oracle.startswith("false_")]
@@ -132,7 +123,7 @@ def _top_classes(
         if best[number] <= 0:
             return
         oracle = causes[int(gains[:, number].argmax())].oracle
-        named = {**classes(number), "oracle": oracle}
+        named = {**classes[number], "oracle": oracle}
         yield _row("top_delta_AP", named, percent(best[number]), int(positives[number]), "%", common)
 
 

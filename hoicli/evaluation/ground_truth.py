@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
 from hoicli.arrays.scenes import Scenes
@@ -15,8 +16,6 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 Column = TypeVar("Column", bound="NDArray[Any]")
 
 

@@ -56,10 +56,7 @@ class MatchStream:
 
 
 def read_matches(
-    lines: Iterable[Line],
-    vocabulary: Vocabulary,
-    policy: ErrorPolicy,
-    protocols: Mapping[str, Protocol] = PROTOCOLS,
+    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] = PROTOCOLS
 ) -> MatchStream:
     """Gather a match stream for evaluation by the `protocols` of these names.
 

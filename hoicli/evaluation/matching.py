@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.boxes import best_per_image, iou, pair_nms
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
@@ -25,8 +25,6 @@ from hoicli.records import caveats
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.vocabulary.labels import SUBJECT
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
 """Pairs of boxes compared in one piece where every box meets every other: 16 MB a side."""

@@ -128,41 +128,32 @@ class Protocol:
 
 _VSRL = "s-gupta/v-coco vsrl_eval.py"
 _official_vcoco = partial(
-    Protocol,
-    dataset="vcoco",
-    grid=EVERY_RECALL,
-    person_first=True,
-    inclusive=True,
-    only_annotated_classes=True,
+    Protocol, dataset="vcoco", grid=EVERY_RECALL, person_first=True, inclusive=True, only_annotated_classes=True
 )
 """What the three official V-COCO rows share."""
 
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
+# The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
+_official_hico = partial(
+    Protocol, grid=GRID_ARANGE, inclusive=True, prediction_shift=ALL_BY_ONE, truth_shift=ALL_BY_ONE
+)
+"""What the two official HICO-DET rows share."""
 _MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be --grid linspace"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
 PROTOCOLS: dict[str, Protocol] = {
     row.name: row
     for row in (
-        Protocol(
+        _official_hico(
             name="hico",
             title="HICO-DET official, Default setting",
             source=f"{_HO_RCNN}, mode def",
-            grid=GRID_ARANGE,
-            inclusive=True,
-            # The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
-            prediction_shift=ALL_BY_ONE,
-            truth_shift=ALL_BY_ONE,
             remark=_MATLAB_GRID,
         ),
-        Protocol(
+        _official_hico(
             name="hico-ko",
             title="HICO-DET official, Known Object setting",
             source=f"{_HO_RCNN}, mode ko",
-            grid=GRID_ARANGE,
-            inclusive=True,
-            prediction_shift=ALL_BY_ONE,
-            truth_shift=ALL_BY_ONE,
             known_object=True,
             remark=f"without image-level labels they are derived from the pairs (labels:derived); {_MATLAB_GRID}",
         ),

@@ -83,11 +83,7 @@ def gathered(
 
 
 def tally_predictions(
-    predictions: Stream,
-    truth: GroundTruth,
-    protocols: Sequence[Protocol],
-    filters: Filters,
-    policy: ErrorPolicy,
+    predictions: Stream, truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, policy: ErrorPolicy
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 

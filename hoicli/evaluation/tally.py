@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
@@ -21,9 +22,6 @@ from hoicli.records import caveats
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -278,11 +276,7 @@ def means(results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> 
 
 
 def subset_classes(
-    vocabulary: Vocabulary,
-    protocol: Protocol,
-    *,
-    split: str | None = None,
-    ignore_no_interaction: bool = False,
+    vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
     """Subset -> its classes, ascending, before a protocol's say in which of them are averaged.
 

@@ -1,4 +1,4 @@
-"""Small charts as SVG text for a page: bars, stacked shares, dots with intervals, a histogram, lines.
+"""Small charts as SVG text for a page: bars, stacked shares, a histogram, lines.
 
 Drawn 360 units wide, a phone's width, so that their print is as large as the page's. Colours are the page's affair: a
 shape has a class (a key of LOOKS) whose `--ink` the style sheet sets. Text is escaped here; coordinates are rounded, so
@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hoicli.figures.markup import escaped
 from hoicli.figures.shown import Bar, Composition
 
 WIDTH = 360.0
 LINE = 20.0
-"""The height of a bar or a line of dots with its label, in the chart's units (CSS pixels at a phone's width)."""
-LANE = 9.0
-"""The height of one series with intervals within a line."""
+"""The height of a bar with its label, in the chart's units (CSS pixels at a phone's width)."""
 LETTER = 7.0
 """The width that a letter takes on average, of 12 units (style.py) in a wide font (DejaVu Sans, Verdana)."""
 LONGEST = 24
@@ -27,16 +24,6 @@ SERIES = 7
 """How many series have a colour of their own; further ones take turns."""
 
 Point = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A value of a series, with its interval where it has one."""
-
-    series: str
-    value: float
-    low: float | None = None
-    high: float | None = None
 
 
 def bars(items: Sequence[Bar], name: str, words: Callable[[float | None], str]) -> str:
@@ -83,34 +70,6 @@ def shares(composition: Composition, name: str) -> str:
         shapes += _tick(left + width * at / (bins or 1), top + height, rank)
     shapes.append(_words(left + width / 2, top + height + 33, "rank in descending score", "middle", "note"))
     return _svg(shapes, top + height + 38, name)
-
-
-def dots(lines: Sequence[tuple[str, Sequence[Dot]]], name: str) -> str:
-    """A line of dots for each label, coloured by series, with their intervals as whiskers; the axis spans them."""
-    series = list(dict.fromkeys(dot.series for _, row in lines for dot in row))
-    room = _label_room(label for label, _ in lines)
-    legend, shapes = _legend(series)
-    ends = [x for _, row in lines for dot in row for x in (dot.value, dot.low, dot.high) if x is not None] or [0.0, 1.0]
-    ticks = _ticks(max(ends), min(ends))
-    left, scale = ticks[0], (WIDTH - room - 20) / (ticks[-1] - ticks[0])
-    # Whiskers need lanes of their own, or one would hide the other.
-    lanes = len(series) if any(dot.low is not None for _, row in lines for dot in row) else 1
-    pitch = max(LINE, LANE * lanes + 8)
-    bottom = legend + pitch * len(lines)
-    for tick in ticks:
-        x = room + (tick - left) * scale
-        shapes += [_rule(x, legend, x, bottom, "grid"), _words(x, bottom + 15, f"{tick:g}", "middle")]
-    for at, (label, row) in enumerate(lines):
-        middle = legend + (at + 0.5) * pitch
-        shapes.append(_words(room - 10, middle + 4, _cut(label), "end"))
-        for dot in row:
-            number = series.index(dot.series)
-            y = middle if lanes == 1 else middle + LANE * (number - (lanes - 1) / 2)
-            if dot.low is not None and dot.high is not None:
-                ends = [room + (end - left) * scale for end in (dot.low, dot.high)]
-                shapes.append(_rule(ends[0], y, ends[1], y, f"s{number % SERIES} whisker"))
-            shapes.append(_mark(room + (dot.value - left) * scale, y, number))
-    return _svg(shapes, bottom + 20, name)
 
 
 def histogram(counts: Mapping[str, Sequence[int]], labels: Sequence[str], name: str, axis: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Growing, Ints
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
@@ -14,9 +14,6 @@ from hoicli.evaluation.matching import Batch
 from hoicli.pairs.reading import PairBatch, distinct_pairs
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -105,17 +105,6 @@ def _protocols(measured: Measured) -> Section:
         )
         for metric, caption in captions.items()
     ]
-    lines = [
-        (
-            name,
-            [
-                svg.Dot(row["subset"], row["value"], row.get("ci_low"), row.get("ci_high"))
-                for row in measured.evaluation
-                if row["protocol"] == name and row["metric"] == "mAP" and row["value"] is not None
-            ],
-        )
-        for name in titles
-    ]
     words: list[str | Code] = [
         "A protocol is what one released evaluator does, to the digit. ",
         "They disagree on what counts as a correct box, which predictions count and what is averaged, so numbers of "
@@ -127,10 +116,8 @@ def _protocols(measured: Measured) -> Section:
         words.append(f" Unseen and seen are those of the zero-shot split {request.split}.")
     if sure:
         words.append(" In brackets: 95 % bootstrap intervals over images.")
-    caption = "mAP by protocol and subset; the axis need not begin at 0"
-    figures = Figures([Figure(svg.dots(lines, caption), caption)]) if any(dots for _, dots in lines) else Figures([])
     below = [Paragraph([note]) for note in notes]
-    return Section("protocols", "Protocols", [Paragraph(words), *tables, *below, figures])
+    return Section("protocols", "Protocols", [Paragraph(words), *tables, *below])
 
 
 def _left_out() -> Section:

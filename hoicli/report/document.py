@@ -186,12 +186,7 @@ def pivoted(
 
 
 def listed(
-    rows: Iterable[Row],
-    caption: str,
-    names: Mapping[str, str],
-    values: Values,
-    *,
-    folded: bool = False,
+    rows: Iterable[Row], caption: str, names: Mapping[str, str], values: Values, *, folded: bool = False
 ) -> Table:
     """A table with a line for each of hoicli's own rows: names (head -> key of the row), then values (head -> cell)."""
     lines = [

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hoicli.figures.markup import plain
 from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
-
-BAR = 10
-"""Characters of a full bar."""
-_EIGHTHS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
 
 
 def render(document: Document) -> bytes:
@@ -33,7 +29,7 @@ def _section(section: Section) -> Iterator[str]:
         elif isinstance(block, Table):
             yield from _table(block)
         elif isinstance(block, Lines):
-            yield _listing(block.lines)
+            yield "\n".join(f"    {plain(line)}" for line in block.lines)  # no fence that a file's name could close
         elif isinstance(block, Gallery):
             yield f"{len(block.items):,} errors are drawn in the HTML report."
         elif not isinstance(block, Figures):
@@ -45,19 +41,12 @@ def _table(table: Table) -> Iterator[str]:
     for at, head in enumerate(table.heads):
         group = (table.groups[at] or group) if table.groups else ""
         heads.append(" ".join(filter(None, (group, head))) if at >= table.names else head)
-    barred = {at for line in table.lines for at, cell in enumerate(line) if cell.share is not None}
-
-    def row(cells: Sequence[str], beside: Sequence[str]) -> str:
-        """A line of the table; columns with bars have another column, `beside`, right of them."""
-        pairs = (f"{cell} | {beside[at]}" if at in barred else cell for at, cell in enumerate(cells))
-        return f"| {' | '.join(pairs)} |"
-
     rows = [
-        row([_text(head) for head in heads], [""] * len(heads)),
-        row(["---" if at < table.names else "---:" for at in range(len(heads))], ["---"] * len(heads)),
-        *(row([_cell(cell) for cell in line], [_bar(cell.share) for cell in line]) for line in table.lines),
+        map(_text, heads),
+        ("---" if at < table.names else "---:" for at in range(len(heads))),
+        *(map(_cell, line) for line in table.lines),
     ]
-    body = "\n".join(rows)
+    body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if table.folded:
         yield f"<details><summary>{_text(table.caption)}</summary>\n\n{body}\n\n</details>"
     else:
@@ -70,18 +59,8 @@ def _cell(cell: Cell) -> str:
     return f"{text} {_text(cell.interval)}" if cell.interval else text
 
 
-def _bar(share: float | None) -> str:
-    eighths = round(8 * BAR * min(max(share or 0.0, 0.0), 1.0))
-    return "\u2588" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-
-
 def _words(words: Words) -> str:
     return "".join(_code(part.text) if isinstance(part, Code) else _text(part) for part in words)
-
-
-def _listing(lines: Sequence[str]) -> str:
-    """An indented block: no fence that a file's name could close."""
-    return "\n".join(f"    {plain(line)}" for line in lines)
 
 
 def _code(text: str) -> str:

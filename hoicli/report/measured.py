@@ -97,13 +97,7 @@ def measure(
     if diagnosed is not None and not truth.serves(diagnosed):
         diagnosed = None
     found = match_and_diagnose(
-        predictions.unmatched("report"),
-        truth,
-        request.protocols,
-        diagnosed,
-        request.filters,
-        policy,
-        examples=EXAMPLES,
+        predictions.unmatched("report"), truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
     )
     found.coverage.report(truth, request.protocols)
     evaluation, classes = _evaluated(found.tally, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
@@ -22,6 +22,7 @@ class Options:
 
     gt: str
     predictions: Sequence[str]
+    filters: Filters
     dataset: str = "hico"
     protocols: Sequence[str] = ()
     split: str | None = None
@@ -30,11 +31,6 @@ class Options:
     images: str | None = None
     title: str | None = None
     tags: Sequence[str] = ()
-    top_k: int | None = None
-    nms: float | None = None
-    nms_alpha: float = 1.0
-    nms_beta: float = 0.5
-    allow_uncounted: bool = False
     bootstrap: int | None = None
     seed: int = 0
     skip: bool = False
@@ -43,19 +39,11 @@ class Options:
         """What is to be measured. Raises `UsageError` for what cannot be."""
         if self.top < 0:
             raise UsageError(f"--top {self.top}: give a whole number of at least 0")
-        if self.images is not None and not Path(self.images).is_dir():
-            raise UsageError(f"--images {self.images}: there is no such folder")
         vocabulary = load(self.dataset)
         return Request(
             vocabulary=vocabulary,
             protocols=protocols(list(self.protocols) or ["all"], self.dataset),
-            filters=Filters(
-                top_k=self.top_k,
-                nms=self.nms,
-                nms_alpha=self.nms_alpha,
-                nms_beta=self.nms_beta,
-                allow_uncounted=self.allow_uncounted,
-            ),
+            filters=self.filters,
             split=vocabulary.split(self.split) if self.split else None,
             tags=parse_tags(list(self.tags)),
             top=self.top,
@@ -73,11 +61,12 @@ class Options:
         common = [] if self.dataset == "hico" else ["--dataset", self.dataset]
         common += [word for tag in self.tags for word in ("--tag", tag)]
         common += ["--on-error", "skip"] if self.skip else []
-        common += ["--allow-uncounted"] if self.allow_uncounted else []
-        filters = [] if self.top_k is None else ["--top-k", str(self.top_k)]
-        if self.nms is not None:
-            exponents = ["--nms-alpha", f"{self.nms_alpha:g}", "--nms-beta", f"{self.nms_beta:g}"]
-            filters += ["--nms", f"{self.nms:g}", *exponents]
+        common += ["--allow-uncounted"] if self.filters.allow_uncounted else []
+        kept = self.filters
+        filters = [] if kept.top_k is None else ["--top-k", str(kept.top_k)]
+        if kept.nms is not None:
+            exponents = ["--nms-alpha", f"{kept.nms_alpha:g}", "--nms-beta", f"{kept.nms_beta:g}"]
+            filters += ["--nms", f"{kept.nms:g}", *exponents]
         means = ["--split", self.split] if self.split else []
         means += [] if self.bootstrap is None else ["--bootstrap", str(self.bootstrap), "--seed", str(self.seed)]
         means += filters

@@ -7,18 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hoicli.figures import svg
 from hoicli.figures.shown import FAMILY_WORDS, model_name, robustness_of
 from hoicli.records.results import Row, settings_of
-from hoicli.report.document import (
-    Block,
-    Cell,
-    Figure,
-    Figures,
-    Paragraph,
-    Section,
-    Table,
-    number,
-    pivoted,
-    value_cell,
-)
+from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.rows import AGREE, COMPARE, OTHER, ROBUST, SECTIONS, SHOE, identifying, tag_keys
 from hoicli.tables.kinds import PARTS
 from hoicli.tables.layout import marked, parts_of

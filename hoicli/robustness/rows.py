@@ -11,12 +11,10 @@ from hoicli.records.results import Row, signature
 from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 from hoicli.robustness.selection import CLEAN
+from hoicli.tables.kinds import PARTS
 
 RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 """What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
-
-PARTS = ("corruption", "family", "severity")
-"""The keys that say which part of a grid a row is of."""
 
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""

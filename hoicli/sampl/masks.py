@@ -22,7 +22,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.arrays.boxes import iou_of_two
 from hoicli.errors import DataError, UsageError
@@ -31,10 +34,6 @@ from hoicli.records.image import problems
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.sampl.levels import RATIOS
 from hoicli.sampl.segments import Edges, segment_edges
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 DILATE = 5.0
 """Pixels; ours."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.kit import Ints
 from hoicli.shoe.matching import UNIT, Matching, Shoe
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Ints
 
 Record = dict[str, Any]
 

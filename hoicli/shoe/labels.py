@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.kit import starts_of
+from hoicli.arrays.kit import Floats, Ints, starts_of
 from hoicli.arrays.triplets import NOTHING, Name, Numbered, Triplets
 from hoicli.similarity.table import SimilarityTable
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Floats, Ints
 
 Candidates = Callable[[str, str], Sequence[str]]
 """(label, "v" or "n") -> the senses the label may have, commonest first; a sense's name gives that sense under the name

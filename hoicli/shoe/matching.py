@@ -19,20 +19,17 @@ Similarities are whole numbers of UNIT, a billionth: sums are exact in any order
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.images import NO_BOX
-from hoicli.arrays.kit import expanded, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, run_starts
 from hoicli.arrays.triplets import NOTHING, Triplets
 from hoicli.errors import UsageError
 from hoicli.shoe.labels import Likeness, TruthClasses, predicted_classes
 from hoicli.shoe.names import AGAINST, AREAS, COMBINE
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Floats, Ints
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000

@@ -12,17 +12,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.kit import rank_by_id, run_starts
+from hoicli.arrays.kit import Ints, rank_by_id, run_starts
 from hoicli.evaluation.protocols import GRID_ARANGE
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Ints
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,13 @@ overlaps above 0.75 580 classes, above 0.85 562, boxes that all overlap each oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.images import NO_BOX
-from hoicli.arrays.kit import expanded
+from hoicli.arrays.kit import Bools, Ints, expanded
 from hoicli.arrays.triplets import Triplets
 from hoicli.shoe.labels import normalised
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Ints
 
 ONE_BOX_IOU = 0.8
 """Two boxes of one label and image that overlap by more than this show one object or person."""

@@ -37,10 +37,7 @@ class SideBySide(Generic[T]):
 
 
 def grid(
-    rows: Iterable[R],
-    line: Callable[[R], tuple[str, ...]],
-    column: Callable[[R], Column],
-    value: Callable[[R], T],
+    rows: Iterable[R], line: Callable[[R], tuple[str, ...]], column: Callable[[R], Column], value: Callable[[R], T]
 ) -> SideBySide[T]:
     """The rows' values side by side. Lines and columns keep the order of first appearance, but that the columns of a
     group stand together; of two rows for one place the later one counts."""

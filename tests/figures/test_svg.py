@@ -52,7 +52,6 @@ def test_charts_of_odd_values(values: list[float]) -> None:
     numbers = [float(value) for value in values]
     drawings = [
         svg.bars([Bar("l" * 90, value, "s0") for value in numbers], "n", str),
-        svg.dots([("l" * 90, [svg.Dot("s", value) for value in numbers])], "n"),
         svg.histogram({"s": [int(abs(value)) for value in numbers]}, [""] * (len(numbers) + 1), "n", "x"),
         svg.shares(
             composition_of(list(range(len(numbers) + 1)), {"duplicate": [abs(value) for value in numbers]}), "n"

@@ -152,9 +152,6 @@ def test_intervals_are_evals(hoicli: Hoicli) -> None:
     assert any("[" in cell for cells in wanted.values() for cell in cells)
     assert {line[0]: line[2:] for line in page.table("protocol", "evaluator")} == wanted
     assert any("boot:50|seed:3" in line[1] for line in page.table("rows of", "signature"))
-    assert sum("whisker" in attributes.get("class", "") for attributes in page.all("line")) == sum(
-        row["metric"] == "mAP" and row["ci_low"] is not None for row in rows
-    )
 
 
 def test_headlines(hoicli: Hoicli) -> None:
@@ -204,10 +201,7 @@ def test_markdown_has_the_same_tables(tmp_path: Path, hoicli: Hoicli) -> None:
         head, rule, *body = table
         assert {len(line) for line in table} == {len(head)}
         assert set(rule) <= {"---", "---:"}
-        ours = [
-            [re.sub(r"[`\\]", "", cell) for cell in line if not re.fullmatch(r"[█▏▎▍▌▋▊▉]*", cell)] for line in body
-        ]
+        ours = [[re.sub(r"[`\\]", "", cell) for cell in line if cell] for line in body]
         theirs = drawn[-len(body) :]
         assert ours == [[cell for cell in line if cell] for line in theirs]
-    assert re.search(r"\| 66\.67 \| ██████▋ \|", text)
     assert "<svg" not in text

@@ -42,17 +42,12 @@ class Frame:
     kind: str
     numbers: tuple[int, int] = (0, 0)
 
-    @property
-    def needs_size(self) -> bool:
-        """Whether the image's size is needed to come to pixels."""
-        return self.kind != "pixels"
-
     def _scale(self, size: tuple[float, float] | None) -> tuple[float, float, float, float]:
         """(width, units of it, height, units of it): how many of the convention's units the image's sides have.
 
         Raises `DataError` where the image's (width, height) is needed and not known.
         """
-        if not self.needs_size:
+        if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
             raise DataError("the image's size is not known; give width and height, or --image-list with them")
