@@ -124,11 +124,20 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
 
 @held()  # it takes a moment, and then there is no part of a file to be removed
 def write_whole(path: Path, data: bytes, option: str = "--out") -> None:
-    """A file in a folder that is made if need be, whole or not at all. Raises as `atomic_path`."""
+    """A file in a folder that is made if need be, whole or not at all.
+
+    Its name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
+    pipe. Raises as `atomic_path`.
+    """
     with _refusing(f"{option} {path}", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(str(path), option) as temporary:
-        Path(temporary).write_bytes(data)
+        if path.is_dir() and not path.is_symlink():
+            raise IsADirectoryError
+    with beside(path, f"{option} {path}", path.parent) as temporary, writable(str(path)):
+        temporary.write_bytes(data)
+        if path.is_file() and not path.is_symlink():
+            inherit(temporary, path)
+        os.replace(temporary, path)
 
 
 @contextmanager
@@ -173,7 +182,7 @@ def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
     """An empty file in the folder of `target`, removed in the end if it is still there; while it is to replace a file,
     nobody else can read it. given, folder: what was asked for, and its folder, as messages name them."""
     temporary = _part_of(target)
-    mode = 0o600 if target.exists() else 0o666
+    mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _removed(temporary):
         with _refusing(given, folder):
             os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))

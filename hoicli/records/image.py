@@ -42,8 +42,9 @@ def problems(
         yield from _label_problems(labels, vocabulary)
         yield from _count_problems("labels", labels, record, "label")
     if type(hois) is list:
+        count = _box_count(record)
         for index, hoi in enumerate(hois):
-            yield from _hoi_problems(f"hois[{index}]", hoi, _box_count(record), vocabulary, scored=scored)
+            yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
     yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
     yield from _caveat_problems(record.get("caveats"))
     if _has_roles(vocabulary):
@@ -85,6 +86,11 @@ def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], no
     count = _box_count(record)
     if count is not None and len(values) != count:
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
+
+
+def _is_index(value: Any, count: int | None) -> bool:
+    """Whether a value is the index of one of `count` boxes; asked first, as nearly all are and there are millions."""
+    return type(value) is int and count is not None and 0 <= value < count
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
@@ -178,8 +184,9 @@ def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
     else:
+        count = _box_count(record)
         for index, pair in enumerate(pairs or ()):
-            yield from _pair_problems(f"pairs[{index}]", pair, _box_count(record))
+            yield from _pair_problems(f"pairs[{index}]", pair, count)
 
 
 def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Problem]:
@@ -187,7 +194,8 @@ def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Pro
         yield Problem(field, f"{json_type(pair)}; it must be an object with subject and object")
         return
     for key in ("subject", "object"):
-        yield from _index_problems(field, pair, key, box_count)
+        if not _is_index(pair.get(key), box_count):
+            yield from _index_problems(field, pair, key, box_count)
     if "interactiveness" in pair and not is_number(pair["interactiveness"]):
         shown = short(pair["interactiveness"])
         yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
@@ -241,12 +249,14 @@ def _hoi_problems(
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
-    yield from _index_problems(field, hoi, "subject", box_count)
-    if "object" in hoi and hoi["object"] is None and not _has_roles(vocabulary):
-        hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if vocabulary else ""
-        yield Problem(f"{field}.object", f"null is no index; it must be the integer index of a box{hint}")
-    elif hoi.get("object", 0) is not None:
-        yield from _index_problems(field, hoi, "object", box_count)
+    if not _is_index(hoi.get("subject"), box_count):
+        yield from _index_problems(field, hoi, "subject", box_count)
+    if not _is_index(hoi.get("object"), box_count):
+        if "object" in hoi and hoi["object"] is None and not _has_roles(vocabulary):
+            hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if vocabulary else ""
+            yield Problem(f"{field}.object", f"null is no index; it must be the integer index of a box{hint}")
+        elif hoi.get("object", 0) is not None:
+            yield from _index_problems(field, hoi, "object", box_count)
     if "verb" not in hoi:
         yield Problem(f"{field}.verb", "missing; every interaction names its verb")
     elif type(hoi["verb"]) is not str:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -101,7 +101,7 @@ def json_type(value: object) -> str:
 def is_number(value: object) -> bool:
     """A finite JSON number (true and false are not)."""
     try:
-        return type(value) in (int, float) and math.isfinite(cast("float", value))
+        return (type(value) is float or type(value) is int) and math.isfinite(value)
     except OverflowError:  # an integer of hundreds of digits, as pickles and Python's literals may have it
         return False
 

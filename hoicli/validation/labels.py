@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
@@ -35,12 +36,11 @@ class TripletClass(NamedTuple):
     label: str | None = None
 
 
-class ScoredClass(NamedTuple):
-    """A triplet of a record: its row among the hois, its class and its score."""
+ScoredClass = tuple[int, TripletClass, float]
+"""A triplet of a record: its row among the hois, its class and its score."""
 
-    row: int
-    name: TripletClass
-    score: float
+# Millions of triplets are of some hundred classes: each is made once.
+_class = lru_cache(maxsize=1 << 14)(TripletClass)
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ def classes_of(record: Mapping[str, Any]) -> list[ScoredClass]:
             continue
         label = labels[index] if type(index := hoi.get("object")) is int and 0 <= index < count else None
         role, score = hoi.get("role", ""), hoi.get("score", 0.0)
-        name = TripletClass(verb, role if type(role) is str else "", label if type(label) is str else None)
-        found.append(ScoredClass(row, name, score if type(score) in (float, int) else 0.0))
+        name = _class(verb, role if type(role) is str else "", label if type(label) is str else None)
+        found.append((row, name, score if type(score) is float or type(score) is int else 0.0))
     return found
 
 
 def best_of(classes: list[ScoredClass]) -> ScoredClass:
     """The triplet with the highest score, the first of equals; there is one at least."""
-    return max(classes, key=lambda each: (each.score, -each.row))
+    return max(classes, key=lambda each: (each[2], -each[0]))
 
 
 @dataclass

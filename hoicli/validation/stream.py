@@ -114,7 +114,7 @@ class StreamValidator:
         """The classes of an image's triplets; who fills a role of an action does the action."""
         if self._vocabulary is None:
             return frozenset()
-        names = {comparable(each.name, self._vocabulary) for each in classes}
+        names = {comparable(name, self._vocabulary) for _, name, _ in classes}
         if self._vocabulary.roles:
             names |= {TripletClass(name.verb) for name in names}
         return frozenset(names)
@@ -170,9 +170,9 @@ class StreamValidator:
         facts = None if self._truth is None else self._truth.get(str(record["image_id"]))
         if facts is None or not facts.classes or not classes or self._labels is None:
             return
-        best = best_of(classes)
-        self._labels.compare(best.name, facts.classes)
-        hoi = record["hois"][best.row]
+        row, best, _ = best_of(classes)
+        self._labels.compare(best, facts.classes)
+        hoi = record["hois"][row]
         boxes = [record["boxes"][index] for index in (hoi["subject"], hoi["object"]) if index is not None]
         self._frames.compare(boxes, facts.boxes, facts.size)
 

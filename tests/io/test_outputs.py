@@ -36,6 +36,34 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
         write_whole(target / "b", b"")
 
 
+def test_what_stands_under_the_name_is_replaced_and_never_followed(tmp_path: Path) -> None:
+    """The name may come from a record, and what is there from an archive that somebody unpacked."""
+    folder, secret = tmp_path / "out", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_bytes(b"mine")
+    secret.chmod(0o600)
+    (folder / "plain").write_bytes(b"")
+    usual = (folder / "plain").stat().st_mode
+    (folder / "link").symlink_to(secret)
+    (folder / "dangling").symlink_to(tmp_path / "nowhere")
+    (folder / "device").symlink_to("/dev/null")
+    (folder / "loop").symlink_to("loop")
+    (folder / "to a folder").symlink_to(tmp_path)
+    os.mkfifo(folder / "pipe")
+    names = sorted(path.name for path in folder.iterdir())
+    for name in names:
+        write_whole(folder / name, b"new")
+        assert not (folder / name).is_symlink()
+        assert (folder / name).read_bytes() == b"new"
+        assert (folder / name).stat().st_mode == usual
+    assert secret.read_bytes() == b"mine"
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "secret"]
+    (folder / "sub").mkdir()
+    with pytest.raises(UsageError, match="/sub: is a directory"):
+        write_whole(folder / "sub", b"new")
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> None:
     target = tmp_path / "made"
