@@ -50,7 +50,7 @@ class Frame:
         if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
-            raise DataError("the image's size is not known; give width and height, or --image-list with them")
+            raise DataError("the image's size is not known; give width and height in the record, or to convert a file of them with --image-list")
         width, height = size
         if self.kind == "relative":
             return width, 1.0, height, 1.0
