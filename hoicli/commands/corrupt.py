@@ -140,7 +140,7 @@ def _require_libraries() -> None:
 
 
 def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
-    """The jobs of all arguments, or what is wrong with the record."""
+    """The job of each image or record, or the error of a bad record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
     from hoicli.io.streams import Stream
@@ -158,7 +158,7 @@ def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
 
 
 def _folder(name: str) -> Path:
-    """The folder to write to, made if it is not there; raises `UsageError` where there can be none."""
+    """The folder to write to, created if missing; raises `UsageError` if it cannot be created."""
     from pathlib import Path
 
     from hoicli.errors import UsageError
@@ -172,7 +172,7 @@ def _folder(name: str) -> Path:
 
 
 def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ...]:
-    """(corruption, severity) of all that is asked for, in the order of the table."""
+    """(corruption, severity) of every requested version, in the order of the table."""
     from hoicli.errors import UsageError
     from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
@@ -196,7 +196,7 @@ def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ..
 
 
 def _shard(text: str | None) -> tuple[int, int]:
-    """(number from 1, of how many)."""
+    """(number of the shard from 1, number of shards)."""
     from hoicli.errors import UsageError
 
     number, slash, count = (text or "1/1").partition("/")
@@ -208,7 +208,7 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 
 def _list(out: options.Listing) -> None:
-    """The table of corruptions, and what it is on stderr."""
+    """Write the table of corruptions, and on stderr where its constants come from."""
     from hoicli.corruption.definitions import DEFINITIONS
     from hoicli.io.messages import note
     from hoicli.records.corruptions import FAMILIES, FAMILY_OF, RECIPE
@@ -232,14 +232,14 @@ def _list(out: options.Listing) -> None:
                 "recipe": RECIPE,
             }
         )
-    if not as_jsonl:  # a table is for looking at
+    if not as_jsonl:  # a table for reading leaves the long columns out
         rows = [{key: value for key, value in row.items() if key not in ("source", "recipe")} for row in rows]
     note(f"RoHOI-style, recipe {RECIPE}: the paper publishes no constants; these are ImageNet-C's or ours")
     out.write(rows)
 
 
 def _preview(image: str, output: str, seed: int) -> None:
-    """The contact sheet of one image."""
+    """Write the contact sheet of one image."""
     from pathlib import Path
 
     from hoicli.errors import DataError, UsageError
