@@ -5,4 +5,4 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 alone = False
-"""Whether the process is the `hoicli` command and nothing else; `cli.main` says so."""
+"""True when this process runs the `hoicli` command, not a program that imports the package; `cli.main` sets it."""

@@ -44,13 +44,13 @@ COMMANDS = {
     "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
     "completion": "A script that completes commands, options and values in bash, zsh or fish.",
 }
-"""The commands in the order of a first session, with the line each shows in `hoicli --help`."""
+"""The commands in the order of a first session, each with its line in `hoicli --help`."""
 
 EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 EXIT_SIGNAL = 128
-"""What a signal's number is added to, as shells do."""
+"""The exit code of a process ended by a signal is this plus the signal's number, as in shells."""
 
-# The base of typer's usage errors, which some versions take from click and others keep a copy of.
+# The base class of typer's usage errors: some typer versions import it from click, others have their own copy.
 _CallError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
@@ -70,7 +70,7 @@ class LazyGroup(TyperGroup):
         return COMMANDS[name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As typer does, but a word that is no command is answered with the command that was probably meant."""
+        """As typer does; for a word that is not a command, the message suggests the nearest command."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             meant = nearest(args[0])
             raise UsageError(
@@ -89,8 +89,8 @@ class LazyGroup(TyperGroup):
 
 
 def nearest(word: str) -> str | None:
-    """The command that a word was probably meant for: one that it begins with or that begins with it (`evaluate` is
-    `eval`, `diag` is `diagnose`), else the one spelled most alike, if any."""
+    """The command that a word probably means, or None: one that is a prefix of the word or that the word is a prefix of
+    (`evaluate`: `eval`; `diag`: `diagnose`), else the one with the most similar spelling."""
     from difflib import get_close_matches
 
     begins = [name for name in COMMANDS if word and (word.startswith(name) or name.startswith(word))]
@@ -123,10 +123,10 @@ def _options(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong, 130 at Ctrl-C,
-    128 and its number at a signal that was caught (`hoicli.io.signals`).
+    """Run one command line and return its exit code: 0 done, 1 the data is wrong, 2 the call is wrong, 130 after
+    Ctrl-C, 128 plus its number after a caught signal (`hoicli.io.signals`).
 
-    Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of a fault of hoicli's own.
+    Every failure is one line on stderr. HOICLI_DEBUG=1 shows the traceback of an internal error.
     """
     # hoicli does no linear algebra: without this, NumPy's import starts threads that only cost time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -134,7 +134,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _outcome(arguments: list[str] | None) -> int:
-    """The exit code of a command line, with what it has to say said."""
+    """Run a command line, print the message of a failure, and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         command = typer.main.get_command(app)
@@ -195,7 +195,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def _written_out(code: int) -> int:
-    """The exit code once stdout is written out: a full disk or a closed pipe may show only now."""
+    """Flush stdout and return the exit code; only now may a full disk or a closed pipe show."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -214,8 +214,8 @@ def main() -> None:
     try:
         hold_standard_streams()
         code = run()
-        signals.let_go()  # nothing is left to be tidied up
-    except signals.EndedError as ended:  # between two steps of run's own
+        signals.let_go()  # nothing is left to clean up
+    except signals.EndedError as ended:  # the signal came outside `run`
         code = EXIT_SIGNAL + ended.number
     if code - EXIT_SIGNAL in signals.ENDING:
         signals.die(code - EXIT_SIGNAL)

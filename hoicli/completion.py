@@ -1,11 +1,11 @@
-"""Shell completion: what may come next on a command line, and the scripts that ask for it.
+"""Shell completion: candidates for the next word of a command line, and the shell scripts that ask for them.
 
 `hoicli completion SHELL` prints a script, which calls `hoicli completion SHELL -- WORDS...` whenever Tab is pressed:
-the words after `hoicli` up to the cursor, the last one incomplete and possibly empty. The answer is a line a candidate,
-value and description with a tab between. No answer leaves the shell to complete file names.
+the words after `hoicli` up to the cursor, the last one incomplete and possibly empty. The answer is one line for each
+candidate: value, tab, description. With an empty answer the shell completes file names.
 
-The candidates are typer's. The scripts are not: typer's for bash takes wordnet:wup and --protocol=qpic for several
-words, as bash cuts them at : and =, and none of typer's names files where nothing is known.
+The candidates are typer's, the scripts are ours: typer's bash script does not join the words that bash splits at : and
+= (wordnet:wup, --protocol=qpic), and none of typer's scripts falls back to file names.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 from typer._completion_classes import BashComplete  # typer's answers, which are the same for all shells
 
 DESCRIPTION = 70
-"""Columns of a description: a menu is one line an entry."""
+"""Columns of a description: each menu entry is one line."""
 
 
 def candidates(group: Any, words: Sequence[str]) -> list[tuple[str, str]]:
-    """What the last of `words` may become: (the whole word, what it means).
+    """Completions of the last of `words`: (the whole word, what it means).
 
-    group: the typer group of the commands. words: those after `hoicli`, at least one. A word that is no command, or an
-    option that takes anything (a file, a number), has no candidates.
+    group: the typer group of the commands. words: those after `hoicli`, at least one. An unknown command, and an option
+    that takes any value (a file, a number), have no candidates.
     """
     *before, current = words
     commands = group.list_commands(None)
@@ -43,7 +43,7 @@ def _brief(text: str) -> str:
     return text if len(text) <= DESCRIPTION else text[: DESCRIPTION - 3].rsplit(" ", 1)[0].rstrip(",;:.") + "..."
 
 
-# Each asks the hoicli that is being typed, so that ./venv/bin/hoicli completes itself.
+# Each script asks the hoicli that the user typed, so ./venv/bin/hoicli completes itself.
 
 _BASH = r"""
 # hoicli for bash (3.2 and later): eval "$(hoicli completion bash)" in ~/.bashrc

@@ -1,7 +1,7 @@
-"""What a bug report needs and what is missing: a row a check, none of which touches the network or prints a secret.
+"""What a bug report needs, and what is missing: one row for each check. None uses the network or prints a secret.
 
 `examine()` never raises for what it finds: a check that fails is a row with the status `problem`. It imports every
-dependency, as one that is installed may still not load.
+dependency, because an installed one may still fail to load.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hoicli import __version__
 from hoicli.io import zstd
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
-"""missing: something that hoicli can do without; problem: something it cannot."""
+"""missing: hoicli works without it; problem: hoicli does not work as it should."""
 
 DEPENDENCIES = ("typer", "orjson", "numpy", "scipy", "nltk", "tqdm")
 """What pyproject.toml requires, by module (tests/project/test_doctor.py holds both tables to it)."""
@@ -40,7 +40,7 @@ SELF_TEST = (1 + 6 / 11) / 2
 
 
 class Examined(NamedTuple):
-    """What was looked at, how it is, what was found, and what to do about it ("" for nothing)."""
+    """A check: its name, its status, what was found, and what to do about it ("" for nothing)."""
 
     check: str
     status: str
@@ -64,7 +64,7 @@ def examine() -> Iterator[Examined]:
 
 
 def _guarded(name: str, check: Callable[[], Examined]) -> Examined:
-    """The check, or the error it ended with: whatever is broken, the other rows are still wanted."""
+    """The result of a check; an exception becomes a row, so that the other checks still run."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 (see above)
@@ -95,7 +95,7 @@ def _dependency(module: str) -> Examined:
 
 
 def _extra(extra: str, modules: tuple[str, ...], use: str) -> Examined:
-    """An extra is there when all of its modules load; one that is installed and broken is told from one that is not."""
+    """An extra is installed when all its modules load; the row says whether a module is absent or fails to load."""
     name, install = f"extra {extra}", f"for {use}: pip install 'hoicli[{extra}]'"
     found = []
     own = zstd.module() if extra == "zstd" else None
@@ -143,7 +143,7 @@ def _wordnet() -> Examined:
 
 
 def _self_test() -> Examined:
-    """Two classes whose AP is known, through reading, matching and averaging."""
+    """Read, match and average two classes whose AP is known."""
     from hoicli.arrays.reading import concatenate, read_scenes
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.ground_truth import GroundTruth
@@ -156,15 +156,15 @@ def _self_test() -> Examined:
     from hoicli.vocabulary.datasets import load
 
     hico, protocol, policy = load("hico"), PROTOCOLS["qpic"], ErrorPolicy()
-    person, thing, elsewhere = [10, 10, 60, 110], [50, 60, 150, 120], [300, 300, 340, 340]
+    person, object_, elsewhere = [10, 10, 60, 110], [50, 60, 150, 120], [300, 300, 340, 340]
 
     def line(number: int, verb: str, label: str, box: list[int], score: float | None) -> Line:
         hoi = {"subject": 0, "object": 1, "verb": verb} | ({} if score is None else {"score": score})
         record = {"image_id": str(number), "boxes": [person, box], "labels": ["person", label], "hois": [hoi]}
         return Line("self-test", number, dump(record))
 
-    cases = ((1, "ride", "bicycle", thing), (2, "sit_on", "bench", thing), (3, "sit_on", "bench", elsewhere))
-    annotated = [line(number, verb, label, thing, None) for number, verb, label, _ in cases]
+    cases = ((1, "ride", "bicycle", object_), (2, "sit_on", "bench", object_), (3, "sit_on", "bench", elsewhere))
+    annotated = [line(number, verb, label, object_, None) for number, verb, label, _ in cases]
     predicted = [line(*case, 1 / case[0]) for case in cases]
     scenes = concatenate(read_scenes(annotated, hico, scored=False, policy=policy), hico)
     truth = GroundTruth(scenes, hico)

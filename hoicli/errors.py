@@ -6,13 +6,13 @@ Library code raises them; only `hoicli.cli` knows exit codes (1 for `DataError`,
 from __future__ import annotations
 
 LONGEST = 1000
-"""Characters of a message: several lines of a terminal, and not the megabyte of a label that is none."""
+"""Characters of a message: a few lines of a terminal, even if the message quotes a bad label of a megabyte."""
 
 
 def one_line(text: str) -> str:
-    """A message as it may be shown, whatever a file put into it: on one line, of a readable length, and without the
-    characters that move a terminal's cursor or colour it (escaped, as Python writes them)."""
-    if len(text) > LONGEST:  # the beginning has the place, the end what to do
+    """A message that is safe to show even if it quotes a file: on one line, cut to a readable length, with terminal
+    control characters escaped as Python writes them."""
+    if len(text) > LONGEST:  # keep both ends: the place, and what to do
         text = f"{text[: LONGEST - 310]} ... {text[-300:]}"
     if text.isprintable():
         return text
@@ -29,13 +29,13 @@ class HoicliError(Exception):
 
 
 MALFORMED = "malformed"
-"""The code of whatever has none of its own."""
+"""The code of an error without a more specific one."""
 
 
 class DataError(HoicliError):
     """The data is wrong: `place` (file:line), `field` and `problem`, the problem ending in what to do about it.
 
-    `code` says which kind of fault it is, for whoever counts or groups faults (`hoicli.validation.checks.CHECKS`).
+    `code` names the kind of error, so that errors can be counted by kind (`hoicli.validation.checks.CHECKS`).
     """
 
     def __init__(self, problem: str, *, place: str = "", field: str = "", code: str = MALFORMED) -> None:

@@ -1,1 +1,1 @@
-"""Records as columns, and the arithmetic on them that every metric shares."""
+"""Records as columns, and arithmetic on columns that all metrics share."""

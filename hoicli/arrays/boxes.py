@@ -22,7 +22,7 @@ def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: boo
     touching_overlap=False: boxes whose edges merely meet have no overlap even where the shared pixel column would
     count (QPIC returns 0 when left >= right, before its + 1). A box with no area overlaps nothing.
 
-    Coordinates come first because a million pairs are then a dozen passes over contiguous memory.
+    Coordinates are the first axis, so that all passes are over contiguous memory.
     """
     edge = 1.0 if inclusive else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -49,21 +49,21 @@ def shared_area(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def iou_of_two(first: Sequence[float], second: Sequence[float]) -> float:
-    """IoU of two boxes of edges x1, y1, x2, y2: what `iou` is for many."""
+    """IoU of two boxes of edges x1, y1, x2, y2 (`iou` computes many)."""
     both = shared_area(first, second)
     one, other = ((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
     return both / (one + other - both) if both > 0 else 0.0
 
 
 def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
-    """[T] `keep` less the triplets that a higher-scored one of the same image, labels and verb suppresses.
+    """[T] `keep` without the triplets that a higher-scored one of the same image, labels and verb suppresses.
 
     A triplet goes when iou_subject ** alpha * iou_object ** beta > threshold (inclusive pixels), greedily by
     descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`. A box without area overlaps nothing
-    here, and its pairs are kept; CDN divides 0 by 0 for two of them, and keeps what is <= T, which that is not.
+    here, so its pairs are kept; CDN divides 0 by 0 for two such boxes and drops the pair.
 
-    Each round keeps the best triplet left in every group at once and suppresses against it, so the number of rounds
-    is the size of the largest surviving group, not the number of groups.
+    Each round keeps the best remaining triplet of every group and suppresses against it, so the number of rounds is the
+    size of the largest surviving group.
     """
     kept = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
@@ -91,7 +91,7 @@ def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
         scenes.labels[scenes.subject],
         scenes.object_label,
         scenes.verb,
-        scenes.interaction,  # where it depends on a role, the verb alone is not enough
+        scenes.interaction,  # includes the role, if there are roles
         scenes.object < 0,
     )
     group = np.zeros(len(rows), dtype=np.int64)

@@ -1,8 +1,6 @@
-"""From lines to columns: many lines at a time, field by field, and one by one where something is wrong.
-
-A HICO-DET dump has three quarters of a million triplets, so each field of some hundred lines becomes one column, which
-is checked as a whole. That only notices *that* something is wrong with one of the lines. Then each of them is walked
-with care to say *what* and *where*, and the sound ones become columns after all.
+"""From lines to columns: many lines at a time, and one by one if a line is bad. A HICO-DET dump has three quarters of a
+million triplets, so each field of some hundred lines becomes one column, checked as a whole. That only shows *that*
+some line is bad. Then each line is checked alone to say *what* is wrong and *where*, and the good lines become columns.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from hoicli.records.names import is_blank
 from hoicli.records.parsing import Problem, Record, parse
 
 BATCH = 256
-"""Images a batch: large enough that NumPy's overhead per call vanishes, small enough to stay in cache."""
+"""Images in a batch: enough to make NumPy's overhead per call small, few enough to stay in cache."""
 
 Part = TypeVar("Part")
 
@@ -35,10 +33,9 @@ def read_columns(
     register: ImageRegister | None = None,
     batch: int = BATCH,
 ) -> Iterator[Part]:
-    """What `build` makes of each batch of lines, of its sound lines where it has bad ones.
-
-    build: the fast pass; it raises what a record that is not as expected raises (`attempt`). check: the careful pass,
-    which yields a problem for just those records. register: remembers the `image_ids` of the parts.
+    """The result of `build` on each batch of lines, without bad lines. build: the fast pass; it raises any exception
+    that `attempt` expects for a bad record. check: the careful pass, which yields the problems of exactly those
+    records. register: remembers the `image_ids` of the parts.
 
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on; an image that the register
     refuses is bad too.
@@ -56,7 +53,7 @@ def read_columns(
 
 
 def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | None:
-    """What the fast pass makes of the lines; None if something is wrong with any of them."""
+    """The result of the fast pass; None if any line is bad."""
     try:
         return build(lines)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
@@ -66,7 +63,7 @@ def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | No
 def _sound(
     lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister | None
 ) -> Iterator[Line]:
-    """The good lines, registered; the first thing that `check` says of each of the others goes to the policy."""
+    """The good lines, registered; the first problem of each bad line goes to the policy."""
     for line in lines:
         try:
             record = parse(line)
@@ -81,26 +78,26 @@ def _sound(
 
 
 def require(sound: bool | np.bool_) -> None:
-    """Raises `ValueError` where a record is not as expected."""
+    """Raises `ValueError` if a check of a record fails."""
     if not sound:
         raise ValueError
 
 
 def typed(values: Iterable[Any], *allowed: type) -> None:
-    """Raises `ValueError` for another type, checked at C speed: JSON's true is no index, its "1" no number."""
+    """Raises `ValueError` for a value of another type: JSON's true is not an index, "1" is not a number."""
     require(set(map(type, values)) <= set(allowed))
 
 
 def image_ids(values: list[Any]) -> list[str]:
-    """Ids as text. Raises `ValueError` for what is neither text nor an integer, or blank."""
+    """Ids as text. Raises `ValueError` for an id that is blank, or neither text nor an integer."""
     typed(values, str, int)
     require(not any(map(is_blank, values)))
     return [str(value) for value in values]
 
 
 def numbers(values: list[Any], *types: type) -> Floats:
-    """Finite numbers, NaN for a missing one: None, where NoneType is among the types (int and float if not given), or
-    NaN, which no JSON holds, so that only a reader can have put it there. Raises `ValueError` for anything else.
+    """Finite numbers of the `types` (default: int and float); NaN for a missing one. Missing is None, if NoneType is
+    among the types, or NaN, which only a reader can set, since JSON has none. Raises `ValueError` for anything else.
     """
     typed(values, *(types or (int, float)))
     column = np.array(values, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What every image record holds, as columns, whatever its labels are: images, boxes, and triplets of them."""
+"""The common part of image records as columns, for any kind of labels: images, boxes and triplets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Images:
     """N images, B boxes and T triplets as columns.
 
     image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX
-    for no object; score [T], NaN where there is none. Image n owns boxes box_start[n]:box_start[n + 1] and triplets
+    for no object; score [T], NaN if missing. Image n has boxes box_start[n]:box_start[n + 1] and triplets
     hoi_start[n]:hoi_start[n + 1].
     """
 
@@ -49,7 +49,7 @@ class Images:
 
 @dataclass(frozen=True)
 class RawImages(Images):
-    """Images beside what `raw_images` was told to make of their labels [B] and verbs [T]."""
+    """Images with the labels [B] and verbs [T] as `raw_images` converted them."""
 
     labels: list[Any]
     verbs: list[Any]
@@ -68,11 +68,11 @@ def raw_images(
     label: Callable[[Any], Any] | None = None,
     verb: Callable[[Any], Any] | None = None,
 ) -> RawImages:
-    """The lines as columns; `add` is handed each record for what else it holds.
+    """The lines as columns; `add` is called with each record, for its other fields.
 
     scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
-    label, verb: what becomes of a name; without them it stays, whatever its type. Raises `ValueError` and whatever else
-    `columns.attempt` expects for anything out of order.
+    label, verb: functions that convert a name; without them it is unchanged. Raises `ValueError`, or another exception
+    that `columns.attempt` expects, for a bad record.
     """
     ids: list[Any] = []
     box_counts: list[int] = []
@@ -85,7 +85,7 @@ def raw_images(
     score: list[Any] = []
     containers: set[type] = set()
     lengths: set[int] = set()
-    for line in lines:  # a record is taken apart while it is in cache, and gone before the next is parsed
+    for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
         boxes, names, hois = record["boxes"], record["labels"], record["hois"]
         containers.update((type(boxes), type(names), type(hois)))
@@ -124,7 +124,7 @@ Columns = TypeVar("Columns", bound=Images)
 
 
 def concatenated(parts: Sequence[Columns]) -> Columns:
-    """The images of all parts (at least one), in their order; what is no array is the first part's."""
+    """The images of all parts (at least one), in their order; other fields than arrays are the first part's."""
     box_offsets = starts_of([len(part.boxes) for part in parts])
     hoi_offsets = starts_of([len(part.subject) for part in parts])
 

@@ -1,4 +1,4 @@
-"""Small arithmetic on columns: runs, ranks, ranges, and the array types of the house."""
+"""Small arithmetic on columns: runs, ranks, ranges; and the array types of the package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def joined(parts: Sequence[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
-    """The parts as one column; of none, an empty one of `dtype`."""
+    """The parts as one column; without parts, an empty one of `dtype`."""
     return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
 
 
@@ -40,14 +40,14 @@ class Growing:
 
 
 def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:
-    """[N + 1] where each of N runs of these lengths begins when they are laid end to end, and where the last ends."""
+    """[N + 1] where each of N consecutive runs of these lengths begins, and where the last ends."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
 def runs_of(starts: Ints) -> Ints:
-    """The number of the run that each place belongs to; `starts` is as `starts_of` has it."""
+    """The run that each place belongs to; `starts` as from `starts_of`."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -57,21 +57,19 @@ def run_starts(values: NDArray[Scalar]) -> Ints:
 
 
 def expanded(start: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Runs laid end to end: (run, position) of each of the sum(count) places, run r being start[r], start[r] + 1, ...
-
-    How everything here meets what it belongs to without a loop: a run per row, `count` of it possibly zero.
-    """
+    """Consecutive runs: (run, position) of each of the sum(count) places; run r is start[r], start[r] + 1, ... This
+    joins rows with their counterparts without a loop: one run for each row, possibly empty."""
     run = np.repeat(np.arange(len(count)), count)
     within = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
     return run, start[run] + within
 
 
-def find(ascending: Ints, wanted: Ints) -> tuple[Ints, Bools]:
-    """(place in `ascending`, whether it is there) of each wanted value; where it is not, the place means nothing."""
+def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
+    """(place in `ascending`, whether it is there) of each value; the place is meaningless if it is not."""
     if len(ascending) == 0:
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
-    place: Ints = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
-    return place, ascending[place] == wanted
+        return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+    place: Ints = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return place, ascending[place] == values
 
 
 def best_of_groups(group: Ints, score: Floats, count: int) -> Bools:
@@ -85,7 +83,7 @@ def best_of_groups(group: Ints, score: Floats, count: int) -> Bools:
 
 
 def rank_by_id(image_ids: list[str]) -> Ints:
-    """[N] each image's place among all images sorted by id: what breaks ties, whatever order the lines came in."""
+    """[N] each image's place among all images sorted by id: it breaks ties independently of the order of lines."""
     rank = np.empty(len(image_ids), dtype=np.int64)
     rank[sorted(range(len(rank)), key=image_ids.__getitem__)] = np.arange(len(rank))
     return rank

@@ -1,4 +1,4 @@
-"""Image records of a dataset's vocabulary, from lines to `Scenes`, checked on the way."""
+"""Image records of a dataset's vocabulary, from lines to checked `Scenes`."""
 
 from __future__ import annotations
 
@@ -50,11 +50,9 @@ def read_scenes(
 def scenes_of(
     lines: Iterable[Line], vocabulary: Vocabulary, *, scored: bool, besides: Callable[[Record], None] | None = None
 ) -> Scenes:
-    """The lines as columns; `besides` is handed each record for what else it holds. Raises what `columns.attempt`
-    expects for a record that has a problem that `records.problems` can name.
-
-    The two agree on what a good record is: tests/arrays/test_reading.py holds them together on thousands of broken
-    records.
+    """The lines as columns; `besides` is called with each record, for its other fields. Raises an exception that
+    `columns.attempt` expects for a record with `records.problems`. The two agree on what a good record is;
+    tests/arrays/test_reading.py compares them on thousands of broken records.
     """
     roles = RoleColumns(vocabulary, scored=scored) if vocabulary.roles else None
     objects: dict[str | None, int] = {**vocabulary.object_ids} | ({} if roles is None else {None: -1})
@@ -96,10 +94,9 @@ def scenes_of(
 
 
 def _known_objects(image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary) -> tuple[Bools, Ints]:
-    """([N, objects] which objects an image is known to hold, [N] the mask that says where the triplets had to tell).
-
-    Image-level labels name the objects of any verb, `no_interaction` and invisible instances included; a record
-    without them falls back on its own triplets, which know no invisible instances.
+    """([N, objects] the objects known to be in an image, [N] the caveat mask of images whose objects come from
+    triplets). Image-level labels name the objects of any verb, including `no_interaction` and invisible instances; a
+    record without them uses its own triplets, which miss invisible instances.
     """
     known = np.zeros((len(image_hois), len(vocabulary.objects)), dtype=bool)
     if not vocabulary.roles:  # where objects may be absent there is no Known Object setting
@@ -118,5 +115,5 @@ def _known_objects(image_hois: list[Any], raw: RawImages, labels: Ints, vocabula
 
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
-    """One `Scenes` of many, in their order; of none, an empty one."""
+    """Many `Scenes` as one, in their order; an empty one for none."""
     return concatenated(list(batches) or [scenes_of((), vocabulary, scored=False)])

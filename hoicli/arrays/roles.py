@@ -1,14 +1,14 @@
-"""V-COCO's side of reading: roles, absent objects, unannotated people, and statements a record leaves unsaid.
+"""Reading of V-COCO's own fields: roles, missing objects, people without annotations, and unstated statements.
 
-A V-COCO detector states two facts of a person: that they do an action (a hoi without `role` and object), and
-what fills a role of it (a hoi with `role`, its object null where nothing does). `hoicli.arrays.reading` hands every
-record here as well; what comes back has one triplet for each statement the protocols rank:
+A V-COCO detector makes two kinds of statements about a person: that they do an action (a hoi without `role` and
+object), and which object fills a role of it (a hoi with `role`; its object is null if none does).
+`hoicli.arrays.reading` passes every record here, and gets one triplet for each statement that the protocols rank:
 
-- Ground truth: a person does every action of which some role is annotated.
+- Ground truth: a person does every action with an annotated role.
 - Predictions with `unstated` (official dumps with missing keys): every box labelled person states every class, those
   left out with the score and the object box that `unstated` gives, as UPT's cache does for the released evaluator.
-- Other predictions: a person does an action with the largest score of its roles, unless the record says itself; that
-  is how QPIC's generate_vcoco_official.py makes agent scores.
+- Other predictions: a person does an action with the largest score of its roles, unless the record has the action, as
+  QPIC's generate_vcoco_official.py computes agent scores.
 
 What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
 skips) is neither filled in nor derived.
@@ -33,7 +33,7 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 
 class RoleColumns:
-    """Collects, record by record, what `raw_images` does not read itself; raises what that raises."""
+    """Collects, record by record, the fields that `raw_images` does not read; raises the same exceptions."""
 
     def __init__(self, vocabulary: Vocabulary, *, scored: bool) -> None:
         self._vocabulary, self._scored = vocabulary, scored
@@ -46,7 +46,7 @@ class RoleColumns:
         self._left_out: list[tuple[int, int, int]] = []  # image, subject, class
 
     def add(self, record: Record) -> None:
-        """Take what a record has besides boxes, labels and triplets."""
+        """Add a record's roles, `annotated`, `unstated` and `left_out`."""
         role_ids = self._role_ids
         self._roles += [role_ids[hoi.get("role")] for hoi in record["hois"]]
         annotated = record.get("annotated")
@@ -67,7 +67,7 @@ class RoleColumns:
             self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
 
     def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
-        """(subject, class) of what a record leaves out. Raises `ValueError` for another subject or role."""
+        """(subject, class) of an item of `left_out`. Raises `ValueError` for an impossible subject or role."""
         typed([item], dict)
         typed([item["subject"]], int)
         row = class_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
@@ -76,8 +76,8 @@ class RoleColumns:
         return item["subject"], class_
 
     def interactions(self, verbs: Ints, objects: Ints) -> Ints:
-        """[T] the class of each (verb, role). Raises `ValueError` for a role the verb does not have, or, where the
-        role is not given, for an object.
+        """[T] the class of each (verb, role). Raises `ValueError` for a role that the verb does not have, and for an
+        object without a role.
         """
         roles = np.array(self._roles, dtype=np.int64)
         interaction = class_table(self._vocabulary)[verbs, roles]
@@ -85,13 +85,13 @@ class RoleColumns:
         return interaction
 
     def annotated(self, images: Images) -> Bools:
-        """[B] of each box; true where a record does not say."""
+        """[B] the flag of each box; true if the record has none."""
         counts = np.diff(images.box_start).tolist()
         flags = [[True] * count if said is None else said for count, said in zip(counts, self._annotated, strict=True)]
         return np.array(list(chain.from_iterable(flags)), dtype=bool)
 
     def completed(self, scenes: Scenes) -> Scenes:
-        """`scenes` with the statements that its records left unsaid, after those they made."""
+        """`scenes` with the unstated and derived statements, after those in the records."""
         if any(unstated is not None for unstated in self._unstated):
             scenes = self._with_unstated(scenes)
         stated = np.array([unstated is None for unstated in self._unstated], dtype=bool)
@@ -99,7 +99,7 @@ class RoleColumns:
         return _with_agents(scenes, self._vocabulary, stated, left_out, scored=self._scored)
 
     def _left_out_keys(self, scenes: Scenes) -> Ints:
-        """Of each statement left out, subject * classes + class; subjects are boxes of `scenes`."""
+        """subject * classes + class of each `left_out` statement; subjects are boxes of `scenes`."""
         left_out: Ints = np.array(self._left_out, dtype=np.int64).reshape(-1, 3)
         image, subject, class_ = left_out.T
         keys: Ints = (scenes.box_start[image] + subject) * len(self._vocabulary.interactions) + class_
@@ -135,8 +135,8 @@ class RoleColumns:
 
 @cache
 def class_table(vocabulary: Vocabulary) -> Ints:
-    """[verbs, objects] the class of each (verb, object), -1 where there is none; in a dataset with roles [verbs,
-    1 + roles] of each (verb, role), column 0 being the action itself."""
+    """[verbs, objects] the class of each (verb, object), -1 for none; in a dataset with roles [verbs, 1 + roles] of
+    each (verb, role), where column 0 is the action itself."""
     columns = (
         {role: at for at, role in enumerate(("", *vocabulary.roles))} if vocabulary.roles else vocabulary.object_ids
     )
@@ -154,8 +154,8 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
 
 
 def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out: Ints, *, scored: bool) -> Scenes:
-    """`scenes` with an action for every (subject, verb) of which the record has roles only, in the `images` marked; but
-    for the `left_out` keys of (subject, class)."""
+    """`scenes` with an action for every (subject, verb) that has only roles, in the images of the mask `images`; except
+    the `left_out` keys of (subject, class)."""
     verb_of, is_agent = class_columns(vocabulary)
     verbs = len(vocabulary.verbs)
     key = scenes.subject * verbs + scenes.verb
@@ -183,7 +183,7 @@ def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out
 def _with_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
-    """`scenes` with more triplets, each after those its image has."""
+    """`scenes` with more triplets, each after the others of its image."""
     images = np.concatenate([scenes.image_of_hoi, image])
     order = np.argsort(images, kind="stable")
     return replace(
@@ -198,13 +198,13 @@ def _with_triplets(
 
 
 def _with_boxes(scenes: Scenes, images: Bools, boxes: Floats) -> tuple[Scenes, Ints]:
-    """(`scenes` with one more box, of no label, at the end of each image marked; the rows of the new ones)."""
+    """(`scenes` with one more box without label at the end of each marked image; the rows of the new boxes)."""
     more_before = starts_of(images)
     box_start = scenes.box_start + more_before
     places = scenes.box_start[1:][images]
     image_of_box = scenes.image_of_box
     moved = np.arange(len(scenes.boxes)) + more_before[image_of_box]
-    moved = np.append(moved, -1)  # where there is no object, there still is none
+    moved = np.append(moved, -1)  # no object stays no object
     extended = replace(
         scenes,
         boxes=np.insert(scenes.boxes, places, boxes, axis=0),

@@ -1,4 +1,4 @@
-"""Many images as columns, their labels those of a dataset's vocabulary."""
+"""Many images as columns, with labels of a dataset's vocabulary."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hoicli.records import caveats
 class Scenes(Images):
     """Images whose labels, verbs and interactions are numbers of the vocabulary; score [T] is NaN for ground truth.
 
-    labels [B] object ids, -1 for a box that does not say; annotated [B] whether somebody looked at what the box's
-    person does; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
+    labels [B] object ids, -1 for a box without one; annotated [B] whether the actions of the box's person were
+    annotated; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
     known_object [N, objects] bool: some image-level label of the image names the object. caveats [N] masks of
-    `hoicli.records.caveats`: what each record says of itself, and for ground truth without image-level labels that its
-    triplets stand in for them.
+    `hoicli.records.caveats`: those of the record, and for ground truth without image-level labels that they are derived
+    from triplets.
     """
 
     labels: Ints
@@ -42,7 +42,7 @@ class Scenes(Images):
 
     @cached_property
     def object_label(self) -> Ints:
-        """[T] the label of each triplet's object, -1 where there is none or it does not say."""
+        """[T] the label of each triplet's object, -1 without an object or label."""
         if not len(self.labels):
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])

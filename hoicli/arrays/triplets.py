@@ -1,8 +1,6 @@
-"""Image records whose labels are free text, as columns: what an open vocabulary needs and `Scenes` cannot hold.
-
-A name is a label together with the WordNet sense that the record gives for it (`verb_synset` of a triplet, `synsets`
-of the boxes), if it does. Names are numbered as they come; an action without an object has the name NOTHING. Scores
-may be missing.
+"""Image records with free-text labels as columns, for an open vocabulary. A name is a label with the WordNet sense that
+the record may give for it (`verb_synset` of a triplet, `synsets` of the boxes). Names are numbered in order of
+appearance; an action without an object has the name NOTHING. Scores may be missing.
 """
 
 from __future__ import annotations
@@ -23,16 +21,16 @@ from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Problem, Record, is_number
 
 Name = tuple[str | None, str | None]
-"""(label as it is spelled, sense as the record names it or None)."""
+"""(label as spelled, sense as named in the record or None)."""
 
 NOTHING: Name = (None, None)
-"""The object of an action that has none."""
+"""The object of an action without object."""
 
 Key = TypeVar("Key")
 
 
 class Numbered(dict[Key, int]):
-    """Numbers for what is asked for, given at first sight."""
+    """A dictionary that gives each new key the next number."""
 
     def __missing__(self, key: Key) -> int:
         number = self[key] = len(self)
@@ -58,7 +56,7 @@ class Triplets(Images):
     objects: list[Name]
 
     def of_images(self, keep: Bools) -> Triplets:
-        """The same without the images that `keep` [N] leaves out; names and their numbers stay."""
+        """Only the images of the mask `keep` [N]; names and their numbers stay."""
         box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
         new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too
         return replace(
@@ -125,22 +123,21 @@ def open_problems(record: Record) -> Iterator[Problem]:
 
 
 def open_truth_problems(record: Record) -> Iterator[Problem]:
-    """As `open_problems`, and scores, which are none of ground truth's."""
+    """As `open_problems`, and also scores, which ground truth must not have."""
     yield from open_problems(record)
     yield from score_problems(record)
 
 
 @dataclass(frozen=True)
 class NamedImages(RawImages):
-    """Images with names as they are: labels [B] and verbs [T] of `RawImages`, objects [T]."""
+    """Images with unnumbered names: labels [B] and verbs [T] of `RawImages`, objects [T]."""
 
     objects: list[Name]
 
 
 def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
-    """The lines as columns; raises what `columns.attempt` expects for a record that `open_problems` finds fault with.
-
-    truth: scores are faults too.
+    """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
+    truth: scores are problems, too.
     """
     box_senses: list[Any] = []
     verb_senses: list[Any] = []

@@ -1,1 +1,1 @@
-"""A module per subcommand: options in, one library call, rows or records out."""
+"""One module for each subcommand: it declares the options, calls the library once, and writes rows or records."""

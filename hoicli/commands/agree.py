@@ -10,9 +10,10 @@ from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
 
 LEVELS = Count(2, 1000)
-"""Ratings there may be: with --distribution each has a row for each rater. People's scales have 101 at most."""
+"""How many rating levels are allowed: --distribution writes a row for each level and rater. Human scales have at most
+101."""
 PERMUTATIONS = Count(0, 10_000_000)
-"""Minutes for a hundred items; p is then known to the seventh digit."""
+"""The most takes minutes for a hundred items, and gives p to seven digits."""
 
 
 @command(

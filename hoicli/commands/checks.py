@@ -1,11 +1,11 @@
-"""What is checked before a command's work: outputs, inputs, counts and names, each marked where it is declared.
+"""Checks before a command starts: its outputs, inputs, counts and names, each marked where the option is declared.
 
     gt: str = option(None, "--gt FILE", "...", mark=READ)
     output: str = option("-", "-o --output FILE", "...", mark=OUTPUT)
     jobs: int = option(8, "--jobs N", "...", mark=Count(1, 1024))
 
-The class of all commands (manual.py) calls `check`, so that a new option only needs its mark;
-tests/commands/test_checks.py fails for one that has none.
+The base class of all commands (manual.py) calls `check`, so a new option only needs a mark;
+tests/commands/test_checks.py fails for an option without one.
 """
 
 from __future__ import annotations
@@ -23,58 +23,59 @@ from hoicli.io import destinations
 from hoicli.io.outputs import descriptor
 
 Given = Mapping[str, Any]
-"""What was given, by the parameters' names."""
+"""The values given on the command line, by parameter name."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """Marks what names files to be read. prefix: what stands before the name (table:FILE). folder: it is a folder.
-    only_with: the parameters without which an argument that is not given is not read."""
+    """Marks an option that names files to read. prefix: the text before the name (table:FILE). folder: the name is that
+    of a folder. only_with: an omitted argument means stdin only if one of these parameters is given."""
 
     prefix: str = ""
     folder: bool = False
     only_with: Collection[str] = ()
 
     def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
-        """The files of a value; an argument that is not given is stdin."""
+        """The files that a value names; an omitted argument means stdin."""
         read = argument and (not self.only_with or any(values.get(name) for name in self.only_with))
-        words = [value] if isinstance(value, str) else value or ("-",) * read
+        words = [value] if isinstance(value, str) else value or (["-"] if read else [])
         return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix)]
 
 
 @dataclass(frozen=True)
 class Written:
-    """Marks what names a file or a folder to be written. check: raises `UsageError` for (path, option) that cannot be.
+    """Marks an option that names a file or a folder to write. check: raises `UsageError` if the path cannot be written.
     inside: the file that is written in a folder of that name."""
 
     check: Callable[[str, str], None]
     inside: str = ""
 
     def refuse(self, path: str, option: str, values: Given) -> None:
-        """Raises `UsageError` for what cannot be written. values: of all options, for a kind that another one says."""
+        """Raises `UsageError` if `path` cannot be written. values: of all options, since another may set the file's
+        kind."""
         self.check(path, option)
 
     def file(self, path: str) -> object:
-        """Which file is written (`file_of`)."""
+        """The identity of the written file (`file_of`)."""
         return file_of(os.path.join(path, self.inside) if self.inside else path, standard=1)
 
 
 @dataclass(frozen=True)
 class Count:
-    """Marks a number that time or memory grows with, and says how large it may be."""
+    """Marks a number that time or memory grows with, and limits it."""
 
     least: int
     most: int
 
     def refuse(self, value: int | None, option: str) -> None:
-        """Raises `UsageError` for a number that is out of range."""
+        """Raises `UsageError` for a number out of range."""
         if value is not None and not self.least <= value <= self.most:
             raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}")
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Marks what has to be one of the names of an offer (`choices`)."""
+    """Marks an option whose value must be one of the names in an offer (`choices`)."""
 
     offer: choices.Offer
 
@@ -106,9 +107,9 @@ def marks(callback: Callable[..., Any]) -> dict[str, Mark]:
 
 
 def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> None:
-    """Raises `UsageError` where a count is out of range or a name unknown, where two inputs are stdin, where an output
-    cannot be written (`DataError`: stdout is closed), is an input or is another output, whatever the names (links and
-    ./ are followed), and where a folder to read is none.
+    """Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does
+    not exist, or an output cannot be written, is also an input, or is also another output. Links and ./ are followed,
+    so two names of one file are found. Raises `DataError` if stdout is closed.
 
     names: how messages call each parameter: its option, or an argument's metavar.
     """
@@ -140,7 +141,7 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -
 
 
 def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> Iterator[tuple[str, str]]:
-    """(how it was given, its path) of every input."""
+    """(how the user named it, path) of every input."""
     for name, mark in marked.items():
         if isinstance(mark, Read):
             argument = not names[name].startswith("-")
@@ -149,9 +150,9 @@ def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given)
 
 
 def file_of(path: str, *, standard: int = 0) -> object:
-    """What tells a file from others, however it is named; None for what many may use: a pipe, a device, a folder.
+    """The identity of a file, the same under all its names; None for a pipe, a device or a folder, which may be shared.
 
-    standard: the number of the stream that - is.
+    standard: the number of the stream that - means.
     """
     try:
         found = os.fstat(standard) if path == "-" else os.stat(path)

@@ -1,11 +1,11 @@
-"""The values that options can take, read from the tables that the commands themselves use.
+"""The values that options can take, from the tables that the commands use.
 
-    offer="tables.notations:FORMATS"           the names of a table of the package, imported when they are needed
+    offer="tables.notations:FORMATS"           the names of a table of the package, imported when needed
     offer=("stop", "skip")                     these names
-    offer=protocols                            what a function gives
+    offer=protocols                            the names that a function returns
 
-An option that must be one of them is checked before the work (`checks.OneOf`); any option offers them when somebody
-presses Tab. So nothing is imported here that computes.
+An option that must have one of them is checked before the work (`checks.OneOf`); every option offers them at the Tab
+key. So this module imports nothing slow.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from importlib import import_module
 from typing import Any
 
 Offer = str | Iterable[Any] | Callable[[], Iterable[Any]]
-"""`module:NAME` below hoicli, the values themselves, or what gives them; values are names or (name, meaning)."""
+"""`module:NAME` inside hoicli, the values, or a function that returns them; a value is a name or (name, meaning)."""
 
 
 def table(address: str) -> Any:
-    """What stands at `module:NAME` below hoicli."""
+    """The object at `module:NAME` inside hoicli."""
     module, _, name = address.partition(":")
     return getattr(import_module(f"hoicli.{module}"), name)
 
 
 def entries(offer: Offer) -> list[tuple[str, str]]:
-    """The names on offer, each with what it means, "" where nothing says so."""
+    """(name, meaning) of every value on offer; the meaning is "" where the table gives none."""
     values = table(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
     pairs = values.items() if isinstance(values, Mapping) else (
         value if isinstance(value, tuple) else (value, "") for value in values
@@ -34,8 +34,8 @@ def entries(offer: Offer) -> list[tuple[str, str]]:
 
 
 def completer(offer: Offer, *, several: bool = False) -> Callable[[str], list[tuple[str, str]]]:
-    """What typer asks for the names on offer. several: names with commas between; those that are typed already stay,
-    and are not offered again."""
+    """The function that typer calls for completions. several: the option takes names separated by commas; names already
+    typed are kept and not offered again."""
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
         before, comma, _ = incomplete.rpartition(",") if several else ("", "", "")
@@ -56,14 +56,14 @@ def single_protocols() -> list[tuple[str, str]]:
 
 
 def oracles() -> list[Any]:
-    """The oracles of one type of error each."""
+    """The oracles that fix one type of error each, and `all`."""
     from hoicli.figures.styles import GROUPED, ORACLES
 
     return [("all", "every one, in the paper's order"), *(name for name in ORACLES if name not in GROUPED)]
 
 
 def splits() -> list[tuple[str, str]]:
-    """The zero-shot splits, and the papers' names for them."""
+    """The zero-shot splits of all datasets, and the papers' names for them."""
     from hoicli.vocabulary.datasets import load
 
     found: dict[str, str] = {}
@@ -90,12 +90,12 @@ def writable_formats() -> list[tuple[str, str]]:
 
 
 def coords() -> list[str]:
-    """What `prompts --coords` takes; resized: wants a size after it."""
+    """What `prompts --coords` takes; a size follows `resized:`."""
     return [*table("converters.vlm.frames:PLAIN"), "resized:"]
 
 
 def answer_coords() -> list[str]:
-    """What `convert --coords` takes: also qwen2.5, whose resized image follows from the sizes."""
+    """What `convert --coords` takes: these and qwen2.5, where the size of the resized image is computed."""
     return [*coords(), "qwen2.5"]
 
 
@@ -125,5 +125,5 @@ def grid_severities() -> list[Any]:
 
 
 def backends() -> list[str]:
-    """Where similarities come from; table: wants a file after it."""
+    """What `shoe-sim --backend` takes; a file follows `table:`."""
     return [name.replace("FILE", "") for name in table("similarity.rules:BACKENDS")]

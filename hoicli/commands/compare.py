@@ -12,7 +12,7 @@ from hoicli.vocabulary.datasets import load
 
 
 @command(
-    reads="predictions, one stream a model, and ground truth with --gt",
+    reads="predictions, one stream for each model, and ground truth with --gt",
     writes="result rows: mAP with its interval, and differences with interval and p",
     examples=[
         ("hoicli compare --gt gt.jsonl preds.jsonl other.jsonl", "is other better than preds, and where"),
@@ -57,8 +57,8 @@ def compare(
     """Is the difference between two detectors real, and where does it come from?
 
     Each row is a difference between the first stream and another: in the mAP of a subset, a class or a type of error.
-    It has a 95 % interval over resampled images, and the chance of a difference as large if the two were alike, by
-    swapping their output at random (p) and by resampling (p_bootstrap).
+    It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
+    detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
     """
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model

@@ -29,7 +29,7 @@ def completion(
     """Print a script that completes hoicli's commands, options and values when Tab is pressed.
 
     Values are the names that a command takes: protocols (several with commas), formats, datasets, splits, corruptions,
-    backends. Where a file is wanted, the shell completes file names.
+    backends. Where an option takes a file, the shell completes file names.
     """
     from hoicli.completion import SCRIPTS, candidates
 

@@ -19,10 +19,10 @@ LOGITS = "Options of --from logits (raw outputs)"
 
 
 class _Converted(Written):
-    """A file, or what --to makes of it: a folder that is new."""
+    """The output of convert: a file, or a new folder for a --to format that writes one."""
 
     def refuse(self, path: str, option: str, values: Given) -> None:
-        """Raises `UsageError` for what cannot be written."""
+        """Raises `UsageError` if `path` cannot be written."""
         from hoicli.converters.formats import FORMATS
 
         target = FORMATS.get(values["target_format"])
@@ -163,7 +163,7 @@ def convert(
     if source_format != "logits" and settings != (None,) * len(settings):
         raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
     policy = options.policy(on_error, unit="item")
-    notes: list[str] = []  # said when all went well: a failure is one line
+    notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(
         load(dataset or "hico"),
         policy,

@@ -135,7 +135,7 @@ def _require_libraries() -> None:
 
 
 def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
-    """The jobs of all arguments, or what is wrong with the record."""
+    """The job of each image or record, or the error of a bad record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
 
     for path in paths:
@@ -151,7 +151,7 @@ def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
 
 
 def _folder(name: str) -> Path:
-    """The folder to write to, made if it is not there; raises `UsageError` where there can be none."""
+    """The folder to write to, created if missing; raises `UsageError` if it cannot be created."""
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def _folder(name: str) -> Path:
 
 
 def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ...]:
-    """(corruption, severity) of all that is asked for, in the order of the table."""
+    """(corruption, severity) of every requested version, in the order of the table."""
     unknown = [word for word in names if word != "all" and word not in CORRUPTIONS]
     if unknown:
         from difflib import get_close_matches
@@ -182,7 +182,7 @@ def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ..
 
 
 def _shard(text: str | None) -> tuple[int, int]:
-    """(number from 1, of how many)."""
+    """(number of the shard from 1, number of shards)."""
     number, slash, count = (text or "1/1").partition("/")
     if not (slash and number.isascii() and number.isdigit() and count.isascii() and count.isdigit()):
         raise UsageError(f"--shard {text}: write K/N, for example 3/16")
@@ -192,7 +192,7 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 
 def _list(out: options.Listing) -> None:
-    """The table of corruptions, and what it is on stderr."""
+    """Write the table of corruptions, and on stderr where its constants come from."""
     from hoicli.corruption.definitions import DEFINITIONS
 
     as_jsonl = out.notation() == "jsonl"
@@ -214,14 +214,14 @@ def _list(out: options.Listing) -> None:
                 "recipe": RECIPE,
             }
         )
-    if not as_jsonl:  # a table is for looking at
+    if not as_jsonl:  # a table for reading leaves the long columns out
         rows = [{key: value for key, value in row.items() if key not in ("source", "recipe")} for row in rows]
     note(f"RoHOI-style, recipe {RECIPE}: the paper publishes no constants; these are ImageNet-C's or ours")
     out.write(rows)
 
 
 def _preview(image: str, output: str, seed: int) -> None:
-    """The contact sheet of one image."""
+    """Write the contact sheet of one image."""
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):
         raise UsageError("--preview: give the picture to draw with -o FILE.png (or .jpg)")

@@ -39,8 +39,8 @@ def curriculum(
     """The masking level of the next epoch (clean, low, middle or high) from the validation scores so far, and why.
 
     Each epoch is one line: {"epoch": 3, "severity": "low", "score": 31.2}; no line yet means clean. A level is unlocked
-    when the score has calmed down; then the best-scoring masked level takes turns with clean, by how seldom each was
-    used. docs/commands/curriculum.md says how the paper's words were read.
+    when the score changes little; then the best-scoring masked level alternates with clean, the one used less often
+    first. docs/commands/curriculum.md says how the paper's words were read.
     """
     from hoicli.records.parsing import dump
     from hoicli.sampl.curriculum import decisions, read_epochs

@@ -31,7 +31,7 @@ def doctor(format_: str = options.FORMAT, output: str = options.OUT) -> None:
 
     try:
         out = options.Listing(format_, output)
-    except ImportError:  # a dependency does not load: its row has to be seen nevertheless
+    except ImportError:  # a dependency does not load: print the rows without it
         checks = list(examine())
         for check in checks:
             print(check.check, check.status, check.value, check.advice, sep="\t")

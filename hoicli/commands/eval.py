@@ -64,7 +64,7 @@ def evaluate(
         return
     chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
     if split:
-        load(chosen[0].dataset).split(split)  # a split there is not is said before the work
+        load(chosen[0].dataset).split(split)  # an unknown split fails before the work
     tags, policy, filters = out.tags(), out.policy(), filtering.filters()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []

@@ -1,4 +1,4 @@
-"""What `hoicli CMD --help` shows beyond the options: streams, examples, exit codes and neighbours, made from data.
+"""What `hoicli CMD --help` shows beyond the options: streams, examples, exit codes and related commands.
 
     @command(
         reads="predictions with --gt, or match records",
@@ -8,7 +8,7 @@
     )
     def evaluate(...) -> None: ...
 
-The examples are run by tests/commands/test_help.py, as they are shown. Options declared with a `panel` are listed under
+tests/commands/test_help.py runs the examples as shown. Options declared with a `panel` are listed under
 that title, the rest under "Options".
 """
 
@@ -31,24 +31,22 @@ EXIT_CODES = {
     1: "the data is wrong; one line on stderr says where, and what to do",
     2: "the call is wrong; nothing was written",
 }
-"""What every command's exit code means, where its page says nothing else."""
+"""What exit codes mean, unless a command's page says otherwise."""
 
 _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
-"""A word of a command line with its quotes, so that a long line is never broken within one."""
+"""A word of a command line with its quotes; long lines are broken only between words."""
 
 _NUMBER = re.compile(r"valid (integer|float|number)\b")
-"""What typer says, in any of its versions, is not what was given."""
+"""The part of typer's message, in all its versions, that names the expected kind of number."""
 
 
 @dataclass(frozen=True)
 class Page:
     """The facts of one command.
 
-    reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the commonest
-    first; together they may be a session, each running in the folder of the one before. see: the neighbouring
-    commands. exits: exit codes that mean something else than in EXIT_CODES. old: earlier names of options, which still
-    work and are not shown.
-    """
+    reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the most common
+    first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
+    whose meaning differs from EXIT_CODES. old: earlier names of options, which still work and are not shown."""
 
     reads: str
     writes: str
@@ -83,7 +81,8 @@ def command(
 
 
 def _ungrouped(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as typer can read it: a parameter that is a group of options, a dataclass, becomes these options."""
+    """The function as typer can read it: a parameter whose type is a dataclass becomes the options that are its
+    fields."""
     signature = inspect.signature(function, eval_str=True)
     declared = {name: one.annotation for name, one in signature.parameters.items()}
     groups: dict[str, Any] = {name: kind for name, kind in declared.items() if is_dataclass(kind)}
@@ -105,8 +104,8 @@ class ManualCommand(TyperCommand):
     page: Page
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer reads them, with three rules more: an earlier name of an option means the option; one that takes one
-        value is not given two (the last would be taken without a word); what is no number is told as elsewhere."""
+        """As typer does, with three more rules: an earlier name of an option still works; an option with one value may
+        not be given twice (typer takes the last silently); the message for a bad number is hoicli's own."""
         end = args.index("--") if "--" in args else len(args)
         args = [self._renamed(word) if at < end else word for at, word in enumerate(args)]
         values, _, given = self.make_parser(ctx).parse_args(args=list(args))
@@ -131,13 +130,13 @@ class ManualCommand(TyperCommand):
         return self.page.old.get(name, name) + equals + value
 
     def invoke(self, ctx: Any) -> Any:
-        """Look at what is to be read and written before anything is done."""
+        """Check inputs and outputs, then run the command."""
         assert self.callback is not None
         check(marks(self.callback), {param.name: _shown_name(param) for param in self.params}, ctx.params)
         return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The usage line has the arguments' own metavars, which say themselves whether there may be several."""
+        """The usage line shows the arguments' metavars, whose dots say where several are allowed."""
         metavars = [param.metavar for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(f"[{metavar}]" for metavar in metavars)]
 
@@ -156,12 +155,13 @@ class ManualCommand(TyperCommand):
                 formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, each on lines of its own, exit codes, and where to look next."""
+        """Examples, exit codes and related commands."""
         with formatter.section("Examples"):
             indent = " " * formatter.current_indent
             for number, (command, purpose) in enumerate(self.page.examples):
                 lines = wrapped(command, formatter.width - formatter.current_indent)
-                formatter.write("\n" * (number > 0) + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
+                blank = "\n" if number else ""
+                formatter.write(blank + "".join(f"{indent}{line}\n" for line in (f"# {purpose}", *lines)))
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in {**EXIT_CODES, **self.page.exits}.items()])
         with formatter.section("See also"):
@@ -180,8 +180,8 @@ def _argument_help(param: Any) -> str:
 
 
 def wrapped(command: str, width: int) -> list[str]:
-    """A command line in lines of at most `width`, continued with backslashes as a shell takes them: before a pipe where
-    what follows it fits on a line, and not between an option and its value."""
+    """A command line in lines of at most `width` columns, continued with backslashes: broken before a pipe if the next
+    command fits on a line, never between an option and its value."""
     if len(command) <= width:
         return [command]
     words = _WORD.findall(command)

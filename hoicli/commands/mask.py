@@ -77,7 +77,7 @@ def mask(
     policy = options.policy(on_error)
     register = ImageRegister()
     lines: Iterable[Line] = Stream(options.inputs(records, "RECORDS"), "records")
-    if save_images is not None and not policy.skip:  # told before anything is painted
+    if save_images is not None and not policy.skip:  # report bad names before painting
         lines = list(lines)
         check_names(lines)
     painted = painted_files()

@@ -1,4 +1,4 @@
-"""`hoicli match`: predictions against ground truth, one line an image and protocol."""
+"""`hoicli match`: predictions against ground truth, one line for each image and protocol."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def match(
     *,
     filtering: options.Filtering,
 ) -> None:
-    """Match predictions with ground truth: the outcome of each prediction, and what found each ground-truth triplet.
+    """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
+    ground-truth triplet.
 
     One JSON line for each image and protocol, with everything that eval and diagnose need; name a --protocol to keep
     the stream small. Ground-truth images without predictions have a line too, since their triplets are missed.
@@ -58,7 +59,7 @@ def match(
     vocabulary, truth_lines = load(chosen[0].dataset), Stream([gt], "ground truth")
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
     chosen = served(truth, chosen, explicit(protocol or []))
-    # a shard may be empty: an engine's partition, an array with more tasks than images
+    # a shard may be empty: a job array can have more tasks than images
     lines = Stream(paths, "predictions") if only_predicted else Predictions(paths)
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:

@@ -1,4 +1,4 @@
-"""How an option is declared, and the options that several commands share.
+"""Functions that declare options, and the options that several commands share.
 
     jobs: int = option(8, "--jobs N", "Questions under way at a time.", mark=JOBS)
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 ROUNDS = Count(2, 100_000)
-"""Of resampling. A round holds two numbers a class and model, which for HICO-DET come to 1 GB a model; and with so many
-the ends of an interval stand within a hundredth of the standard error of where any number of rounds would put them."""
+"""Rounds of resampling. A round stores two numbers for each class and model: the most take 1 GB for each HICO-DET
+model, and put an interval's ends within a hundredth of the standard error of their limits."""
 JOBS = Count(1, 1024)
-"""Processes, or questions under way: no machine has so many processors, and no more files may be open by default."""
+"""Processes, or requests in flight: few machines have more processors, and systems open no more files by default."""
 DATASETS = "vocabulary.datasets:DATASETS"
 
 
@@ -44,12 +44,12 @@ def option(
     mark: Mark | None = None,
     panel: str | None = None,
 ) -> Any:
-    """An option that takes a value. declared: its names and what the help calls its value, with spaces between; the
-    help lists the names that there are where it is called nothing.
+    """An option that takes a value. declared: its names and its metavar, separated by spaces; without a metavar the
+    help lists the possible values.
 
-    one_of: the values there are; any other is refused. offer: values for the Tab key, of which several may stand with
-    commas between; the library knows what else it takes. mark: what is checked before the work. panel: the title in
-    the help under which it is listed.
+    one_of: the possible values; any other is refused. offer: values for the Tab key; the library may accept others.
+    several: the value may be several names separated by commas. mark: what is checked before the work. panel: the title
+    in the help under which it is listed.
     """
     values = offer or one_of
     *names, last = declared.split()
@@ -67,7 +67,7 @@ def option(
 
 
 def flag(name: str, text: str, *, default: bool = False, panel: str | None = None) -> Any:
-    """An option that is given or not; name: --this, or --this/--no-this."""
+    """An option without a value; name: --this, or --this/--no-this."""
     return typer.Option(default, name, help=text, rich_help_panel=panel)
 
 
@@ -183,7 +183,7 @@ class Filtering:
     allow_uncounted: bool = ALLOW_UNCOUNTED
 
     def filters(self) -> Filters:
-        """As the library has them; raises `UsageError` for what cannot be."""
+        """These options as the library's `Filters`; raises `UsageError` for an impossible value."""
         from hoicli.evaluation.filters import Filters
 
         return Filters(**asdict(self))
@@ -197,7 +197,7 @@ class Listing:
     output: str = OUT
 
     def __post_init__(self) -> None:
-        self.notation()  # an unknown format is told before the work
+        self.notation()  # an unknown format fails before the work
 
     def notation(self) -> str:
         """The format in force."""
@@ -206,7 +206,7 @@ class Listing:
         return chosen_format(self.format_, self.output)
 
     def write(self, *blocks: Iterable[Row]) -> None:
-        """Write rows; several blocks are tables of their own."""
+        """Write rows; each block is a table of its own."""
         from hoicli.io.outputs import open_output
         from hoicli.tables.notations import render
 
@@ -217,13 +217,13 @@ class Listing:
 
 @dataclass(frozen=True)
 class ResultRows(Listing):
-    """Result rows: their tags, and what a bad line of the input does."""
+    """How result rows are written: their tags, and what to do about a bad line of the input."""
 
     tag: list[str] | None = TAG
     on_error: str = ON_ERROR
 
     def tags(self, *taken: str) -> dict[str, str]:
-        """The tags; raises `UsageError` for a bad one, and for those the command gives its rows itself."""
+        """The tags; raises `UsageError` for a bad one, and for one in `taken`, which the command sets itself."""
         from hoicli.records.results import parse_tags
 
         return parse_tags(self.tag or [], taken=taken)
@@ -241,21 +241,22 @@ def policy(on_error: str, unit: str = "line") -> ErrorPolicy:
 
 
 def inputs(paths: list[str] | None, what: str) -> list[str]:
-    """The streams to read; stdin when none is named, unless it is a terminal, where a command would seem to hang."""
+    """The streams to read: stdin when none is named. Raises `UsageError` if stdin is then a terminal: the command would
+    seem to hang."""
     if not paths and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError(f"give {what}, or pipe them in (- reads the terminal)")
     return paths or ["-"]
 
 
 def required(gt: str | None, command: str) -> str:
-    """The ground truth of a command that needs it; raises `UsageError` where there is none."""
+    """The ground truth of a command that needs it; raises `UsageError` if none is given."""
     if gt is None:
         raise UsageError(f"{command}: give the ground truth with --gt FILE")
     return gt
 
 
 def separated(values: Sequence[str] | None) -> list[str]:
-    """The names of an option that may be repeated, and may hold several with commas between."""
+    """The names in an option that may be repeated and may hold several names separated by commas."""
     return [name.strip() for value in values or () for name in value.split(",")]
 
 

@@ -1,4 +1,4 @@
-"""`hoicli pairstats`: pair localisation and interaction classification, each on its own."""
+"""`hoicli pairstats`: pair localisation and interaction classification, measured separately."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def pairstats(
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
-    """Say on stderr what a table of the rows does not: images without predictions, and why a metric is empty."""
+    """Say on stderr what the rows do not: how many images have no predictions, and why a metric is empty."""
     from hoicli.pairs.rows import METRICS
 
     total = len(truth.scenes.image_ids)
@@ -140,7 +140,7 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
 
 
 def _numbers(option: str, text: str | None) -> list[float]:
-    """A comma-separated list of finite numbers; raises `UsageError` that quotes what is none."""
+    """A comma-separated list of finite numbers; raises `UsageError` that quotes a bad one."""
     numbers = []
     for part in (text or "").split(",") if text is not None else ():
         try:

@@ -60,7 +60,7 @@ def prompts(
 
     No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
     `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
-    (`pairs`, else those of the triplets, else every person with everything), and convert wants them as --boxes.
+    (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes.
     """
     from hoicli.converters.vlm.frames import parse_frame
     from hoicli.converters.vlm.prompts import prompts as prompts_of

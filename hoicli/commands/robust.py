@@ -1,4 +1,4 @@
-"""`hoicli robust`: from the result rows of a corrupted benchmark to its indices."""
+"""`hoicli robust`: robustness indices from the result rows of a corrupted benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hoicli schema`: the interchange contract, printed."""
+"""`hoicli schema`: print the JSON Schema of a record kind."""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ def shoe_sim(
 
     With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
     sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
-    with --all-pairs whatever predictions in its labels can need. With --pairs: lines of your own, of words or senses.
-    Similarity is 0 to 1; a sense is 1 with itself, which has no line.
+    with --all-pairs every pair that predictions in its labels can need. With --pairs: lines of your own, of words or
+    senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line.
     """
     from hoicli.shoe import wanted
     from hoicli.similarity import rating

@@ -90,7 +90,7 @@ def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[
 
 
 def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
-    """(verb, rest) of a label that begins with a verb of the dataset, the longest; (None, None) of any other."""
+    """(the longest verb of the dataset that a label begins with, the rest); (None, None) if it begins with none."""
     words = normalise(label).split("_")
     for stop in range(len(words), 0, -1):
         if "_".join(words[:stop]) in vocabulary.verb_ids:

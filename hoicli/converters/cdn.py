@@ -4,11 +4,11 @@
      "category_id", "score"}]}
 
 results.json is a JSON string that holds the repr of a Python dictionary {preds, gts}; `gts` is not read (convert the
-annotation file itself: results.json has it resized and without image-level labels). Boxes are float edges in pixels
-of the original image, taken as they are: the protocols compare them unshifted. category_id is 0-79 in COCO order for
-a box and 0-116 for an interaction (a verb); GEN-VLKT's variant, whose boxes have no category, is `gen_vlkt`.
-Diag-HOI's `action_score` becomes `verb_score`. Exact duplicates are kept: they are part of a dump.
-Writing (`--to cdn-json`) gives the plain list back; keys hoicli does not know are dropped, numbers lose nothing.
+annotation file itself; here it is resized and has no image-level labels). Boxes are float edges in pixels of the
+original image, taken as they are: the protocols compare them unshifted. category_id is 0-79 in COCO order for a box and
+0-116 for an interaction (a verb); GEN-VLKT's variant, whose boxes have no category, is `gen_vlkt`. Diag-HOI's
+`action_score` becomes `verb_score`. Exact duplicates are kept: they are part of a dump. Writing (`--to cdn-json`) gives
+the plain list back; keys hoicli does not know are dropped, numbers lose nothing.
 
 results.json is written by the evaluators of YueLiao/CDN (datasets/hico_eval.py) and OreoChocolate/MUREN
 (datasets/hico_eval_ko.py), the pickled list is read by neu-vi/Diag-HOI (standard_eval.py, utils.py). `read` raises
@@ -79,7 +79,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def require_scores(record: Record, target: str) -> None:
-    """Raises `DataError` when an interaction has no score: `target` holds predictions, and this is no prediction."""
+    """Raises `DataError` if an interaction has no score: `target` is a format of predictions."""
     for index, hoi in enumerate(record["hois"]):
         if "score" not in hoi:
             problem = f"missing; --to {target} writes predictions (is this the ground truth?)"

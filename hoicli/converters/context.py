@@ -1,4 +1,4 @@
-"""What a conversion knows besides the file, and what the formats share."""
+"""The settings and findings of a conversion, and helpers that the formats share."""
 
 from __future__ import annotations
 
@@ -24,19 +24,17 @@ T = TypeVar("T")
 
 @dataclass
 class Context:
-    """What a conversion knows besides the file, and what it found out.
+    """The settings of a conversion, and what it found.
 
     images: image ids in the order of a source that has only positions or numbers, from `--image-list`; None if not
-    given. image_numbers, image_sizes: from the same file, where it has them: the image id of each `img_id`, and each
+    given. image_numbers, image_sizes: from the same file, if it has them: the image id of each `img_id`, and each
     image's width and height.
-    logits: how raw outputs become triplets (`--activation` and its like).
+    logits: how raw outputs become triplets (`--activation` and related options).
     format, target: the names of FORMATS that are read and written.
     split: "test" or "train", for sources that hold both.
-    verb_base, object_order: how a file's verbs and objects are numbered, where that is not as its format has them.
-    coords, boxes, to_vocabulary: what `--coords`, `--boxes` and `--to-vocabulary` say, for answers of models.
-    announce: says an assumption once (joins by position, derived labels).
-    dropped: what was left out, by reason: [count, first place].
-    place: the item that `each` is at.
+    verb_base, object_order: the file's numbering of verbs and objects, if it differs from its format's. coords, boxes,
+    to_vocabulary: the options of these names, for answers of models. announce: prints an assumption (joins by position,
+    derived labels). dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
     """
 
     vocabulary: Vocabulary
@@ -58,29 +56,28 @@ class Context:
     place: str = ""
 
     def verb(self, number: Any, field_name: str, *, base: int) -> str:
-        """The verb of a number that the format counts from `base`. Raises `DataError` naming the field."""
+        """The verb with a number; the format counts from `base`. Raises `DataError` that names the field."""
         return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
 
     def base(self, base: int) -> int:
-        """From which number verbs are counted in this file, `base` being the format's."""
+        """The number of the first verb in this file; `base` is the format's."""
         return base if self.verb_base is None else self.verb_base
 
     def objects(self, order: str, hint: str = "") -> ObjectNumbers:
-        """The objects by their numbers in this file, `order` (of OBJECT_ORDERS) being the format's."""
+        """The objects by their numbers in this file; `order` (from OBJECT_ORDERS) is the format's."""
         return ObjectNumbers.of(self.vocabulary, self.object_order or order, hint)
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:
-        """Count something that is left out; the summary says how many, why, and where the first was."""
+        """Count a dropped item; the summary shows the count, the reason and the first place."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
 
     def each(
         self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record], source: Source
     ) -> Iterator[Record]:
-        """`build` on every (field, item), with whatever is wrong about an item told as `file: field: what`.
-
-        While an item is built, `place` is its `file: field`. Under `--on-error skip` a bad item is dropped and
-        counted; where the list itself breaks off, what came before is kept.
+        """`build` on every (field, item); errors are reported as `file: field: problem`. While an item is built,
+        `place` is its `file: field`. Under `--on-error skip` a bad item is dropped and counted; if the list itself is
+        cut off, the items before are kept.
         """
         for where, item in self._until_broken(items):
             self.place = f"{source.name}: {where}"
@@ -99,11 +96,10 @@ class Context:
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:
-    """A step of a format's module, with what it stumbles over told as the file's fault: a `DataError` of one line.
-
-    `where`: the field the step is about, to which a `DataError` that it raises adds the field within; without it such
-    an error names its place already. A format is read by what its project writes; of anything else it is enough to say
-    that it is something else.
+    """Run a step of a format's module, and turn its exceptions into a `DataError` about the file. `where`: the field of
+    the step, put before the field of a `DataError` that it raises; without it such an error already has its place. A
+    format's module only handles files as its project writes them; for others the error just says that the shape is
+    unexpected.
     """
     try:
         return step()
@@ -119,7 +115,7 @@ def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> 
 
 
 def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> T:
-    """`items[index - base]`, strictly: raises `DataError` naming the field for anything but the number of an item."""
+    """`items[index - base]`; raises `DataError` that names the field for anything but the number of an item."""
     number = (index if type(index) is int else whole_number(index, field_name)) - base
     if not 0 <= number < len(items):
         shown = str(index).strip()
@@ -128,7 +124,7 @@ def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> 
 
 
 class BoxTable:
-    """Collects an image's boxes, the same box of the same label once, in the order of first appearance."""
+    """Collects an image's boxes in order of first appearance; equal boxes of one label become one."""
 
     def __init__(self) -> None:
         self.boxes: list[list[float]] = []
@@ -151,13 +147,13 @@ class BoxTable:
 
 @dataclass
 class Noticed:
-    """Something that is read but should be known of: how often, and where first."""
+    """A count of something worth a note, with the first place."""
 
     count: int = 0
     first: str = ""
 
     def add(self, place: str) -> None:
-        """Count another one."""
+        """Count one more."""
         self.count += 1
         self.first = self.first or place
 
@@ -173,11 +169,11 @@ def image_record(
     head: Mapping[str, Any] | None = None,
     **rest: Any,
 ) -> Record:
-    """The record of the image in a file; `head` is what follows its name (another image_id may be part of it)."""
+    """The record of an image; `head`: further first keys, which may include another image_id."""
     record: Record = {"image_id": image_id_of(file_name), "file_name": file_name, **(head or {})}
     return {**record, "boxes": boxes, "labels": labels, "hois": hois, **rest}
 
 
 def kept(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """What an item has under the keys, as it is."""
+    """The values that an item has under the keys, unchanged."""
     return {key: item[key] for key in keys if key in item}

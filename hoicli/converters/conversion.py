@@ -1,4 +1,4 @@
-"""From paths to checked records: which format each file is, what was read, and what cannot be a record."""
+"""From paths to checked records: detect each file's format, read it, and check its records."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from hoicli.vocabulary.datasets import load
 
 
 class Conversion:
-    """One run of `convert`: `records` reads, `summary` says afterwards what was read."""
+    """One run of `convert`: `records` reads, then `summary` says what was read."""
 
     def __init__(self, context: Context, source_format: str | None = None, dataset: str | None = None) -> None:
-        """`source_format`: a name of FORMATS instead of detection. `dataset`: the one asked for, if one was."""
+        """`source_format`: a name in FORMATS instead of detection. `dataset`: the value of --dataset, None without
+        it."""
         self._context = context
         self._format = source_format
         self._dataset = dataset
@@ -33,10 +34,8 @@ class Conversion:
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
-        """The records of all paths that can be written: numbers finite, indices in range, no image twice.
-
-        Raises `DataError`, or leaves it to the context's policy, with the file, the image and the field.
-        """
+        """The valid records of all paths: numbers finite, indices in range, no image twice. Errors (`DataError` with
+        the file, the image and the field) go to the context's policy."""
         seen: set[str] = set()
         for file, record in self._everything(paths):
             image_id = str(record["image_id"])
@@ -58,12 +57,12 @@ class Conversion:
             yield record
 
     def summary(self) -> str:
-        """What was read as what, and how much of it became records."""
+        """The files with their formats, and how much was converted."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         return f"converted {', '.join(self._read)}: {totals}"
 
     def _everything(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
-        """(file, record) of all paths; a joint format takes the paths after its own as companions."""
+        """(file, record) of all paths; a joint format takes the following paths as companions."""
         sources = [Source(path) for path in paths]
         while sources:
             source = sources.pop(0)
@@ -88,10 +87,8 @@ class Conversion:
         self._holds = holds
 
     def _settle_dataset(self, name: str, source: Source) -> None:
-        """Take the dataset from a format that only one has, read or written.
-
-        Raises `DataError` where another was asked for, and where what is read does not go into what is written.
-        """
+        """Set the dataset if the format, read or written, belongs to one dataset only. Raises `DataError` if --dataset
+        names another, or if the written format cannot hold this dataset."""
         context, target = self._context, FORMATS.get(self._context.target)
         written = target.dataset if target else ""
         dataset = FORMATS[name].dataset or ("" if self._dataset else written)
@@ -108,17 +105,15 @@ class Conversion:
             raise DataError(problem, place=source.name)
 
     def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, held back until the first of them show that the file's numbers are the dataset's.
-
-        Raises `DataError` where they do not, unless the dataset was said, or the format is no other dataset's.
-        """
+        """The records, after a check of the first ones that the file's numbers are the dataset's. Raises `DataError` if
+        they are not, unless --dataset was given or only one dataset has this format."""
         row, vocabulary = FORMATS[name], self._context.vocabulary
         if self._dataset is None and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
             first: list[Record] = []
             broken: DataError | None = None
             try:
                 for record in islice(records, SAMPLE):
-                    first.append(record)  # noqa: PERF402 (what came before a broken record is kept)
+                    first.append(record)  # noqa: PERF402 (keep the records before a broken one)
             except DataError as error:
                 broken = error
             found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
@@ -133,7 +128,7 @@ class Conversion:
         yield from records
 
     def _check_numbering(self, name: str) -> None:
-        """Raises `UsageError` where a numbering was said of a format that has names, or numbers of another kind."""
+        """Raises `UsageError` for an option about numbers if the format has names, or numbers of another kind."""
         said = {"--verb-base": self._context.verb_base, "--object-order": self._context.object_order}
         for (option, value), kind in zip(said.items(), ("verbs", "objects"), strict=True):
             if value is not None and kind not in FORMATS[name].numbers:
@@ -150,7 +145,8 @@ class Conversion:
 
 
 def _plainly_sound(record: Record) -> bool:
-    """Whether a quick look is enough: a number that is not finite poisons a sum, and an index has two bounds."""
+    """Whether a fast check finds the record good: sums show numbers that are not finite, the extremes show bad
+    indices."""
     hois, boxes = record["hois"], record["boxes"]
     try:
         numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])

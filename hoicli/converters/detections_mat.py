@@ -3,19 +3,18 @@
     detections_01.mat .. detections_80.mat   all_boxes, a cell array (interactions of the object) x (test images)
     a cell    K x 9: human box, object box, score; 0 x 0 where there is none
 
-The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
-of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list and its length
-must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
-announced. Boxes are taken as they are: nothing is shifted. UPT and its relatives take 1 off x2 and y2 before they
-write them (fredzzhang/upt utils.py, cache_hico), so these are the last pixels of a box, and the records say so (caveat
-`last_pixels`): MATLAB wants them so; protocol `upt`, whose released code scores the detector's own edges, adds the 1
-again. In a set that hoicli wrote, the header of the files says whether its records were so.
+The number in a file's name is that of the object in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th
+interaction of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list
+and its length must be the number of columns; without it 9,658 columns are taken as the HICO-DET test list. A note says
+which list is used. Boxes are read unchanged. UPT and its relatives subtract 1 from x2 and y2 before they write them
+(fredzzhang/upt utils.py, cache_hico), so x2, y2 are last pixels, as the MATLAB evaluation needs, and the records have
+the caveat `last_pixels`; protocol `upt`, whose released code scores the detector's own edges, adds the 1 again. In
+files that hoicli wrote, the header says whether the records had the caveat.
 
-Reading gives one record a column, empty ones too, since the files know all images. The triplets of an image come in
-HOI order, then in the order of their cell; equal boxes of one label are merged, subjects are persons. A cell that is
-not K x 9 or holds a NaN stops the run, or is left out and counted (`--on-error skip`); everything wrong with the files
-themselves always stops it. Single and double precision are read exactly. One file at a time is open, and of the rest
-only the rows are kept.
+Reading gives one record for each column, also for empty ones, since the files have all images. The triplets of an image
+come in HOI order, then in the order of their cell; equal boxes of one label are merged, subjects are persons. A cell
+that is not K x 9 or holds a NaN stops the run, or is left out and counted (`--on-error skip`); a problem of the files
+themselves always stops it. Single and double precision are read exactly. Only one file is open at a time.
 
 Written by fredzzhang/upt and fredzzhang/pvic (utils.py), here by `detections_writing`; read by ywchao/ho-rcnn
 (evaluation/).
@@ -43,7 +42,7 @@ from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
 WIDTH = 9
-"""Numbers a row: two boxes and a score."""
+"""Numbers in a row: two boxes and a score."""
 
 FLAT_WIDTH = 5
 """Columns of the flat rows that GEN-VLKT's and PPDM's scripts save under the same names: boxes, image, row, score."""
@@ -65,7 +64,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record a column. Raises `DataError` naming the file where the folder is not what it should be."""
+    """One record for each column. Raises `DataError` that names the file if the folder is not valid."""
     if source.kind != "folder":
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
@@ -107,9 +106,8 @@ def _error(path: Path, problem: str) -> DataError:
 
 
 def _of_last_pixels(paths: Sequence[Path]) -> bool:
-    """Whether x2, y2 are last pixels: of a set that hoicli wrote, if it says so; of any other.
-
-    Raises `DataError` for files of several sets.
+    """Whether x2, y2 are last pixels: as the header says in files that hoicli wrote, True for others. Raises
+    `DataError` for files of several sets.
     """
     found = []
     for path in paths:
@@ -122,10 +120,8 @@ def _of_last_pixels(paths: Sequence[Path]) -> bool:
 
 
 def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
-    """The number of images. Reads only the headers, so that a wrong set is known before the work begins.
-
-    Raises `DataError` for a file without a cell array of the right number of rows, or with columns of its own.
-    """
+    """The number of images. Reads only the headers, so that a wrong set fails before the work. Raises `DataError` for a
+    file without a cell array of the right number of rows, or with another number of columns."""
     shapes = [_shape(path) for path in paths]
     expected = [len(vocabulary.interactions_of(name)) for name in vocabulary.objects]
     for path, name, (rows, columns), count in zip(paths, vocabulary.objects, shapes, expected, strict=True):
@@ -150,7 +146,7 @@ _FLAT = (
 
 
 def _other_order(rows: Sequence[int], vocabulary: Vocabulary) -> str:
-    """What to do about wrong row counts: they may be right for files numbered in alphabetical order."""
+    """The advice about wrong row counts, which may be right for files numbered in alphabetical order."""
     if list(rows) == [len(vocabulary.interactions_of(name)) for name in vocabulary.alphabetical_objects]:
         return "; the files are numbered in alphabetical order: number them in COCO order (01 is person)"
     return "; files are numbered in COCO order (01 is person), and rows are its interactions"
@@ -172,7 +168,7 @@ def _shape(path: Path) -> tuple[int, int]:
 
 
 def _image_order(columns: int, source: Source, context: Context) -> Sequence[str]:
-    """The image of each column, and a word about where it comes from. Raises `DataError` when the counts disagree."""
+    """The image of each column; a note says where the list comes from. Raises `DataError` if the counts disagree."""
     given = context.images
     images = context.vocabulary.test_images if given is None else given
     if columns != len(images):
@@ -190,7 +186,7 @@ def _image_order(columns: int, source: Source, context: Context) -> Sequence[str
 
 
 def _read_file(path: Path, interactions: list[int], images: Sequence[str], context: Context) -> _Rows:
-    """The detections of one object. Bad cells and rows go to the error policy, with MATLAB's name for the cell."""
+    """The detections of one object. Errors of bad cells and rows go to the policy, with MATLAB's name of the cell."""
     cells: list[Any] = load(Source(str(path)), VARIABLE).items
     width, height = len(images), len(interactions)
     numbers, kept = [], []

@@ -1,8 +1,8 @@
 """Writes predictions as the folder of 80 files that the official MATLAB evaluation reads (`--to mat -o DIR`).
 
-The layout is `detections_mat`'s. The folder is made whole or not at all, and the same records always give the same
-bytes. Columns are in the order of `--image-list`, else of the HICO-DET test list when all images are in it. What the
-format cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600
+The layout is that of `detections_mat`. The folder is written whole or not at all, and the same records always give the
+same bytes. Columns are in the order of `--image-list`, else of the HICO-DET test list if it has all images. The format
+cannot hold these, which are left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600
 interactions and those whose subject is no person.
 """
 
@@ -39,11 +39,9 @@ def file_name(index: int) -> str:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The folder `path`, new or empty before.
-
-    Raises `UsageError` for another `path` and where the column order is not known, `DataError` for an image that is
-    not in `--image-list`, for a triplet without a score, and for boxes that are of last pixels in some records only.
-    """
+    """Write the folder `path`, which is new or empty. Raises `UsageError` for another `path` and if the column order is
+    unknown, `DataError` for an image that is not in `--image-list`, a triplet without a score, and if only some records
+    have the caveat `last_pixels`."""
     vocabulary = context.vocabulary
     known = None if context.images is None else set(context.images)
     cells: list[dict[str, bytes]] = [{} for _ in vocabulary.interactions]
@@ -74,7 +72,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:
-    """Interaction id -> rows: what the format can hold of a record; the rest is counted."""
+    """Interaction id -> rows of a record; what the format cannot hold is counted."""
     require_scores(record, "mat")
     boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
     held: dict[int, list[list[float]]] = {}
@@ -115,14 +113,14 @@ def _column_order(found: set[str], context: Context) -> dict[str, int]:
     return {image_id: column for column, image_id in enumerate(images)}
 
 
-# MATLAB 5 files. SciPy's writer takes ten times as long for six million cells that are nearly all empty, and puts the
-# time into the file; test_converters_predictions.py holds the bytes against SciPy's.
+# MATLAB 5 files. SciPy's writer takes ten times as long for six million mostly empty cells, and writes the time into
+# the file; tests compare these bytes with SciPy's.
 
 MATRIX, COMPRESSED, UINT32, INT32, INT8, DOUBLE = 14, 15, 6, 5, 1, 9
 CELL_CLASS, DOUBLE_CLASS = 1, 6
 WRITER = b"MATLAB 5.0 MAT-file, written by hoicli"
 AS_THEY_ARE, OF_LAST_PIXELS = (text.ljust(116) for text in (WRITER, WRITER + b"; x2, y2 are last pixels"))
-"""What hoicli's files begin with: whether their boxes came from records with the caveat `last_pixels`."""
+"""The headers of hoicli's files: without or with the caveat `last_pixels` in the records."""
 VERSION = b" " * 8 + b"\x00\x01IM"
 
 

@@ -5,8 +5,8 @@
 Boxes are [x1, y1, x2, y2] (also as 1 x 4), float edges in pixels of the original image, taken as they are. o_label is
 0-79 in COCO order; a person may be the object. A record has no hois, but `pairs`: {"subject", "object",
 "interactiveness"} with indices of its boxes and the score as it is. Equal boxes of one label in an image become one,
-pairs keep their order, repeated ones too. NumPy arrays will do wherever a list or a number will; torch tensors (the
-V-COCO files) are refused with what to do. Read by neu-vi/Diag-HOI, pair_localization.py.
+pairs keep their order, repeated ones too. NumPy arrays may stand for lists and numbers; torch tensors (the V-COCO
+files) are refused with advice. Read by neu-vi/Diag-HOI, pair_localization.py.
 
 `read` raises `DataError` with the place in the file: `[3].box_pairs[5].h_box` is in image 3 of the list.
 """
@@ -31,7 +31,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image."""
+    """One record for each image."""
     objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
@@ -55,7 +55,7 @@ KEYS = ("h_box", "o_box", "o_label", "hoi_score_inter")
 
 
 def _inner(value: Any) -> Any:
-    """Arrays as lists, and what is inside of lists of one item, to a depth (a pickled list can hold itself)."""
+    """Arrays as lists, and the item of a list of one item, up to four levels (a pickled list can contain itself)."""
     for _ in range(4):
         if isinstance(value, np.ndarray):
             value = value.tolist()

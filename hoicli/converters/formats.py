@@ -1,4 +1,4 @@
-"""Foreign formats to records and back: the table of formats, and finding out which one a file is.
+"""Foreign formats to records and back: the table of formats, and the detection of a file's format.
 
 Each format is a module with `sniff(source) -> bool` and `read(source, context) -> records`, or `write(records, path,
 context)`, or both. Its docstring says the index bases, the box convention and what it shifts; everything it yields is
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 class Format:
     """A row of `hoicli convert --list`.
 
-    joint: several paths together make one source (a file and its companion). folder: it is written as one. dataset: the
-    only one whose files look like this; "" where it has to be said (--dataset). numbers: what the file has numbers for
-    in place of names, in an order that it does not say, as files of other datasets may have: "verbs", "objects",
-    "interactions".
+    joint: several paths form one source (a file and its companion). folder: it is written as a folder. dataset: the
+    only dataset with such files; "" if --dataset has to say it. numbers: what the file numbers in an order that it does
+    not state, so that files of other datasets may look the same: "verbs", "objects", "interactions".
     """
 
     name: str
@@ -43,7 +42,7 @@ class Format:
 
 
 def _format(name: str, module: str, holds: str, dataset: str, traits: str, description: str) -> Format:
-    """A row of the table; of its traits "writes" is said of what is read as well, "write-only" of what is not."""
+    """A row of the table. Trait "writes": the format is read and written; "write-only": it is only written."""
     said = set(traits.split())
     flags = {"reads": "write-only" not in said, "writes": bool(said & {"writes", "write-only"})}
     flags |= {"joint": "joint" in said, "folder": "folder" in said}
@@ -95,7 +94,7 @@ FORMATS: dict[str, Format] = {row[0]: _format(*row) for row in _TABLE}
 
 
 class Converter(Protocol):
-    """What a format's module offers (`write`, or `sniff` and `read`, may be missing: see its row)."""
+    """The functions of a format's module (`write`, or `sniff` and `read`, may be missing: see its row)."""
 
     def sniff(self, source: Source) -> bool: ...
     def read(self, source: Source, context: Context) -> Iterator[Record]: ...
@@ -108,10 +107,7 @@ def converter(name: str) -> Converter:
 
 
 def detect(source: Source) -> str:
-    """The name of the format `source` is in (FORMATS-IN-THE-WILD: how to tell files apart).
-
-    Raises `DataError` when it is none of them, saying what was seen.
-    """
+    """The name of the format of `source`. Raises `DataError` that describes the file if it is in none of them."""
     for row in FORMATS.values():
         if row.reads and converter(row.name).sniff(source):
             return row.name

@@ -33,7 +33,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image."""
+    """One record for each image."""
     classes = list(enumerate(context.vocabulary.interactions))
     highest = -1
 

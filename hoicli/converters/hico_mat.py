@@ -1,4 +1,4 @@
-"""anno_bbox.mat of HICO-DET, with anno.mat beside it for the image-level labels: the originals of all its ground truth.
+"""anno_bbox.mat of HICO-DET, with anno.mat for the image-level labels: the original files of its ground truth.
 
     bbox_test, bbox_train   struct arrays: filename, size{width, height, depth}, hoi[]{id, bboxhuman[], bboxobject[],
                             connection n x 2, invis}; a box is {x1, x2, y1, y2}, in this order
@@ -7,9 +7,9 @@
 
 Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-600) and connections (human, object) are
 1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
-An interaction with invis = 1 has no instance that counts: it becomes an image-level label and no triplet. Without
-anno.mat the image-level labels are those of the annotated interactions, and the records say so (caveat
-`derived_labels`). `--part` picks one half of both files.
+An interaction with invis = 1 has no visible instance: it becomes an image-level label and no triplet. Without anno.mat
+the image-level labels are those of the annotated interactions, and the records have the caveat `derived_labels`.
+`--part` picks one half of both files.
 Equal boxes of one label are merged; nothing else is left out.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
@@ -42,7 +42,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image of the split, those without an instance included. The files may come in either order."""
+    """One record for each image of the split, also those without an instance. The files may come in either order."""
     homes = _homes([source, *source.companions])
     name = f"bbox_{context.split}"
     rows = _images(homes, name)
@@ -71,11 +71,11 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         context.drop("images of anno.mat that anno_bbox.mat does not have", place, len(unused))
 
 
-# What anno_bbox.mat says, in its own words and in those of its JSON copy (`no_frills`)
+# The content of anno_bbox.mat, shared with its JSON copy (`no_frills`)
 
 
 class Instances(NamedTuple):
-    """One interaction (0-based id) of an image: 0-based boxes, and the pairs of them. Not `visible`: no instance."""
+    """One interaction (0-based id) of an image: 0-based boxes and their pairs. Not `visible`: without an instance."""
 
     interaction: int
     people: Sequence[Box] = ()
@@ -103,7 +103,7 @@ def record_of(
         verb, label = vocabulary.interactions[instance.interaction]
         hois += [{**table.pair(person, object_, label), "verb": verb} for person, object_ in instance.pairs]
         for name, boxes in ((SUBJECT, instance.people), (label, instance.objects)):
-            for box in boxes:  # one that no connection names is a box of the image all the same
+            for box in boxes:  # boxes without a connection are kept, too
                 table.add(box, name)
     image_hois = [list(vocabulary.interactions[index]) for index in sorted(known)]
     head = {"width": width, "height": height}
@@ -111,7 +111,7 @@ def record_of(
 
 
 def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:
-    """The 0-based id of an interaction that a file counts from 1."""
+    """The 0-based id of an interaction; the file counts from 1."""
     return entry(range(len(vocabulary.interactions)), number, field, base=1)
 
 
@@ -155,7 +155,7 @@ def _pairs(value: Any, field: str) -> list[tuple[float, float]]:
 
 
 def _number(value: Any) -> float:
-    """The one number of a 1 x 1 matrix. MATLAB's numbers are doubles however they are stored: 640.0 is 640 again."""
+    """The one number of a 1 x 1 matrix. MATLAB's numbers are doubles, so 640.0 becomes 640."""
     (number,) = value.flat()
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
@@ -179,15 +179,15 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _homes(sources: list[Source]) -> dict[str, Source]:
-    """Which file each variable is in; there is a bbox_test or a bbox_train among them."""
+    """Variable -> its file. Raises `DataError` without bbox_test and bbox_train."""
     homes: dict[str, Source] = {}
     for source in sources:
         found = variables(source) if source.kind == "mat" else {}
-        wanted = [name for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES]
-        if not wanted:
+        own = [name for name in found if name in BOX_VARIABLES or name in LABEL_VARIABLES]
+        if not own:
             holds = f" (it holds {', '.join(map(repr, sorted(found)[:6]))})" if found else ""
             raise DataError(f"is neither anno_bbox.mat nor anno.mat{holds}; convert it by itself", place=source.name)
-        for name in wanted:
+        for name in own:
             if name in homes:
                 raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
             homes[name] = source
@@ -228,7 +228,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
-    """HOI ids mean what the vocabulary says, or all that follows would be wrong."""
+    """Raises `DataError` if HOI ids do not mean what the vocabulary says."""
     rows = _rows(actions, ("vname", "nname"), "list_action")
     if len(rows) != len(vocabulary.interactions):
         problem = f"{len(rows)} interactions, but {vocabulary.name} has {len(vocabulary.interactions)}"
@@ -251,7 +251,7 @@ def _file_names(value: Any, field: str) -> list[str]:
 
 
 def _positives(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, list[int]]:
-    """Per file name the rows where its column is 1; -1, 0 and NaN say no or nothing."""
+    """File name -> the rows where its column is 1 (-1, 0 and NaN: not annotated as present)."""
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
@@ -263,5 +263,5 @@ def _positives(matrix: Any, files: list[str], shape: tuple[int, int], field: str
 
 
 def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
-    """What `understand` makes of a variable; a `DataError` that names only the field is told with the file."""
+    """The result of `understand` on a variable; its `DataError` gets the name of the file."""
     return guarded(lambda: understand(load(homes[name], name)), homes[name], "")

@@ -5,10 +5,10 @@
 
 Boxes are [x1, y1, x2, y2], 1-based inclusive: 1 is subtracted from all four numbers. category_id of a box is a COCO id
 (1-90 with gaps), of an interaction a verb counted from 1; either may be text that ends in a line break. subject_id and
-object_id are 0-based indices of `annotations`, so every box stays its own, equal ones too. Interactions that point at
-no box (QPIC leaves them out as well) are dropped and counted. height and width are kept, other keys are not. There are
-no image-level labels and no invisible instances: Known Object labels are derived from the pairs, and the conversion
-says so. V-COCO has the same layout with verbs from 0 (hoia_vcoco.py); `read` refuses it.
+object_id are 0-based indices of `annotations`, so equal boxes are not merged. Interactions that point at no box are
+dropped and counted, as in QPIC. height and width are kept, other keys are not. There are no image-level labels and no
+invisible instances: Known Object labels are derived from the pairs, and the conversion says so. V-COCO has the same
+layout with verbs from 0 (hoia_vcoco.py); `read` refuses it.
 
 Read by YueLiao/CDN and hitachi-rd-cv/qpic (datasets/hico.py), YueLiao/PPDM (src/lib/eval/hico_eval.py) and
 ltttpku/INP-CC (datasets/hico.py). `read` raises `DataError` naming the item, from [0].
@@ -33,7 +33,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image, those without interactions included."""
+    """One record for each image, also those without interactions."""
     if is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
         raise DataError(f"{problem}: use --from qpic-vcoco or ppdm-vcoco-gt", place=source.name)
@@ -63,14 +63,14 @@ DERIVED = "no image-level labels in this file: Known Object will derive them fro
 
 
 def note_inverted(boxes: list[list[Any]], place: str, inverted: Noticed) -> None:
-    """Count the boxes whose corners are the wrong way round."""
+    """Count the boxes with x2 < x1 or y2 < y1."""
     for index, (x1, y1, x2, y2) in enumerate(boxes):
         if x2 < x1 or y2 < y1:
             inverted.add(f"{place}[{index}].bbox")
 
 
 def announce_inverted(inverted: Noticed, context: Context) -> None:
-    """Say once how many boxes are the wrong way round, and how they were read."""
+    """Print how many boxes have x2 < x1 or y2 < y1, and how they were read."""
     if inverted.count:
         context.announce(
             f"boxes with x2 < x1 or y2 < y1: {inverted}; they only make sense as [x, y, w, h], but are read as "

@@ -4,12 +4,11 @@
      "category_id"}]}
 
 category_id of a box is a COCO id (1-90 with gaps), of an interaction an action-role counted from 0, in QPIC's order or,
-with `--from ppdm-vcoco-gt`, in PPDM's: a file does not tell. object_id is -1 for a role without object. Boxes are
-COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is taken off x2 and y2, and protocol vcoco-qpic puts it back.
-
-Nothing here says which people nobody annotated: all count as annotated, and the conversion and the records say so
-(caveat `unmarked_people`). Written by hitachi-rd-cv/qpic convert_vcoco_annotations.py. `read` raises `DataError` naming
-the item, from [0].
+with `--from ppdm-vcoco-gt`, in PPDM's; a file does not say which. object_id is -1 for a role without object. Boxes are
+COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is subtracted from x2 and y2, and protocol vcoco-qpic adds it
+again. The file does not mark people without annotations: all count as annotated, and the conversion and the records say
+so (caveat `unmarked_people`). Written by hitachi-rd-cv/qpic convert_vcoco_annotations.py. `read` raises `DataError`
+naming the item, from [0].
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image."""
+    """One record for each image."""
     names = action_roles(context)
     objects = context.objects("coco-id")
     context.announce("this file does not say which people nobody annotated: predictions on them will count as false")

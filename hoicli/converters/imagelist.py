@@ -19,11 +19,11 @@ from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
 ImageNumbers = Callable[[], Mapping[int, str]]
-"""Gives the image ids by number, found out when they are first asked for."""
+"""Returns the image ids by number, computed on first use."""
 
 
 class ImageList(NamedTuple):
-    """Image ids in order; where there are any, the image id of each `img_id` and (width, height) of each image."""
+    """Image ids in order; the image id of each `img_id`, and (width, height) of each image, as far as known."""
 
     images: Sequence[str]
     numbers: Mapping[int, str]
@@ -31,10 +31,9 @@ class ImageList(NamedTuple):
 
 
 def read_image_list(path: str, context: Context) -> ImageList:
-    """The images of ground truth in any format hoicli reads, or of a text file with a name a line.
-
-    What the reader of that ground truth would announce is no matter here. Raises `DataError` for an empty list and for
-    an image or an `img_id` that is in it twice.
+    """The images of ground truth in any format that hoicli reads, or of a text file with one name per line. Notes of
+    the ground truth's reader are not printed. Raises `DataError` for an empty list and for an image or an `img_id` that
+    occurs twice.
     """
     source = Source(path)
     numbers: dict[int, str] = {}
@@ -45,7 +44,7 @@ def read_image_list(path: str, context: Context) -> ImageList:
         ]
     else:
         form = guarded(partial(detect, source), source)
-        dataset = FORMATS[form].dataset  # the images' own, whatever is converted
+        dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
         quiet = replace(context, vocabulary=vocabulary, format=form, announce=lambda _: None, dropped={})
         records = own.images(source, quiet) if form == "records" else converter(form).read(source, quiet)
@@ -67,9 +66,8 @@ def read_image_list(path: str, context: Context) -> ImageList:
 
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
     """Image number -> image id, for sources that name images by number: from `--image-list`, else HICO-DET's test set.
-
-    The number is the `img_id` where the images have one, else the one their names end in. Raises `DataError` when two
-    images end in one number, and for a dataset whose images must be given.
+    The number is the `img_id`, if images have one, else the number at the end of the name. Raises `DataError` if two
+    images have one number, and for a dataset that needs `--image-list`.
     """
     if context.image_numbers:
         return dict(context.image_numbers)
@@ -103,10 +101,8 @@ def number_or_name(image: Any) -> Any:
 
 
 def named_image(image: Any, numbers: ImageNumbers, context: Context) -> Record:
-    """The beginning of the record of an image that a file names by number or by file name.
-
-    An `img_id` is kept. Raises `DataError` for an
-    unknown number, and for what is no image.
+    """The first keys of the record of an image that a file names by number or by file name; an `img_id` is kept. Raises
+    `DataError` for an unknown number, and for any other value.
     """
     image = number_or_name(image)
     if type(image) is str and image:

@@ -1,15 +1,16 @@
-"""Predictions of the INP-CC family (INP-CC, THID, CMD-SE): preds.pkl, dets.pkl, and one dictionary of rows an image.
+"""Predictions of the INP-CC family (INP-CC, THID, CMD-SE): preds.pkl, dets.pkl, and one dictionary with rows for each
+image.
 
     {"scores": {hoi: [score]}, "boxes": {hoi: [[8 numbers]]}, "keys": {hoi: [image]}}    (dets.pkl: and "gts", not read)
     {image: [[hoi, score, 8 numbers]]}                                                   (JSON or a pickle)
 
 The 8 numbers are the person's and the object's box, float edges in pixels of the original image, taken as they are: the
 protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order, 0-14,129 in SWIG-HOI's (--dataset swig), and
-gives verb and object label. An image is a number or a file name; text digits count as a number. It is the one at the
-end of the file name or, where `--image-list` has them (SWIG-HOI), the `img_id`, which the record then keeps. Nothing
-indexes the boxes: equal boxes of one label in an image become one. NumPy arrays will do wherever a list will. Triplets
-stay in the file's order, by ascending `hoi` in preds.pkl, whose images come sorted; an image without predictions is in
-neither. Read by ltttpku/INP-CC, datasets/hico_evaluator.py.
+gives verb and object label. An image is a number or a file name; text digits count as a number. The number is that at
+the end of the file name or, if `--image-list` has them (SWIG-HOI), the `img_id`, which the record keeps. Equal boxes of
+one label in an image become one. NumPy arrays may stand for lists. Triplets stay in the file's order, by ascending
+`hoi` in preds.pkl, whose images come sorted; an image without predictions is in neither. Read by ltttpku/INP-CC,
+datasets/hico_evaluator.py.
 Writing (`--to inpcc-json`) gives the second form, keyed by image number; boxes without a triplet are lost.
 
 `read` raises `DataError` with the place in the file: `.boxes[17][3]` is box 3 of interaction 17, `[42][3]` is row 3 of
@@ -53,7 +54,7 @@ def sniff(source: Source) -> bool:
     if not all(isinstance(table, list | tuple) for table in tables):
         return False
     row = next((_plain(table[0]) for table in tables if table), None)
-    if row is None:  # no predictions at all: only the keys can tell
+    if row is None:  # no predictions: only the keys are evidence
         return all(type(number_or_name(image)) is int for image in source.mapping)
     return isinstance(row, list | tuple) and len(row) > 1 and {*map(type, row)} <= {int, float}
 
@@ -63,7 +64,7 @@ def _has_columns(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image that the file names."""
+    """One record for each image that the file names."""
     if not source.mapping:
         raise DataError("holds no dictionary of predictions; --from NAME chooses another format", place=source.name)
     if context.vocabulary.roles:
@@ -82,7 +83,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         table = BoxTable()
         hois = []
         for index, row in enumerate(_table(item[1], ROW)):
-            interaction = interactions.get(row[0])  # 17.0, of an array, is found under 17
+            interaction = interactions.get(row[0])  # 17.0, from an array, equals 17
             if interaction is None:
                 problem = f"HOI id {shown(row[0])}, but ids run from 0 to {len(interactions) - 1}{_hint(context)}"
                 raise DataError(problem, field=f"[{index}]")
@@ -96,8 +97,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
     """(place of the first row, image, rows) of preds.pkl, by image.
 
-    Raises `DataError` for ids that are not the vocabulary's; what is wrong within an interaction goes through the
-    policy, which may drop the interaction.
+    Raises `DataError` for ids that the vocabulary does not have; errors within an interaction go to the policy, which
+    may drop the interaction.
     """
     columns = [
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
@@ -171,7 +172,7 @@ def _listed(value: Any, where: str) -> list[Any]:
 
 
 def _numbers(value: Any, where: str) -> list[Any]:
-    """A list of finite numbers. Raises `DataError` with the place of another value."""
+    """A list of finite numbers. Raises `DataError` with the place of any other value."""
     numbers = _listed(value, where)
     if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
         return numbers
@@ -179,7 +180,7 @@ def _numbers(value: Any, where: str) -> list[Any]:
 
 
 def _table(value: Any, width: int, where: str = "") -> _Rows:
-    """A list of rows of `width` finite numbers. Raises `DataError` with the place of another value."""
+    """A list of rows of `width` finite numbers. Raises `DataError` with the place of any other value."""
     rows = _listed(value, where)
     if _is_table(rows, width):
         return rows
@@ -195,7 +196,7 @@ def _table(value: Any, width: int, where: str = "") -> _Rows:
 
 
 def _is_table(rows: list[Any], width: int) -> bool:
-    """Whether all is well, without a look at the single row (the common case, and ten times as fast)."""
+    """Whether all rows are good, checked together (the common case, and ten times as fast)."""
     return (
         {*map(type, rows)} <= {list}
         and {*map(len, rows)} <= {width}
@@ -205,10 +206,9 @@ def _is_table(rows: list[Any], width: int) -> bool:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The dictionary of rows, one image a line.
-
-    Left out, and counted: triplets that are no interaction of the vocabulary. Raises `DataError` (through the policy)
-    for an image without a number of its own at the end of its id, and for a triplet without a score.
+    """Write the dictionary of rows, one line for each image. Triplets that are no interaction of the vocabulary are
+    left out and counted. Raises `DataError` (through the policy) for an image without a number of its own at the end of
+    its id, and for a triplet without a score.
     """
     numbers = {image_id: number for number, image_id in context.image_numbers.items()}
     images: dict[int, str] = {}
@@ -226,7 +226,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, str]) -> int:
-    """The number of an image, which no other image may have: its img_id, or the one its name ends in."""
+    """The unique number of an image: its img_id, or the one at the end of its name."""
     image_id = str(record["image_id"])
     number = record["img_id"] if type(record.get("img_id")) is int else numbers.get(image_id, image_number(image_id))
     if number is None:

@@ -1,18 +1,17 @@
-"""Raw outputs of INP-CC's kind of detector (INP-CC, THID, CMD-SE), saved as .npz: the post-processing is done here.
+"""Raw outputs of detectors like INP-CC (THID, CMD-SE), saved as .npz; hoicli does the post-processing.
 
-    pred_logits [Q, C], pred_boxes [Q, 8], box_scores [Q, 1], sizes [2]                    one image a file
+    pred_logits [Q, C], pred_boxes [Q, 8], box_scores [Q, 1], sizes [2]                    one image per file
     pred_logits [B, Q, C], pred_boxes [B, Q, 8], box_scores [B, Q, 1], sizes [B, 2], image_ids [B]
 
 Boxes are relative [cx, cy, w, h], the person's and then the object's; they come out as float edges in pixels of the
 original image. `sizes` are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes
 of --image-list are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
-that are evaluated, in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers,
-joined as `inpcc` joins them; without them the name of a file is its image. A folder stands for its .npz files by name.
+that are evaluated, in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers, joined
+as in `inpcc`; without them a file's name is its image. A folder means its .npz files, sorted by name.
 
-box_scores are logits in the network and probabilities after its sigmoid. --box-scores says which; otherwise a value
-outside [0, 1] in any of the files tells, and what was taken is announced. Memory holds one image, whatever a file's
-size. What is done with the numbers: `postprocessing`. `read` raises `DataError` naming file, array and place.
-"""
+box_scores are logits in the network and probabilities after its sigmoid. --box-scores says which; otherwise they are
+logits if any value in any file lies outside [0, 1], and a note says so. Only one image is in memory at a time. The
+computation is in `postprocessing`. `read` raises `DataError` naming file, array and place."""
 
 from __future__ import annotations
 
@@ -40,9 +39,9 @@ IDS = ("image_ids", "image_id")
 COORDINATES = 8
 _SWIG = "; SWIG-HOI's: say --dataset swig"
 _EXPECTED = {600: "; HICO-DET's 600: say --dataset hico", 14_130: _SWIG, 5_539: _SWIG}
-"""Whose columns these are, where it is not the dataset named."""
+"""Number of columns -> a hint at the dataset it belongs to."""
 LARGEST_IMAGE = 1 << 26
-"""Logits of one image: all of SWIG-HOI's columns for four thousand queries. More is damage; so is a side of as much."""
+"""Logits of one image: all of SWIG-HOI's columns for four thousand queries. More is damage; also a bound for sides."""
 
 
 def sniff(source: Source) -> bool:
@@ -53,14 +52,14 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image; `source.companions` are read on."""
+    """One record for each image, of the source and its `companions`."""
     files = [file for each in (source, *source.companions) for file in _files(each)]
     settings = context.logits or PostProcessing()
     if settings.box_scores is None:
         settings = replace(settings, box_scores=_kind_of_box_scores(files, context))
     if settings.box_nms is None:
         context.announce("no suppression among the pairs; INP-CC's PostProcess does it: --box-nms 0.5")
-    numbers = cache(lambda: numbered_images(context, source))  # said once, and only where it is needed
+    numbers = cache(lambda: numbered_images(context, source))  # computed, and announced, once and only if needed
     for file in files:
         with Archive(file) as archive:
             outputs = _Outputs(archive, file, context, settings, numbers)
@@ -77,7 +76,7 @@ def _files(source: Source) -> list[Source]:
 
 
 def _kind_of_box_scores(files: list[Source], context: Context) -> str:
-    """logits if any value of any file lies outside [0, 1], else probabilities; said once."""
+    """ "logits" if any value of any file lies outside [0, 1], else "probabilities"; a note says which."""
     lowest, highest = np.inf, -np.inf
     for file in files:
         with Archive(file) as archive:
@@ -93,7 +92,7 @@ def _kind_of_box_scores(files: list[Source], context: Context) -> str:
 
 
 class _Outputs:
-    """One archive: what its arrays have in common, and a record for each of its images."""
+    """One archive: the common shape of its arrays, and a record for each of its images."""
 
     def __init__(
         self, archive: Archive, source: Source, context: Context, settings: PostProcessing, numbers: ImageNumbers
@@ -124,11 +123,11 @@ class _Outputs:
         evaluated = sorted(vocabulary.subsets.get("evaluated", ()))
         if count == len(evaluated):
             return [interactions[number] for number in evaluated]
-        wanted = f"{len(interactions):,}" + (f", or the {len(evaluated):,} that are evaluated" if evaluated else "")
+        known = f"{len(interactions):,}" + (f", or the {len(evaluated):,} that are evaluated" if evaluated else "")
         hint = _EXPECTED.get(count, "")
         if count == len(vocabulary.verbs):
             hint = "; these are verbs alone, and a column is a verb with its object"
-        raise self._error("pred_logits", f"{count:,} classes, but {vocabulary.name} has {wanted}{hint}")
+        raise self._error("pred_logits", f"{count:,} classes, but {vocabulary.name} has {known}{hint}")
 
     def images(self) -> Iterator[tuple[str, tuple[Any, Any, Floats, Floats, Floats]]]:
         """(place, (image, size or None, logits [Q, C], boxes [Q, 8], box scores [Q])), one at a time."""
@@ -173,8 +172,8 @@ class _Outputs:
             return repeat(None, self._count)
         sizes = self._archive.whole(name)
         if sizes.size != 2 * self._count or sizes.dtype.kind in "US":
-            wanted = f"give (height, width) for each of {self._count:,} images"
-            raise self._error(name, f"shape {list(sizes.shape)}; {wanted}")
+            advice = f"give (height, width) for each of {self._count:,} images"
+            raise self._error(name, f"shape {list(sizes.shape)}; {advice}")
         return iter(sizes.astype(np.float64).reshape(-1, 2).tolist())
 
     def record(self, item: tuple[Any, Any, Floats, Floats, Floats]) -> Record:
@@ -222,7 +221,7 @@ def _whole(side: float) -> float:
 
 
 def _require(good: Any, array: Floats, name: str) -> None:
-    """Raises `DataError` with the place of the first number that is none."""
+    """Raises `DataError` with the place of the first number that is not `good`."""
     if not good.all():
         place = np.argwhere(~good)[0].tolist()
         raise DataError(f"{array[tuple(place)]}: numbers must be finite", field=f".{name}{place}")

@@ -1,9 +1,9 @@
-"""What the settings of `convert --from logits` are called, apart from the code that computes with them."""
+"""Names of the settings of `convert --from logits`, apart from the code that computes with them."""
 
 from __future__ import annotations
 
 ACTIVATIONS = ("sigmoid", "softmax")
-"""What makes a score of a logit."""
+"""The functions from logits to scores."""
 
 BOX_SCORES = ("logits", "probabilities")
-"""What box_scores may be."""
+"""The kinds of box_scores."""

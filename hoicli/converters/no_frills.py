@@ -31,7 +31,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image of the split; raises `DataError` when there is none."""
+    """One record for each image of the split; raises `DataError` if there is none."""
     vocabulary = context.vocabulary
     kept, others = 0, 0
 
@@ -41,7 +41,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             folder = item.get("image_path_postfix") if isinstance(item, dict) else None
             if isinstance(folder, str) and not folder.startswith(context.split):
                 others += 1
-            else:  # an item that is no image at all is for `build` to complain of
+            else:  # `build` reports an item that is not an image
                 kept += 1
                 yield where, item
 

@@ -1,4 +1,4 @@
-"""The numbers that stand for names and boxes in foreign files, read strictly, and what they may be counted by."""
+"""Strict readers of the numbers, indices and boxes in foreign files, and the numberings of objects."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 
 def whole_number(value: Any, field: str) -> int:
-    """The integer that a file holds: as such, as NumPy's, as a float without a fraction, or as text ("27\n").
+    """An integer from a file: an int, a NumPy integer, a float without a fraction, or text ("27\n").
 
-    Raises `DataError` naming the field for anything else: int() cuts 0.9 to 0, reads "1_0" as 10 and true as 1.
+    Raises `DataError` that names the field for anything else; int() would read 0.9 as 0, "1_0" as 10 and true as 1.
     """
     if type(value) is int:
         return value
     try:
-        plain = value.item() if hasattr(value, "item") else value  # of a NumPy number; an array has many
+        plain = value.item() if hasattr(value, "item") else value  # a NumPy number; an array raises ValueError
     except ValueError:
         plain = None
     if type(plain) is int or (type(plain) is float and plain.is_integer()):
@@ -33,7 +33,7 @@ def whole_number(value: Any, field: str) -> int:
 
 
 def box_indices(hoi: Mapping[str, Any], field: str) -> tuple[int, int]:
-    """(subject_id, object_id) of an interaction, whether or not there are such boxes."""
+    """(subject_id, object_id) of an interaction; such boxes may not exist."""
     subject, object_ = hoi["subject_id"], hoi["object_id"]
     if type(subject) is int and type(object_) is int:
         return subject, object_
@@ -41,11 +41,11 @@ def box_indices(hoi: Mapping[str, Any], field: str) -> tuple[int, int]:
 
 
 LARGEST = 1 << 63
-"""Integers from here on are damage; JSON writers refuse them."""
+"""Larger integers are damage; JSON writers refuse them."""
 
 
 def shown(value: Any) -> str:
-    """A value as it appears in a message: whatever a pickle holds, a few characters."""
+    """A value from a pickle as it appears in a message: a few characters."""
     if type(value) is int and abs(value) >= LARGEST:
         return "an integer of more than 63 bits"
     text = repr(value) if type(value) in (int, float, bool, type(None)) else str(value) if type(value) is str else ""
@@ -61,11 +61,11 @@ def finite(value: Any, field: str) -> int | float:
 
 
 ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
-"""What is taken off a file's boxes: 1 of all numbers, where they count from 1; 1 of x2 = x + w and y2 = y + h."""
+"""Shifts to subtract from a file's boxes: 1 from all numbers that count from 1; 1 from x2 = x + w and y2 = y + h."""
 
 
 def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]:
-    """[x1, y1, x2, y2] without what is taken off. Raises `DataError` naming the field where there are not four."""
+    """[x1, y1, x2, y2] minus `off`. Raises `DataError` that names the field if there are not four numbers."""
     if len(box) != 4:
         raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=field)
     return list(box) if off is None else [side - less for side, less in zip(box, off, strict=True)]
@@ -83,25 +83,26 @@ OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] 
         lambda known: dict(enumerate(known.alphabetical_objects)),
     ),
 }
-"""`--object-order`: how the 80 objects of HICO-DET and V-COCO may be numbered: what to say of a number that is none of
-theirs, and the names by number."""
+"""`--object-order`: the numberings of the 80 objects of HICO-DET and V-COCO, each with the message about a wrong number
+and the names by number."""
 
 
 @dataclass(frozen=True)
 class ObjectNumbers:
-    """What the objects of a file are called by their numbers; `refusal` says of another number what it is not."""
+    """The names of a file's objects by number; `refusal` ends the message about any other number."""
 
     names: Mapping[int, str]
     refusal: str
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, order: str, hint: str = "") -> ObjectNumbers:
-        """The vocabulary's objects in an order of OBJECT_ORDERS; `hint` ends the message about another number."""
+        """The vocabulary's objects in an order of OBJECT_ORDERS; `hint` is added to the message about another
+        number."""
         refusal, names = OBJECT_ORDERS[order]
         return cls(names(vocabulary), refusal + hint)
 
     def name(self, number: Any, field: str) -> str:
-        """The object of a number. Raises `DataError` naming the field for a number that is none."""
+        """The object with a number. Raises `DataError` that names the field for any other number."""
         name = self.names.get(number if type(number) is int else whole_number(number, field))
         if name is None:
             raise DataError(f"id {str(number).strip()} is {self.refusal}", field=field)

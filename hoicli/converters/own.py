@@ -30,7 +30,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:
-    """The records as a list of images: of any dataset, as nothing but the image's name is looked at."""
+    """The records as a list of images, of any dataset, since only the image's name is used."""
     return _checked(source, context, image_id_problems)
 
 

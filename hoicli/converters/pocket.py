@@ -26,7 +26,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image, those without pairs included."""
+    """One record for each image, also those without pairs."""
     content = source.mapping
     objects = known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
     verbs = known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")
@@ -52,7 +52,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def known_names(names: list[Any], known: Collection[str], source: Source, field: str) -> list[str]:
-    """A file's own list of names, in the records' spelling. Raises `DataError` for a name that is not `known`."""
+    """A file's list of names, in the records' spelling. Raises `DataError` for a name that is not `known`."""
     spelled = [normalise(name) for name in names]
     unknown = [name for name in spelled if name not in known]
     if unknown:

@@ -3,10 +3,10 @@
     {"annotations": [{"boxes_h", "boxes_o", "actions", "objects", "file_name"}], "classes": 24 action-roles,
      "objects": ["background", ...80], "images": [ids], "action_to_object"}
 
-Boxes are COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is taken off x2 and y2. Numbers count from 0 in the
-file's own tables. Only pairs with an object box are in it: no action without object, no role without one, no point, no
-unannotated person. So it serves vcoco-qpic for those 24 roles and none of the official protocols, which count everybody
-who does an action: the records say so (caveat `pairs_only`), and the conversion does.
+Boxes are COCO's with x2 = x + w, y2 = y + h (0-based far edges): 1 is subtracted from x2 and y2. Numbers count from 0
+in the file's own tables. The file has only pairs with an object box: no action or role without object, no `point`, no
+person without annotations. So it works for vcoco-qpic with these 24 roles, but not for the official protocols, which
+count everybody who does an action: the conversion and the records say so (caveat `pairs_only`).
 
 `read` raises `DataError` naming the item, from annotations[0].
 """
@@ -32,7 +32,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image, those without pairs included."""
+    """One record for each image, also those without pairs."""
     content = source.mapping
     for key in ("classes", "objects", "annotations"):
         if not isinstance(content.get(key), list):

@@ -4,8 +4,8 @@
     boxes = [cx, cy, w, h] to [x1, y1, x2, y2], clamped to the image, times its width and height
 
 The released class then removes pairs: within a class of the image, the persons' boxes are suppressed at IoU 0.5 by
-score, the objects' boxes likewise, and a pair goes if it lost on both sides (`box_nms`). Its own defaults are lambda 1,
-sigmoid, that suppression; its command line sets lambda 2, softmax, threshold 0.0001. All numbers here are float64.
+score, the objects' boxes likewise, and a pair goes if it lost on both sides (`box_nms`). Its defaults are lambda 1,
+sigmoid and that suppression; its command line sets lambda 2, softmax, threshold 0.0001. All numbers here are float64.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PostProcessing:
         box_scores: str | None,
         box_nms: float | None,
     ) -> PostProcessing:
-        """From a command's options, None being the default; raises `UsageError` for values that mean nothing."""
+        """From a command's options; None is the default. Raises `UsageError` for values out of range."""
         chosen = (("--activation", activation, ACTIVATIONS), ("--box-scores", box_scores, BOX_SCORES))
         for option, value, choices in chosen:
             if value not in (None, *choices):
@@ -76,7 +76,7 @@ def softmax(x: Floats) -> Floats:
 def triplets(
     logits: Floats, boxes: Floats, box_probability: Floats, settings: PostProcessing
 ) -> tuple[Ints, Ints, Floats]:
-    """(query, column, score), each [K], of what is kept, by query, then column.
+    """(query, column, score), each [K], of the kept triplets, by query, then column.
 
     logits [Q, C]; boxes [Q, 8] the corners of person and object (`corners`), needed for `box_nms` only;
     box_probability [Q] in [0, 1].
@@ -106,10 +106,8 @@ def corners(boxes: Floats, size: tuple[float, float]) -> Floats:
 
 
 def _survivors(boxes: Floats, query: Ints, column: Ints, score: Floats, threshold: float) -> Bools:
-    """[K] who is left when each class is suppressed greedily by descending score, ties by query.
-
-    Queries share their boxes among the classes, so overlaps are computed once for Q x Q; each round keeps the best one
-    left of every class.
+    """[K] what remains after greedy suppression within each class by descending score, ties by query. All classes share
+    the queries' boxes, so overlaps are computed once for Q x Q; each round keeps the best remaining one of every class.
     """
     first, second = np.repeat(boxes, len(boxes), axis=0), np.tile(boxes, (len(boxes), 1))
     overlap = iou(first.T, second.T, inclusive=False).reshape(len(boxes), len(boxes))

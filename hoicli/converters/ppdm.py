@@ -4,14 +4,14 @@
      "category_id", "score"}]}
 
 category_id of a box is a COCO id (1-90 with gaps), of an interaction a verb counted from 1 (1-117); either may be text
-that ends in a line break. Boxes are 0-based and taken as they are. One trap is only announced, because the file does
-not say: PPDM's evaluator adds 1 to the boxes in place, and what is saved after it ran (best_predictions.json always,
-predictions_model_N.json with --test_with_eval) is 1-based. PPDM clips boxes at 0, so a large file in which no box
-begins before 1 looks like that. GGNet saves first.
+that ends in a line break. Boxes are 0-based and read unchanged. One problem only gives a note, because the file does
+not show it for certain: PPDM's evaluator adds 1 to the boxes in place, so files saved after it ran
+(best_predictions.json always, predictions_model_N.json with --test_with_eval) are 1-based. PPDM clips boxes at 0, so a
+large file in which no box begins before 1 is probably 1-based. GGNet saves first.
 
 Readers of these files also know the keys prediction, annotation and annotations for the boxes, hoi_predictions for the
 interactions, and hoi_annotation where its rows have scores. Interactions that point at no box are dropped and counted.
-V-COCO results (COCO_ file names), whose verbs count otherwise, are `vcoco_list`'s.
+`vcoco_list` reads V-COCO results (COCO_ file names), whose verbs are numbered differently.
 
 Written by YueLiao/PPDM (src/test_hoi.py, src/lib/detectors/hoidet.py) and SherlockHolmes221/GGNet (the same paths);
 the keys are those of PPDM's src/lib/eval/vcoco_eval.py. `read` raises `DataError` naming the item, from [0].
@@ -39,7 +39,7 @@ from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 
 ENOUGH_BOXES = 1000
-"""From so many boxes on, none of them beginning before 1 is no accident."""
+"""With at least this many boxes, it is no accident that none begins before 1."""
 
 
 def sniff(source: Source) -> bool:
@@ -48,7 +48,7 @@ def sniff(source: Source) -> bool:
 
 
 def is_scored_list(source: Source) -> bool:
-    """A list of boxes and interactions by any of their names; of those called annotations the scores tell."""
+    """A list of boxes and interactions under any of their keys; hoi_annotation needs scores."""
     item = source.first_item
     if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
         return False
@@ -56,7 +56,7 @@ def is_scored_list(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image."""
+    """One record for each image."""
     objects = context.objects("coco-id")
     boxes_seen, smallest = 0, float("inf")
 
@@ -64,7 +64,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         nonlocal boxes_seen, smallest
         file_name, box_key, hoi_key = item["file_name"], key_of(item, BOX_KEYS), key_of(item, HOI_KEYS)
         if image_id_of(file_name).startswith("COCO_"):
-            problem = f"{file_name!r} is a V-COCO image, whose verbs count otherwise"
+            problem = f"{file_name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use --from qpic-vcoco-list or ppdm-vcoco-list", field=".file_name")
         boxes = float_boxes(item, box_key)
         hois = []

@@ -3,17 +3,16 @@
     {"file_name", "img_id", "height", "width", "box_annotations": [{"bbox", "category_id", "aux_category_id"}],
      "hoi_annotations": [{"subject_id", "object_id", "action_id"}]}
 
-Boxes are [x1, y1, x2, y2] in pixels of the images as the dataset hands them out, resized to a short side of 512
-(images_512); they are taken as they are, as its loader and its evaluator take them. Everything counts from 0: the
-1,000 categories (a person is 0), the 407 actions, and subject_id and object_id, which index box_annotations.
-category_id alone makes the class of an interaction; aux_category_id, what else annotators called the box, serves
-training only and is left out.
+Boxes are [x1, y1, x2, y2] in pixels of the dataset's images, resized to a short side of 512 (images_512); they are read
+unchanged, as its loader and its evaluator do. Everything counts from 0: the 1,000 categories (a person is 0), the 407
+actions, and subject_id and object_id, which index box_annotations. category_id alone decides the class of an
+interaction; aux_category_id, another name from annotators, is for training only and left out.
 
-The image id is the file name without its extension (wrapping_196), by which anything can be joined. Dumps of the
-INP-CC family call the image by `img_id`, which says nothing else: it is kept, and `--image-list` finds it there.
+The image id is the file name without its extension (wrapping_196). Dumps of the INP-CC family name images only by
+`img_id`, so it is kept, and `--image-list` finds it there.
 
 Read by ltttpku/INP-CC (datasets/swig.py, datasets/swig_evaluator.py). `read` raises `DataError` naming the item, from
-[0], and for CHOIR's HICO-DET, which has `target_id` for object_id and numbers of its own.
+[0], and for CHOIR's HICO-DET, which has `target_id` for object_id and other numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image, those without interactions included."""
+    """One record for each image, also those without interactions."""
     vocabulary = context.vocabulary
     inverted = Noticed()
 

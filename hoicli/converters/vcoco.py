@@ -3,19 +3,19 @@
     {"image_id": 328, "person_box": [x1, y1, x2, y2], "hold_agent": score, "hold_obj": [x1, y1, x2, y2, score], ...}
 
 One dictionary a person, query or pair; `<action>_agent` says that the person does the action, `<action>_<role>` what
-fills the role. Each dictionary stays a person box of its own, as it is a detection of its own to the evaluator; equal
-role boxes of an image are merged. Boxes are taken as they are. The three ways to say that a role has no object are
-kept apart, because scenario 1 tells them apart: NaN (QPIC, iCAN) becomes `object: null`, zeros stay a box of zeros
-(empty, too), and the tiny box [0, 0, 0.1, 0.1] (UPT) stays a box, which is not empty.
+fills the role. Each dictionary stays a separate person box, since the evaluator takes it as a separate detection; equal
+role boxes of an image are merged. Boxes are read unchanged. The three notations for a role without object stay
+different, because scenario 1 treats them differently: NaN (QPIC, iCAN) becomes `object: null`, zeros stay a box of
+zeros (empty, too), and the tiny box [0, 0, 0.1, 0.1] (UPT) stays a box, which is not empty.
 
 Keys that a dictionary does not have count as UPT's cache (fredzzhang/upt utils.py, CacheTemplate) fills them: score 0
 and the tiny box. The record then says `"unstated": {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}`. A score of NaN is
-no statement, as in the evaluator: it is left out and counted. Where a reader would fill in or derive something in its
-place, the record says so: `"left_out": [{"subject": 0, "verb": "hold", "role": "obj"}]` (no role: the action itself).
+no statement, as in the evaluator: it is left out and counted. If a reader would otherwise fill in or derive the
+statement, the record lists it: `"left_out": [{"subject": 0, "verb": "hold", "role": "obj"}]` (no role: the action
+itself).
 
-Written back (`--to vcoco-pkl`, `--to vcoco-json`) is one dictionary a subject box, with what the records say; where a
-subject has several objects for one role, more dictionaries follow. Roles without object are written as NaN.
-"""
+Writing (`--to vcoco-pkl`, `--to vcoco-json`) gives one dictionary for each subject box; if a subject has several
+objects for one role, more dictionaries follow. Roles without object are written as NaN."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
 OF_A_PERSON = ("image_id", "person_box")
-"""The keys of a dictionary that are no statements."""
+"""The keys of a dictionary that are not statements."""
 NO_SCORE = "statements with a score of NaN"
 
 
@@ -46,7 +46,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image, in the order of first appearance."""
+    """One record for each image, in the order of first appearance."""
     images: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
@@ -84,7 +84,7 @@ def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
 
 
 class _PeopleReader:
-    """Makes a record of the dictionaries of an image; counts what they lack, and keys that nobody knows."""
+    """Builds a record from the dictionaries of an image; counts missing and unknown keys."""
 
     def __init__(self, file: str, context: Context) -> None:
         self._keys = _keys(context.vocabulary)
@@ -136,14 +136,14 @@ class _PeopleReader:
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:
-    """So many numbers, as floats. Raises `DataError` for anything else."""
+    """`count` numbers, as floats. Raises `DataError` for anything else."""
     try:
         numbers = [math.nan if value is None else float(value) for value in values]  # JSON has null for NaN
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) != count or any(map(math.isinf, numbers)):
-        wanted = {1: "a score", 4: "a box of four numbers", 5: "a box and a score: five numbers"}[count]
-        raise DataError(f"is not {wanted}", field=field)
+        expected = {1: "a score", 4: "a box of four numbers", 5: "a box and a score: five numbers"}[count]
+        raise DataError(f"is not {expected}", field=field)
     return numbers
 
 
@@ -164,8 +164,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """The people of a record. Each states every key, as the evaluator wants: what the record leaves out has a score of
-    NaN, which it skips, or what the record's `unstated` says.
+    """The people of a record. Each has every key, as the evaluator requires: missing statements get a score of NaN,
+    which it skips, or the values of the record's `unstated`.
     """
     image_id = record["image_id"]
     if isinstance(image_id, str) and image_id.isdecimal():
@@ -193,13 +193,13 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
 
 
 def _key(verb: str, role: str | None) -> str:
-    """What the official list calls a statement."""
+    """The key of a statement in the official list."""
     return f"{verb}_{role or 'agent'}"
 
 
 def _statements(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> list[tuple[str, Any]]:
-    """(key, value) of what is said of one subject. Where only roles are, the action has the best score of them, unless
-    it is `left_out`."""
+    """(key, value) of the statements about one subject. An action with roles only gets their best score, unless it is
+    `left_out`."""
     statements: list[tuple[str, Any]] = []
     best: dict[str, float] = {}
     for hoi in hois:
@@ -217,7 +217,7 @@ def _statements(record: Record, hois: list[dict[str, Any]], left_out: set[str]) 
 
 
 def _turns(statements: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """The statements in as many dictionaries as the most often used key needs; one where there is nothing to say."""
+    """The statements in as many dictionaries as the most frequent key needs; one without statements."""
     turns: list[dict[str, Any]] = [{}]
     for key, value in statements:
         for turn in turns:

@@ -1,15 +1,14 @@
-"""V-COCO predictions as lists of boxes and interactions: what QPIC, CDN or PPDM evaluate while training.
+"""V-COCO predictions as lists of boxes and interactions, which QPIC, CDN and PPDM evaluate while training.
 
     {"file_name" (or "filename", "image_id"), "predictions": [{"bbox", "category_id"}],
      "hoi_prediction": [{"subject_id", "object_id", "category_id", "score"}]}
 
 category_id of an interaction is an action-role counted from 0, in QPIC's order or, with `--from ppdm-vcoco-list`, in
-PPDM's: a file does not tell. category_id of a box is a COCO id (1-90, person 1) or a position in COCO's list (0-79,
-person 0; 80 says that there is no object): the subjects of the first images tell which. An object_id of -1 is no
-object, too. Boxes are taken as they are. The keys that PPDM's reader knows besides are understood (see `ppdm`).
-
-What no record says, the action of a person by itself, is derived from the roles when the records are read.
-`read` raises `DataError` naming the item, from [0].
+PPDM's; a file does not say which. category_id of a box is a COCO id (1-90, person 1) or a position in COCO's list
+(0-79, person 0; 80 says that there is no object): the subjects of the first images tell which. An object_id of -1 also
+means no object. Boxes are read unchanged. The other keys of PPDM's reader are known, too (see `ppdm`). These files have
+no scores of actions alone; readers of the records derive them from the roles. `read` raises `DataError` naming the
+item, from [0].
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image."""
+    """One record for each image."""
     names = action_roles(context)
     numbered = context.objects("coco-id" if _has_coco_ids(source) else "coco")
     objects: dict[int, str | None] = {**numbered.names}
@@ -75,7 +74,7 @@ def _has_coco_ids(source: Source) -> bool:
             boxes = item[key_of(item, BOX_KEYS)]
             people = {int(boxes[int(hoi["subject_id"])]["category_id"]) for hoi in item[key_of(item, HOI_KEYS)]}
         except (KeyError, TypeError, ValueError, IndexError):
-            continue  # `build` will say what is wrong with it
+            continue  # `build` reports the problem
         if people:
             return 0 not in people
     return False

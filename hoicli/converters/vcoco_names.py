@@ -1,6 +1,5 @@
-"""What the files of V-COCO's users share: numbered action-roles, and how images are named.
-
-Every file names a COCO image its own way; records name it by COCO's number, so that all of them join.
+"""Helpers for V-COCO files of several projects: numbered action-roles, and image names. Files name COCO images in
+different ways; records name them by COCO's number, so that all of them join.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 
 
 def action_roles(context: Context) -> list[tuple[str, str | None]]:
-    """(verb, role) by the number a file gives them: PPDM's order for formats called so, otherwise QPIC's."""
+    """(verb, role) by number: in PPDM's order for formats named after it, otherwise in QPIC's."""
     order = VCOCO_ORDERS["ppdm" if context.format.startswith("ppdm") else "qpic"]
     return [action_role(name, context) for name in order]
 
@@ -37,8 +36,8 @@ def statement(
     *,
     base: int = 0,
 ) -> dict[str, Any]:
-    """A triplet of an action-role numbered from `base`; an object below 0 is none, and one without role has none,
-    whatever the file says."""
+    """A triplet of an action-role numbered from `base`. An object below 0 means no object; an action without role never
+    has one."""
     verb, role = entry(names, number, field, base=base)
     if role is None:
         return {"subject": subject, "object": None, "verb": verb}

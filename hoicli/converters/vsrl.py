@@ -3,12 +3,12 @@
     VSRL        a list of actions: {"action_name", "role_name": ["agent", ...], "image_id": [N], "ann_id": [N],
                 "label": [N], "role_object_id": flat K x N, role by role; 0 where a role has no object}
     INSTANCES   COCO's {"images", "annotations": [{"id", "image_id", "category_id", "bbox", "area"}], "categories"}
-    IDS         one COCO image id a line: the images wanted, in this order; all of VSRL without it
+    IDS         one COCO image id per line: the images to convert, in this order; without it all of VSRL
 
 The files may come in any order. Boxes are COCO's [x, y, w, h], 0-based, and become x2 = x + w - 1, y2 = y + h - 1,
-clipped to the image, as the official evaluator has them; those it leaves out (no area, marked `ignore`) are left out
-here. Every COCO box of an image is kept: a person whom VSRL does not know is `annotated: false`, and ignored in
-matching. Each action of a person gives a triplet a role, its object null where the role has none.
+clipped to the image, as the official evaluator has them; boxes that it leaves out (no area, marked `ignore`) are left
+out here. Every COCO box of an image is kept; a person missing in VSRL is `annotated: false`, and ignored in matching.
+Each action of a person gives one triplet for each role, with a null object if the role has none.
 
 Read by the code of s-gupta/v-coco (vsrl_eval.py). Image ids are COCO's numbers. `read` raises `DataError`.
 """
@@ -28,7 +28,7 @@ from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, normalise
 
 Action = tuple[str, tuple[int, ...]]
-"""What a person does and the annotation ids that fill its roles, 0 for none."""
+"""An action and the annotation ids that fill its roles, 0 for none."""
 
 _NUMBERS = re.compile(rb"[\d.e+\s]+")
 
@@ -37,7 +37,7 @@ LOST_PERSON = "actions of people without a valid box"
 
 
 def sniff(source: Source) -> bool:
-    """The list of actions, or COCO's instances or a list of image ids (which come with it)."""
+    """The list of actions, or one of its companions: COCO's instances or a list of image ids."""
     is_split = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:HEAD]) is not None
     return _is_vsrl(source) or _is_instances(source) or is_split
 
@@ -51,7 +51,7 @@ def _is_instances(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image of the split."""
+    """One record for each image of the split."""
     sources = [source, *source.companions]
     vsrl = next((one for one in sources if _is_vsrl(one)), None)
     instances = next((one for one in sources if one is not vsrl and _is_instances(one)), None)
@@ -79,7 +79,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], list[int]]:
-    """(what each annotated person does, by annotation id; the images, ascending)."""
+    """(the actions of each annotated person, by annotation id; the images, ascending)."""
     actions: dict[int, list[Action]] = {}
     images: set[int] = set()
     roles_of = context.vocabulary.roles_of
@@ -94,7 +94,7 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
 
 
 def _people_of(column: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """(image, person, what the person does, None for nothing) of everybody in the list of one action."""
+    """(image, person, the action or None) of everybody in the list of one action."""
     verb = normalise(str(column["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")
@@ -132,13 +132,13 @@ def _ids(split: Source) -> list[int]:
 
 
 def _coco(
-    instances: Mapping[str, Any], wanted: set[int]
+    instances: Mapping[str, Any], chosen: set[int]
 ) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]], dict[int, str]]:
-    """(the rows of the images wanted, by id; their annotations in the file's order; the categories' names)."""
-    of_image = {row["id"]: row for row in instances["images"] if row["id"] in wanted}
+    """(the rows of the chosen images, by id; their annotations in the file's order; the categories' names)."""
+    of_image = {row["id"]: row for row in instances["images"] if row["id"] in chosen}
     annotations: dict[int, list[Mapping[str, Any]]] = {}
     for row in instances["annotations"]:
-        if row["image_id"] in wanted:
+        if row["image_id"] in chosen:
             annotations.setdefault(row["image_id"], []).append(row)
     names = {row["id"]: normalise(row["name"]) for row in instances["categories"]}
     return of_image, annotations, names
@@ -193,7 +193,7 @@ def _record(
 
 
 def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:
-    """[x1, y1, x2, y2] as the official evaluator clips it, None for a box it does not take."""
+    """[x1, y1, x2, y2] as the official evaluator clips it, None for a box that it leaves out."""
     if row.get("ignore") == 1:
         return None
     x, y, w, h = row["bbox"]

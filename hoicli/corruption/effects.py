@@ -32,7 +32,7 @@ class Effect:
 
     draw(rng, shape): the random part, shared by the severities. apply(image, drawn, *constants): the corrupted image.
     hidden(shape, drawn, *constants): [height, width] pixels whose content cannot be seen any more, where it takes any
-    away. motion(shape, drawn, *constants): where it moves things, where it does.
+    away. motion(shape, drawn, *constants): the displacement, for a corruption that has one.
     """
 
     apply: Callable[..., Image]

@@ -178,7 +178,7 @@ def draw_field(rng: Generator, shape: Shape) -> Field:
 
 
 def elastic_motion(shape: Shape, field: Field, amplitude: float, _sigma: float) -> Displacement:
-    """Where the elastic warp takes things."""
+    """The displacement of the elastic warp."""
     dx, dy = field * (amplitude * scale_of(*shape[:2]))
     return Displacement(dx, dy)
 
@@ -197,7 +197,7 @@ def draw_lens(rng: Generator, _shape: Shape) -> bool:
 
 
 def lens_motion(shape: Shape, is_barrel: bool, barrel: float, pincushion: float) -> Lens:
-    """Where the lens takes things."""
+    """The displacement of the lens."""
     return Lens((shape[0], shape[1]), barrel if is_barrel else pincushion)
 
 

@@ -1,4 +1,4 @@
-"""Where a geometric corruption takes things: points, boxes and what stays in the frame.
+"""Where a geometric corruption moves the image: points, boxes and what stays in the frame.
 
 Coordinates are pixels with the first pixel's centre at 0. A moved box is the smallest that holds all of the box's area
 after the warp, clipped to the image; its visibility is the share of its area that did not leave the frame.

@@ -1,10 +1,10 @@
-"""The oracles, and the ranked lists they leave: one alone, or one after another.
+"""The oracles, and the ranked lists after applying one alone or several in order.
 
 An oracle for interaction, association, object box or human box errors turns each repair of its type
 (`hoicli.diagnosis.repairs`) into a true positive of the ground truth's class with its own score, drops the true
 positive it replaces (a lower score), and drops all other predictions of the type. The oracles for duplicates and both
 boxes drop them; missed ground truth leaves the count; false_positive drops everything but true positives;
-false_negative counts only the ground truth that was found. (Diag-HOI sections 3.2 and 3.3.)
+false_negative counts only the ground truth that is found. (Diag-HOI sections 3.2 and 3.3.)
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ ORACLES: Mapping[str, str] = {
     "object_box": "predictions with the right human box only get an object box and its verb, or are dropped",
     "human_box": "predictions with the right object box only get a human box and its verb, or are dropped",
     "both_boxes": "predictions with neither box right are dropped",
-    MISSED: "ground truth that nothing found or could be made to find is not asked for",
-    "false_positive": "everything that is no true positive is dropped",
-    "false_negative": "only the ground truth that was found is asked for",
+    MISSED: "ground truth that no prediction finds or could find after a fix is left out",
+    "false_positive": "everything but the true positives is dropped",
+    "false_negative": "only the ground truth that is found is counted",
 }
 """Each oracle and what it fixes."""
 IN_TURN = ("human_box", "object_box", "both_boxes", "association", "duplicate", "interaction", MISSED)
-"""The oracles of one type of error each, in the order of Diag-HOI section 3.2: together they leave no error."""
+"""The oracles that fix one type of error each, in the order of Diag-HOI section 3.2; together they fix all errors."""
 
 EXPLANATION = f"""
 What a prediction is corrected to. A fix changes what its type names: an interaction error becomes a ground truth of its
 own pair, both of whose boxes it has; an object box error one with its human box; a human box error one with its object
 box; an association error one with one of its boxes. Each ground truth, in annotation order, takes the best-scored
 prediction above its own true positive that can be corrected to it and is not taken yet. But an association error waits
-while ground truth with its own verb that it could become is still to come; what waited in vain goes, at the end, to
-ground truth that has taken nothing. Ground truth with neither a true positive nor a correction is missed. A duplicate
-is dropped, never corrected.
+while it could still become a later ground truth with its own verb; errors that waited without success go, at the end,
+to ground truth that has taken nothing. Ground truth with neither a true positive nor a correction is missed. A
+duplicate is dropped, never corrected.
 --independent: each oracle on its own, so each may correct another prediction to the same ground truth.
---progressive ORDER: one oracle upon the ones before (Diag-HOI Eq. 4 and 5), all of them together giving mAP 100. ORDER
-is names with commas between, or all: {",".join(IN_TURN)}.
---as-released: what the released code does. Any false positive, a duplicate too, is corrected to ground truth with its
-human box, or where that box is wrong with its object box, also to a pair that it never had. Classes whose predictions
-are all wrong leave the mean. Its oracles together need not give 100.
+--progressive ORDER: each oracle after the ones before it (Diag-HOI Eq. 4 and 5); all together give mAP 100. ORDER
+is a comma-separated list of names, or all: {",".join(IN_TURN)}.
+--as-released: what the released code does. Any false positive, duplicates included, is corrected to ground truth with
+its human box or, if that box is wrong, with its object box, even to a pair that was never predicted. Classes whose
+predictions are all wrong leave the mean. Its oracles together need not give 100.
 In V-COCO a statement has the human box of the person it belongs to, and its verb is its action in its role.
 mAP is that of the protocol. The paper defines AP as the area under the precision-recall curve; its code for HICO-DET
 reads the curve at 11 recalls, and so does protocol diag. For V-COCO, vcoco-s1 takes the area.
@@ -60,13 +60,13 @@ Errors overlap: the deltas do not add up to what is missing to 100."""
 
 
 def explanation() -> str:
-    """What each oracle fixes, a line each, how, and how (not) to read their deltas."""
+    """What each oracle fixes, one line for each, how it does so, and how to read the deltas."""
     width = max(map(len, ORACLES))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in ORACLES.items()) + "\n" + EXPLANATION
 
 
 def progressive_order(text: str) -> tuple[str, ...]:
-    """The oracles named, with commas between, or `all`; raises `UsageError` for another name or one named twice."""
+    """The oracles in a comma-separated list, or `all`; raises `UsageError` for an unknown name or one named twice."""
     if text.strip() == "all":
         return IN_TURN
     names = tuple(name.strip() for name in text.split(","))
@@ -83,10 +83,10 @@ def progressive_order(text: str) -> tuple[str, ...]:
 class ErrorColumns:
     """The errors of a model in some images.
 
-    image_ids [N]; interaction, score, image, error [T] of the predictions. repair [R] are the predictions that are
-    corrected, repaired_class [R] to what, replaced [R] the true positive that goes, else -1. truth_image, truth_class,
-    unfound, missed [P] of the ground truth: unfound has no true positive, missed no repair either; unseen is missed in
-    an image without predictions that count.
+    image_ids [N]; interaction, score, image, error [T] of the predictions. repair [R] the predictions that are
+    corrected, repaired_class [R] their new class, replaced [R] the true positive that this drops, else -1. truth_image,
+    truth_class, unfound, missed, unseen [P] of the ground truth: unfound has no true positive; missed has no repair
+    either; unseen is missed in an image without counted predictions.
     """
 
     image_ids: list[str]
@@ -105,7 +105,7 @@ class ErrorColumns:
 
     @classmethod
     def joined(cls, parts: Sequence[ErrorColumns]) -> ErrorColumns:
-        """The parts as one, images and predictions numbered one part after another."""
+        """The parts as one; images and predictions are renumbered in the order of the parts."""
         images = starts_of([len(part.image_ids) for part in parts]).tolist()
         predictions = starts_of([len(part.score) for part in parts]).tolist()
         offsets = {"image": images, "truth_image": images, "repair": predictions, "replaced": predictions}
@@ -129,13 +129,13 @@ _TYPES: Mapping[str, type[np.generic]] = {
     "error": np.uint8,
     "score": np.float64,
 }
-"""Of each column the smallest type that holds it: there are a million predictions."""
+"""The smallest type for each column: there are a million predictions."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What oracles leave: interaction, hit, image [T] of the predictions that count, in ranking order; truth_class,
-    truth_image [P] of the ground truth that is asked for."""
+    """The lists after some oracles: interaction, hit, image [T] of the counted predictions, in ranking order;
+    truth_class, truth_image [P] of the counted ground truth."""
 
     interaction: NDArray[Any]
     hit: Bools
@@ -145,9 +145,8 @@ class Applied:
 
 
 class Corrections:
-    """All predictions of a model, ranked once, from which oracles take. Equal scores rank by the images' ids.
-
-    missed [P]: the ground truth that nothing found or could be made to find.
+    """All predictions of a model, ranked once; `after` applies oracles to them. Equal scores rank by the images' ids.
+    missed [P]: the ground truth that no prediction finds or could find after a fix.
     """
 
     def __init__(self, errors: ErrorColumns, missed: Bools) -> None:
@@ -159,15 +158,15 @@ class Corrections:
             lambda: np.argsort(rank_by_id(errors.image_ids)[errors.image], kind="stable"),
         )
         self._ranked: Ints = by_score[np.argsort(interaction[by_score], kind="stable")]
-        # The place of every prediction in the list of all, and with the class in front, as one number: kept predictions
-        # stay in order, and the few repairs are put where their number belongs.
+        # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
+        # repairs are inserted where their number belongs.
         place = np.empty(count, dtype=np.int64)
         place[by_score] = np.arange(count)
         self._key = interaction.astype(np.int64) * count + place
         self._repaired_key = errors.repaired_class.astype(np.int64) * count + place[errors.repair]
 
     def after(self, oracles: Sequence[str]) -> Applied:
-        """What the oracles leave, carried out together; false_positive and false_negative stand alone."""
+        """The lists after the oracles are applied together; false_positive and false_negative are applied alone."""
         errors = self._errors
         error, type_of_repair = errors.error, errors.error[errors.repair]
         keep = error != NOT_COUNTED
@@ -187,13 +186,13 @@ class Corrections:
             elif oracle == "false_positive":
                 keep &= error == HIT
         left = self._lists(keep, np.flatnonzero(fixed), asked)
-        if "false_negative" in oracles:  # each true positive stands for the ground truth it found
+        if "false_negative" in oracles:  # the true positives give the found ground truth
             hits = error == HIT
             return replace(left, truth_class=errors.interaction[hits], truth_image=errors.image[hits])
         return left
 
     def _lists(self, keep: Bools, fixed: Ints, asked: Bools) -> Applied:
-        """The ranked lists of the predictions kept, with the repairs fixed in their new places."""
+        """The ranked lists of the kept predictions, with the corrected ones in their new places."""
         errors = self._errors
         rows = self._ranked[keep[self._ranked]]
         order = fixed[np.argsort(self._repaired_key[fixed])]

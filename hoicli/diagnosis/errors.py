@@ -3,11 +3,11 @@
 Within an image, by protocol `diag` (a box is correct when it matches a ground-truth box of its label with IoU >= 0.5):
 
 1. a prediction that belongs to a ground-truth triplet of its class is its true positive, or a duplicate;
-2. both boxes correct: an interaction error (wrong verb) where some ground-truth pair joins exactly those two, else an
+2. both boxes correct: an interaction error (wrong verb) if some ground-truth pair has exactly these two, else an
    association error (the two do not interact);
 3. only the human box correct: an object box error; only the object box: a human box error; neither: both boxes.
 
-What could repair a ground truth is in `hoicli.diagnosis.repairs`. (Diag-HOI section 3.1; neu-vi/Diag-HOI
+`hoicli.diagnosis.repairs` finds the prediction that can repair a ground truth. (Diag-HOI section 3.1; neu-vi/Diag-HOI
 map_improvement_hicodet.py precompute_data.)
 """
 
@@ -27,7 +27,7 @@ from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
-"""What a counted prediction is, in the order of the definition; `missed_gt` is about ground truth."""
+"""The types of counted predictions, in the order of the definition; `missed_gt` is about ground truth."""
 MISSED = "missed_gt"
 HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX, BOTH_BOXES = range(len(ERRORS))
 NOT_COUNTED = 255
@@ -35,15 +35,14 @@ NOT_COUNTED = 255
 
 @dataclass(frozen=True)
 class Located:
-    """A matched batch without its boxes: all that the error types need, from a `Batch` or from match records.
+    """A matched batch without box coordinates: what the error types need, from a `Batch` or from match records.
 
     Predictions: image [T] of image_ids; subject, object [T] predicted boxes; interaction, score [T]; counted, hit [T];
-    truth [T] the row of the ground truth below that a prediction belongs to (taken or not), else -1. Ground truth that
-    the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object (boxes),
-    truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match. An object
-    is -1 where there is none. action_of [C] is `actions` of the vocabulary. person [T], of a protocol that looks at the
-    person first: the ground-truth box of the person each prediction belongs to, -1 where its subject overlaps nobody
-    enough.
+    truth [T] the row in the ground truth below that a prediction belongs to (even if a better one takes it), else -1.
+    Ground truth that the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object
+    (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match.
+    A missing object is -1. action_of [C] is `actions` of the vocabulary. person [T], only of a person-first protocol:
+    the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough.
     """
 
     image_ids: list[str]
@@ -67,19 +66,18 @@ class Located:
 
 @cache
 def actions(vocabulary: Vocabulary) -> Ints:
-    """[C] what the subject of each class does: its verb; in a dataset with roles the class, a verb in one role."""
+    """[C] the action of each class: its verb; in a dataset with roles, the class itself (a verb in one role)."""
     return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
 
 
 @dataclass(frozen=True)
 class Typed:
-    """The type of each prediction of a batch, and which boxes are those of which ground truth.
-
-    error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops). Predictions with the same boxes (of V-COCO, and
-    without an object the same action) fare alike but for true positives and duplicates: group_of [T] numbers their
-    groups, type_of_group [P] is the type of each. group, truth [K] are all (group, ground truth) of one image;
-    same_human, same_object, same_pair [K] say whether the group's human box, its object box, or both together are that
-    ground truth's. may_repair [T] marks the predictions that are looked at as repairs.
+    """The type of each prediction of a batch, and which boxes match which ground truth. error [T] indexes ERRORS
+    (NOT_COUNTED for what the protocol drops). Predictions with the same boxes (in V-COCO, without an object, also the
+    same action) form a group of one type, apart from true positives and duplicates: group_of [T] numbers the groups,
+    type_of_group [P] is their type. group, truth [K] are all (group, ground truth) of one image; same_human,
+    same_object, same_pair [K] say whether the group's human box, its object box, or both match that ground truth.
+    may_repair [T] marks the predictions that may be repairs.
     """
 
     error: NDArray[np.uint8]
@@ -96,12 +94,12 @@ class Typed:
 def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
     """The batch (made with `all_boxes`) and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
-    # The ground truth of the batch's images that counts, one image after another.
+    # The counted ground truth of the batch's images, one image after another.
     counted, before = batch.truth.counted(protocol), batch.truth.counted_before(protocol)
     start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
     image, rows = expanded(start, end - start)
     image, rows = image[counted[rows]], rows[counted[rows]]
-    # Of a triplet that counts: its place among those of its image, after all that the images before have.
+    # The row of each counted triplet: its place in its image, after all of the images before.
     first = starts_of(before[end] - before[start])
     belongs = np.full(len(scenes.score), -1, dtype=np.int64)
     owner, owned = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
@@ -143,12 +141,12 @@ class BoxMatches:
 
 
 def error_types(found: Located) -> Typed:
-    """The error types of a batch. Images do not see one another."""
+    """The error types of a batch; each image is independent of the others."""
     boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
     correct = np.zeros(boxes, dtype=bool)
     correct[found.box_match] = True
 
-    # Everything about two boxes is decided once for each pair of them, not for each of its verbs.
+    # Everything about two boxes is computed once for each pair, not for each of its verbs.
     _, first, group_of = np.unique(found.subject * boxes + found.object, return_index=True, return_inverse=True)
     subject, object_ = found.subject[first], found.object[first]
     group, truth = beside(found.image[first], found.truth_image)
@@ -170,7 +168,7 @@ def error_types(found: Located) -> Typed:
 
 
 def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """[T] the type of each prediction, given what it is where it belongs to no ground truth of its class."""
+    """[T] the type of each prediction; `kind` [T] is its type if it belongs to no ground truth of its class."""
     error = kind.copy()
     error[found.truth >= 0] = DUPLICATE
     error[found.hit] = HIT
@@ -179,6 +177,6 @@ def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def beside(image: Ints, truth_image: Ints) -> tuple[Ints, Ints]:
-    """All (row of `image`, row of `truth_image`) of one image; `truth_image` is ascending."""
+    """All (row of `image`, row of `truth_image`) of the same image; `truth_image` is ascending."""
     start = np.searchsorted(truth_image, image)
     return expanded(start, np.searchsorted(truth_image, image, side="right") - start)

@@ -1,4 +1,4 @@
-"""Examples of each type of error with their boxes, for the gallery: the same ones in whatever order the images come."""
+"""Examples of each type of error with their boxes, for the gallery, independent of the order of the images."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Examples:
-    """The highest-scored errors of each type, and missed ground truth; `limit` of each.
-
-    Ties go by the image's id, then by the place in the image: a total order, so that neither the order of the images
-    nor how they are shared out says which are shown.
+    """The highest-scored errors of each type, and missed ground truth; `limit` of each. Ties are broken by image id,
+    then by place in the image, so the choice does not depend on the order of the images or on how processes split them.
     """
 
     def __init__(self, limit: int) -> None:
@@ -29,10 +27,11 @@ class Examples:
         self._items: dict[str, list[tuple[float, str, int, Record]]] = {}
 
     def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
-        """Keep a batch's best of each type."""
+        """Keep the best-scored errors of each type in a batch."""
         vocabulary, boxes, truth_boxes = batch.truth.vocabulary, batch.predictions.boxes, batch.truth.scenes.boxes
         by_id = rank_by_id(found.image_ids)
-        # A duplicate is of the ground truth that it found once more; any other error of the one that it could repair.
+        # A duplicate is shown with the ground truth that it finds again, another error with the one that it could
+        # repair.
         targets = np.where(found.truth >= 0, found.truth, types.repairs)
         for code, error in enumerate(ERRORS[1:], start=1):
             for row in self._first(np.flatnonzero(types.error == code), by_id[found.image], -found.score):
@@ -49,7 +48,7 @@ class Examples:
             self._keep(MISSED, found.image_ids[found.truth_image[row]], row, item)
 
     def add_unseen(self, truth: GroundTruth, seen: Container[str], protocol: Protocol) -> None:
-        """The missed ground truth of images without predictions."""
+        """Add the missed ground truth of images without predictions."""
         scenes, vocabulary = truth.scenes, truth.vocabulary
         image = scenes.image_of_hoi
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
@@ -60,7 +59,7 @@ class Examples:
             self._keep(MISSED, scenes.image_ids[image[row]], row, item)
 
     def merge(self, other: Examples) -> None:
-        """Take over another's."""
+        """Add the examples of another part of the stream."""
         for error, items in other._items.items():
             self._items.setdefault(error, []).extend(items)
 
@@ -72,13 +71,13 @@ class Examples:
                 yield item | {"rank": rank}
 
     def _first(self, rows: Ints, image: Ints, last: Floats | None = None) -> list[int]:
-        """The `limit` first of `rows`, which index the others: by `last`, then image, then row."""
+        """The first `limit` of `rows`, by `last`, then image, then row; `rows` index these two columns."""
         keys = (rows, image[rows]) if last is None else (rows, image[rows], last[rows])
         chosen: list[int] = rows[np.lexsort(keys)][: self._limit].tolist()
         return chosen
 
     def _keep(self, error: str, image_id: str, row: int, item: Record, score: float | None = None) -> None:
-        """`row` grows with the place in the image; the rows of one image come from one batch."""
+        """Keep an example; `row` orders the examples of an image, which all come from one batch."""
         whole = {"image_id": image_id, "error": error, "score": score, "predicted": None, "truth": None} | item
         self._items.setdefault(error, []).append((-(score or 0.0), image_id, row, whole))
 
@@ -94,6 +93,6 @@ def _of_missed(vocabulary: Vocabulary, interaction: int) -> dict[str, Any]:
 
 
 def _boxes(boxes: Floats, subject: int, object_: int) -> list[list[float]]:
-    """The subject's box, and the object's where there is one."""
+    """The subject's box, and the object's if it has one."""
     chosen: list[list[float]] = boxes[[box for box in (subject, object_) if box >= 0]].tolist()
     return chosen

@@ -1,4 +1,4 @@
-"""Streams to diagnoses: predictions with ground truth, or match records, read, typed and gathered."""
+"""From streams to diagnoses: read predictions with ground truth, or match records, and gather their error types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000
-"""Of an image; an index beyond it is damage, and would be given room for."""
+"""Boxes of an image. A larger index in a match record is damage, and would allocate memory."""
 
 
 def typed_batches(
@@ -47,8 +47,8 @@ def typed_batches(
 
 @dataclass
 class Gathered:
-    """One model's predictions, met with their ground truth: their tally, their diagnosis if there is one, examples of
-    its errors, and how well the two streams met."""
+    """One model's predictions matched with ground truth: their tally, their diagnosis (or None), examples of errors,
+    and the coverage."""
 
     tally: Tally
     diagnosis: Diagnosis | None
@@ -56,7 +56,7 @@ class Gathered:
     coverage: Coverage
 
     def merge(self, other: Gathered) -> None:
-        """Take over what another part of the same stream gave."""
+        """Add what was gathered from another part of the same stream."""
         self.tally.merge(other.tally)
         self.examples.merge(other.examples)
         self.coverage.merge(other.coverage)
@@ -75,8 +75,8 @@ def match_and_diagnose(
     examples: int = 0,
     reading: Reading = "shared",
 ) -> Gathered:
-    """A tally of `protocols` and a diagnosis by `diagnosed` (none without one) in one pass over the predictions, with
-    up to `examples` errors of each type; a large file is shared out among processors.
+    """A tally of `protocols` and a diagnosis by `diagnosed` (None: no diagnosis) in one pass over the predictions, with
+    up to `examples` errors of each type; a large file is split among processors.
 
     The caller reports the coverage.
     """
@@ -119,53 +119,53 @@ def diagnose_matches(
     *,
     allow_uncounted: bool = False,
 ) -> tuple[Diagnosis, MatchStream]:
-    """One model's diagnosis from its match records (those of other protocols are passed over).
+    """One model's diagnosis from its match records (records of other protocols are ignored).
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
     """
-    wanted = protocol_of(vocabulary)
+    protocol = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
-    diagnosis, stream, tally = Diagnosis(wanted, classes, reading), MatchStream(), Tally([], classes)
+    diagnosis, stream, tally = Diagnosis(protocol, classes, reading), MatchStream(), Tally([], classes)
     register, lines = ImageRegister(), iter(predictions)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
             records = []
             for line in chunk:
-                if _is_of_another_protocol(line, wanted):
+                if _is_of_another_protocol(line, protocol):
                     continue
                 try:
                     record = parse(line)
-                    protocol, image_id = checked_match(record, line, vocabulary, stream)
-                    if protocol != wanted.name:
+                    name, image_id = checked_match(record, line, vocabulary, stream)
+                    if name != protocol.name:
                         continue
                     register.add(image_id, line)
-                    _check_indices(record, line, wanted)
+                    _check_indices(record, line, protocol)
                     records.append(record)
                 except DataError as error:
                     policy.handle(error)
             if records:
-                stream.heed(wanted.name, records)
-                found = _located_records(records, vocabulary, wanted)
+                stream.add_caveats(protocol.name, records)
+                found = _located_records(records, vocabulary, protocol)
                 diagnosis.add(found, types_of(found, reading))
                 tally.add(found.image_ids, found.image, found.interaction, found.score, {})
     if not diagnosis.images:
-        name_of = wanted.name
-        problem = f"no match records of protocol {name_of} in it; write them with hoicli match --protocol {name_of}"
+        advice = f"write them with hoicli match --protocol {protocol.name}"
+        problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
-    allowed = allow_uncounted or "uncounted" in stream.settings.get(wanted.name, {})
+    allowed = allow_uncounted or "uncounted" in stream.settings.get(protocol.name, {})
     check_counted(tally, vocabulary, predictions.name, allowed=allowed)
     return diagnosis, stream
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
-    """Whether a line as `match` writes it says so in its first bytes: most of a stream of all protocols does."""
+    """Whether the first bytes of a line, as `match` writes it, name another protocol: this saves parsing most lines."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
     return start > 0 and not head.startswith(f'"protocol":"{protocol.name}"'.encode(), start)
 
 
 def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
-    """Raises `DataError` where an index of a match record points beyond what the line has."""
+    """Raises `DataError` if an index in a match record is out of range."""
     may_be_null = {"gt", "prediction"} | ({"object", "person"} if protocol.person_first else set())
     matches = record.get("box_matches")
     if type(matches) is not list or not all(type(row) is list for row in matches):
@@ -187,11 +187,11 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
                         f"{value} is no index; match again", place=line.place, field=f"{key}[{index}].{name}"
                     )
     if not all(type(value) is int and 0 <= value < MOST_BOXES for row in matches for value in row):
-        raise DataError("holds something that is no index; match again", place=line.place, field="box_matches")
+        raise DataError("holds a value that is no index; match again", place=line.place, field="box_matches")
 
 
 def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Protocol) -> Located:
-    """Match records as `Located`: boxes and ground truth are numbered image after image."""
+    """Match records as `Located`; boxes and ground truth are numbered one image after another."""
     rows: dict[str, list[int]] = {field.name: [] for field in fields(Located)}
     codes: list[int] = []
     boxes = truth_boxes = triplets = 0  # of the images before
@@ -229,7 +229,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
 
 
 def _shifted(index: int | None, base: int) -> int:
-    """An index of an image as one of the batch; -1 for none."""
+    """An index within an image as an index within the batch; -1 for None."""
     return -1 if index is None else index + base
 
 
@@ -242,9 +242,9 @@ def _class(item: Record, vocabulary: Vocabulary) -> int:
 def diagnosis_records(
     batch: Batch, found: Located, types: ErrorTypes, settings: Mapping[str, str] | None = None
 ) -> Iterator[Record]:
-    """One record an image: every counted prediction with its type and what it repairs, every ground truth with its
-    true positive and its repair, and `settings` as match records have them. Indices of predictions are those of the
-    prediction record's `hois`; beyond them come the statements that a record leaves to its `unstated`."""
+    """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
+    its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
+    prediction record's `hois`, followed by the statements that its `unstated` adds."""
     vocabulary = batch.truth.vocabulary
     protocol = protocol_of(vocabulary).name
     first = batch.predictions.hoi_start.tolist()

@@ -1,13 +1,13 @@
-"""What fixing each type of error would give: mAP with an oracle less mAP without.
+"""What fixing each type of error would give: mAP with an oracle minus mAP without.
 
-`hoicli.diagnosis.applied` has the oracles. Errors overlap, so the deltas do not add up to what is missing to 100
-(Diag-HOI section 3.4, TIDE); applied one after another (Eq. 4 and 5) they end there.
+`hoicli.diagnosis.applied` has the oracles. Errors overlap, so the deltas do not add up to 100 - mAP (Diag-HOI section
+3.4, TIDE); applied one after another (Eq. 4 and 5) they do.
 
-With the repairs of the released code (`repairs.Reading`) the means are its own as well (neu-vi/Diag-HOI
-map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), from the rare and
-non-rare means also a class without predictions; and ground truth of images without predictions is never missed. But
-that code looks entries up by equality and finds the first, so of a true positive listed twice the second copy makes a
-duplicate of the first (and nan of a mean without another); here the first stays.
+With the repairs of the released code (`repairs.Reading`) its means are used, too (neu-vi/Diag-HOI
+map_improvement_hicodet.py): a class whose predictions are all wrong is left out (here it counts 0), and from the rare
+and non-rare means also a class without predictions; ground truth of images without predictions is never missed. One
+difference remains: that code looks up entries by equality, so if a true positive is listed twice, the second copy turns
+the first into a duplicate (and a mean without other classes into nan); here the first stays a true positive.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class OracleResult:
-    """Under one oracle ("none" for without): ap, max_recall [C] in [0, 1]; which classes the mean over all classes
-    takes, and which a mean over another subset takes."""
+    """Results under one oracle ("none": without): ap, max_recall [C] in [0, 1]; in_full, in_groups [C] the classes in
+    the mean over all classes, and in means over other subsets."""
 
     oracle: str
     ap: Floats
@@ -51,7 +51,7 @@ class OracleResult:
 
 
 class Diagnosis:
-    """Gathers the error types of one model, batch by batch in any order. `reading` is that of the types it is given."""
+    """Gathers the error types of one model, batch by batch in any order. `reading`: how their repairs were assigned."""
 
     def __init__(self, protocol: Protocol, classes: int, reading: Reading = "shared") -> None:
         self.reading, self.protocol = reading, protocol
@@ -59,7 +59,7 @@ class Diagnosis:
         self._parts: list[ErrorColumns] = []
 
     def add(self, found: Located, types: ErrorTypes) -> None:
-        """A batch of images."""
+        """Add a batch of images."""
         silent = np.bincount(found.image[found.counted], minlength=len(found.image_ids)) == 0
         repairing = np.flatnonzero(types.repairs >= 0)
         repaired = types.repairs[repairing]
@@ -81,7 +81,7 @@ class Diagnosis:
         self._parts.append(part)
 
     def add_unseen(self, truth: GroundTruth) -> None:
-        """The ground truth of the images that no batch had; after all batches."""
+        """Add the ground truth of images that were in no batch; call it after all batches."""
         scenes, seen = truth.scenes, self.images
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
         rows = np.flatnonzero(truth.counted(self.protocol) & absent[scenes.image_of_hoi])
@@ -98,7 +98,7 @@ class Diagnosis:
         self._parts.append(part)
 
     def merge(self, other: Diagnosis) -> None:
-        """Take over what another diagnosis of the same model gathered from other images."""
+        """Add another diagnosis of the same model, gathered from other images."""
         self._parts += other._parts
 
     @property
@@ -118,7 +118,7 @@ class Diagnosis:
         return np.bincount(self._errors().truth_class, minlength=self._classes)
 
     def subsets(self, vocabulary: Vocabulary) -> dict[str, Ints]:
-        """The classes of each subset that is averaged: the protocol's own, or full and the frequency groups."""
+        """The classes of each averaged subset: the protocol's own, or full and the frequency groups."""
         return subset_classes(vocabulary, self.protocol)
 
     def counts(self) -> dict[str, Ints]:
@@ -129,7 +129,7 @@ class Diagnosis:
         return {name: np.bincount(rows, minlength=self._classes) for name, rows in classes.items()}
 
     def worst_images(self, top: int) -> list[tuple[str, int, int]]:
-        """(image id, ground truth nothing found, of it what a repair could find), the images with most of it first."""
+        """(image id, unfound ground truth, how much of it a repair could find), the most unfound first."""
         errors = self._errors()
         unfound, missed = (
             np.bincount(errors.truth_image[rows], minlength=len(errors.image_ids))
@@ -139,7 +139,7 @@ class Diagnosis:
         return sorted((row for row in images if row[1]), key=lambda row: (-row[1], -row[2], row[0]))[:top]
 
     def _missed(self) -> Bools:
-        """[P] the ground truth that is missed; the released code never looks at images without predictions."""
+        """[P] the ground truth that is missed; the released code ignores images without predictions."""
         errors = self._errors()
         return errors.missed & ~errors.unseen if self.reading == "released" else errors.missed
 
@@ -158,14 +158,15 @@ class Diagnosis:
             yield self._result(oracle, left, vocabulary)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
-        """Under the first of `order` (of IN_TURN), the first two, and so on, each named by the last."""
+        """Results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named after the
+        last."""
         corrections = Corrections(self._errors(), self._missed())
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, corrections.after(order[:step]), vocabulary)
 
     def ranked(self, vocabulary: Vocabulary, image_ids: Sequence[str]) -> Iterator[tuple[OracleResult, RankedLists]]:
-        """`results`, each with the ranked lists the oracle leaves; images are places in `image_ids`, which has all
-        images of predictions and of ground truth."""
+        """`results` with the ranked lists after each oracle; images are places in `image_ids`, which has all images of
+        predictions and of ground truth."""
         image = self._places_in(image_ids)
         for oracle, left in self._each_oracle():
             lists = RankedLists(
@@ -181,8 +182,8 @@ class Diagnosis:
             yield self._result(oracle, left, vocabulary), lists
 
     def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
-        """Error type -> (image, class) of each prediction of the type, of `missed_gt` of each ground truth; images as
-        places in `image_ids`."""
+        """Error type -> (image, class) of each prediction of that type, for `missed_gt` of each missed ground truth;
+        images are places in `image_ids`."""
         errors, image, missed = self._errors(), self._places_in(image_ids), self._missed()
         found = {}
         for code, name in enumerate(ERRORS):
@@ -191,11 +192,11 @@ class Diagnosis:
         return {**found, MISSED: (image[errors.truth_image[missed]], errors.truth_class[missed])}
 
     def _places_in(self, image_ids: Sequence[str]) -> Ints:
-        """Where each image, of predictions or only of ground truth, is in `image_ids`."""
+        """The place of each image in `image_ids`."""
         return places(self._errors().image_ids, {name: row for row, name in enumerate(image_ids)})
 
     def _each_oracle(self) -> Iterator[tuple[str, Applied]]:
-        """What each oracle alone leaves, after what there is without one ("none")."""
+        """The lists without an oracle ("none"), then after each oracle alone."""
         corrections = Corrections(self._errors(), self._missed())
         for oracle in ("none", *ORACLES):
             yield oracle, corrections.after([oracle])

@@ -1,7 +1,7 @@
-"""The error types of V-COCO, whose official matching looks at the person first (scenario 1).
+"""The error types of V-COCO, whose official matching is person-first (scenario 1).
 
 A statement belongs to the annotated person its subject overlaps most; its human box is right with IoU >= 0.5 there. An
-object box is right for a ground truth with IoU >= 0.5; labels are not looked at. One type a statement, the first of:
+object box is right for a ground truth with IoU >= 0.5; labels are ignored. A statement has one type, the first of:
 
 1. true positive; duplicate (right, but a higher score has that ground truth);
 2. the human right: interaction, where the person is annotated with that very object in another action or role; else
@@ -10,8 +10,8 @@ object box is right for a ground truth with IoU >= 0.5; labels are not looked at
    ground-truth box (which is no person); else human box;
 4. both boxes.
 
-A statement may say that its role has no object, and so may the annotation. Such a statement has no second box that
-could be right or wrong, so the annotation decides what is to be fixed:
+A statement may say that its role has no object, and so may the annotation. Such a statement has no second box to be
+right or wrong, so the annotation decides the type:
 
 - no object predicted, one annotated: object box, since the action is right and its object was not found;
 - no object predicted, and the person, who is right, does not do the action: interaction, since the action is all that
@@ -20,13 +20,13 @@ could be right or wrong, so the annotation decides what is to be fixed:
   with no object, since the right human would make it true; else both boxes;
 - an object predicted, none annotated: as any wrong object (interaction, association or object box).
 
-Repairs are those of `hoicli.diagnosis.repairs` with these ideas of a right box. Only the 100 best statements of an
-image that count can be repairs (neu-vi/Diag-HOI): a detector that scores every action of every person would otherwise
-miss nothing.
+Repairs are those of `hoicli.diagnosis.repairs` with these definitions of a right box. Only the 100 best counted
+statements of an image can be repairs (neu-vi/Diag-HOI); otherwise a detector that scores every action of every person
+would miss nothing.
 
-neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box with that of the best person for this one action and
-role. So it sees interaction errors only where no object is predicted, and calls a right object with a wrong action an
-association error; its paper defines both as above.
+neu-vi/Diag-HOI map_improvement_vcoco.py compares the object box only with that of the best person for this action and
+role. So it finds interaction errors only if no object is predicted, and calls a right object with a wrong action an
+association error; the paper defines both as above.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from hoicli.diagnosis.errors import (
 )
 
 REPAIR_CANDIDATES = 100
-"""Statements of an image that can be repairs, the best-scored ones."""
+"""How many statements of an image can be repairs, the best-scored first."""
 
 
 def person_first_types(found: Located) -> Typed:
-    """The error types of a batch with `person`. Images do not see one another."""
+    """The error types of a batch with `person`; each image is independent of the others."""
     if found.person is None:
         raise ValueError("found.person is None: matched by a protocol that does not look at the person first")
     boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
     lies_on_truth = np.zeros(boxes + 1, dtype=bool)
     lies_on_truth[found.box_match] = True  # the last, for no object, stays false
 
-    # Everything but the action is decided once for each pair of boxes; a statement without object has its action only.
+    # Everything is computed once for each pair of boxes; a statement without object is identified by its action, too.
     no_object = found.object < 0
     action = np.where(no_object, found.interaction, -1) + 1
     key = (found.subject * (boxes + 1) + found.object + 1) * (int(action.max(initial=0)) + 1) + action

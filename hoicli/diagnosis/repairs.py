@@ -1,4 +1,4 @@
-"""Which prediction could be made to find each ground truth: its repair, which the oracles carry out.
+"""Which prediction could find each ground truth after a fix: its repair, which the oracles apply.
 
 A fix changes what its type names, so by its type a prediction can repair
 
@@ -6,22 +6,23 @@ A fix changes what its type names, so by its type a prediction can repair
 - object box: ground truth with its human box; human box: ground truth with its object box;
 - association: ground truth with one of its boxes.
 
-True positives need no fix, duplicates and both boxes errors are dropped: they repair nothing. Each ground truth of an
-image, in annotation order, takes the first prediction by descending score that can repair it, stands above its own true
-positive and repairs nothing yet. But an association error waits while it could repair ground truth with its own verb
-that is still to come. At the end those that waited in vain go, in the same way, to ground truth that has no repair.
-Without a true positive and without a repair a ground truth is missed.
+True positives need no fix, and duplicates and both boxes errors are dropped, so these repair nothing. Each ground truth
+of an image, in annotation order, takes the first prediction by descending score that can repair it, stands above its
+own true positive and repairs nothing yet. But an association error waits while it could repair a later ground truth
+with its own verb. At the end those that waited without success are assigned, in the same way, to ground truth without a
+repair. A ground truth without a true positive or a repair is missed.
 
-So much is shared by all oracles: each ground truth is fixed once, each prediction for one ground truth, and with all
-oracles nothing is left but true positives of all that is asked for. (Diag-HOI section 3.2; that the same verb comes
-first is its "minimal changes necessary".) Two other readings can be asked for. `independent`: no oracle knows of the
-others, so a ground truth may have one repair of each type. `released` is neu-vi/Diag-HOI's code: every prediction but
-true positives, duplicates too, repairs ground truth with its human box, or, where that box is wrong, with its object
-box. So a prediction can be given to a pair it never had, and what a duplicate holds is fixed by no oracle.
+All oracles share these repairs: each ground truth is fixed once, each prediction repairs one ground truth, and with all
+oracles applied every counted ground truth has its true positive and nothing else is left. (Diag-HOI section 3.2;
+preferring the same verb is its "minimal changes necessary".) There are two other readings. `independent`: the oracles
+do not share repairs, so a ground truth may have one of each type. `released` is neu-vi/Diag-HOI's code: every
+prediction except true positives, duplicates included, repairs ground truth with its human box or, if that box is wrong,
+with its object box. So a prediction can repair a pair that was never predicted, and no oracle fixes ground truth
+assigned to a duplicate.
 
-In V-COCO the person first: a statement has a ground truth's human box where it belongs to that person, and "its verb"
-is the action in the same role. Without an object, the pair of an interaction error is its person, who does something
-without an object.
+In V-COCO matching is person-first: a statement has a ground truth's human box if it belongs to that person, and "its
+verb" is the action in the same role. Without an object, the pair of an interaction error is its person alone, who does
+another action without an object.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ from hoicli.diagnosis.errors import ASSOCIATION, ERRORS, HUMAN_BOX, INTERACTION,
 from hoicli.diagnosis.person_first import person_first_types
 
 Reading: TypeAlias = Literal["shared", "independent", "released"]
-"""How repairs are shared out."""
+"""How repairs are assigned."""
 SIGNATURES: Mapping[Reading, Mapping[str, str]] = {
     "shared": {},
     "independent": {"repairs": "independent"},
     "released": {"released": "yes"},
 }
-"""What the signature of a row says of each reading."""
+"""The settings of each reading in a row's signature."""
 
 REPAIRED = {"interaction": INTERACTION, "association": ASSOCIATION, "object_box": OBJECT_BOX, "human_box": HUMAN_BOX}
-"""The types whose oracle repairs."""
+"""The types whose oracle corrects predictions, with their codes."""
 
 
 @dataclass(frozen=True)
 class ErrorTypes:
-    """error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops); repairs [T] the ground truth a prediction
-    repairs, else -1; found [G] the true positive of each ground truth, else -1."""
+    """error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops); repairs [T] the ground truth that a
+    prediction repairs, else -1; found [G] the true positive of each ground truth, else -1."""
 
     error: NDArray[np.uint8]
     repairs: Ints
@@ -74,7 +75,7 @@ class ErrorTypes:
 
 
 def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
-    """The error types and repairs of a batch, by its protocol's rules. Images do not see one another."""
+    """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
     typed = error_types(found) if found.person is None else person_first_types(found)
     taken = np.full(len(found.truth_image), -1, dtype=np.int64)
     taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
@@ -84,8 +85,8 @@ def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
 def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Ints:
     """repairs [T] of `ErrorTypes`; taken [G] are the true positives.
 
-    The k-th ground truth of every image takes its repair in one step: within an image they go in annotation order, as
-    an earlier one may take what a later one wants.
+    The k-th ground truth of every image takes its repair in one step: within an image the order is that of annotation,
+    since an earlier one may take a later one's candidate.
     """
     repairs = np.full(len(found.score), -1, dtype=np.int64)
     kind = typed.type_of_group[typed.group]
@@ -93,8 +94,8 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
         right_human = np.isin(kind, (INTERACTION, ASSOCIATION, OBJECT_BOX))
         fits, free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~found.hit
     else:
-        wanted = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
-        fits = np.select([kind == code for code in REPAIRED.values()], wanted, False)
+        shared = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
+        fits = np.select([kind == code for code in REPAIRED.values()], shared, False)
         free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
     truth, candidate = _candidates(typed, fits, free)
 
@@ -134,8 +135,8 @@ def _candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
 
 
 def _waits(found: Located, typed: Typed, truth: Ints, candidate: Ints) -> Bools:
-    """Of each (ground truth, prediction that could repair it), whether the prediction is an association error with
-    another verb that could repair ground truth with its own verb later in the image's annotation order."""
+    """Whether, for each (ground truth, candidate), the candidate is an association error with another verb that could
+    repair a later ground truth of the image with its own verb."""
     loose = typed.error[candidate] == ASSOCIATION
     action = found.action_of
     own = loose & (action[found.interaction[candidate]] == action[found.truth_interaction[truth]])

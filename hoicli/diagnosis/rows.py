@@ -30,8 +30,8 @@ def diagnosis_rows(
     `top` classes by what the best single oracle would give them. With an `order` of oracles, progressive_mAP after each
     step and progressive_delta_mAP, what the step adds to the one before.
 
-    A count's subset is that of the predicted class, for missed_gt that of the annotated one. Percent but for counts.
-    """
+    A count's subset is that of the predicted class, for missed_gt that of the annotated one. Values are in percent,
+    except counts."""
     name = diagnosis.protocol.name
     settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": name}
     common: Row = {"protocol": name, "tags": dict(tags), "signature": signature(settings)}
@@ -84,7 +84,7 @@ def _means(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row
 
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
-    """mAP after each step, and what it adds to the step before (Diag-HOI Eq. 5); `results` begins with none."""
+    """mAP after each step, and the gain over the step before (Diag-HOI Eq. 5); `results` begins with "none"."""
     before: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
@@ -114,7 +114,8 @@ def _classes(
 def _top_classes(
     results: list[OracleResult], positives: Ints, classes: Sequence[Row], top: int, common: Row
 ) -> Iterator[Row]:
-    """The classes that one oracle would lift most, best first (false_positive and false_negative are no one cause)."""
+    """The classes with the largest gain by one oracle, largest first (without false_positive and false_negative, which
+    mix causes)."""
     causes = [result for result in results[1:] if not result.oracle.startswith("false_")]
     gains = np.stack([result.ap - results[0].ap for result in causes])
     gains[:, positives == 0] = 0.0
@@ -128,7 +129,7 @@ def _top_classes(
 
 
 def _top_images(diagnosis: Diagnosis, subset: str, top: int, common: Row) -> Iterator[Row]:
-    """The images with most ground truth that nothing found, and how much of it a repair could find."""
+    """The images with most unfound ground truth, and how much of it a repair could find."""
     for image_id, unfound, repairable in diagnosis.worst_images(top):
         named = {"subset": subset, "image_id": image_id}
         yield _row("unfound_gt", named, unfound, unfound, "triplets", common)

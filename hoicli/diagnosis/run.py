@@ -1,4 +1,4 @@
-"""One or several models diagnosed from their streams, ready to become rows, plots and pages."""
+"""Diagnoses of one or several models from their streams, for rows, plots and pages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class Model:
-    """A stream of predictions or matches and what to call it; `tagged` when rows must say which it is."""
+    """A stream of predictions or matches with its name; `tagged` if rows must name it."""
 
     stream: Predictions
     name: str
@@ -37,7 +37,8 @@ class Model:
 
     @classmethod
     def named(cls, paths: Sequence[str], names: Sequence[str]) -> list[Model]:
-        """A model a path, called by `names` in order or by its file; raises `UsageError` when they do not fit."""
+        """One model for each path, named by `names` in order or after its file; raises `UsageError` if counts differ or
+        names repeat."""
         if names and len(names) != len(paths):
             raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
         chosen = list(names) or ["stdin" if path == "-" else PurePath(path).name.split(".")[0] for path in paths]
@@ -60,7 +61,7 @@ class DiagnosedModel:
     plotted: list[Row] = field(default_factory=list)
 
     def rows(self, *, per_class: bool, top: int, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """Its result rows, which are kept for a plot as well."""
+        """The model's result rows, also kept in `plotted` for a plot."""
         self.plotted = list(
             diagnosis_rows(
                 self.diagnosis,
@@ -81,11 +82,10 @@ class DiagnosedModel:
 
 
 def check_reading(dataset: str, reading: Reading) -> None:
-    """Raises `UsageError` where the released code's numbers cannot be had.
+    """Raises `UsageError` if the released code's numbers cannot be reproduced.
 
-    map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so statements with one score (in
-    a V-COCO dump all that nobody made) come in an order that depends on NumPy's build, and repairs depend on it.
-    """
+    map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so equal scores (in a V-COCO
+    dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order."""
     if reading == "released" and dataset != "hico":
         raise UsageError(
             f"--as-released: for HICO-DET only; the released code for {dataset} ranks equal scores in no certain order"
@@ -105,11 +105,11 @@ def diagnose_models(
     """Each model's diagnosis: predictions with `gt`, match records with or without.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
-    what a match stream cannot give any more and for the released reading beyond HICO-DET, `DataError` for what is wrong
-    with a stream.
+    options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
+    stream.
     """
     vocabulary = load(dataset or models[0].stream.dataset or "hico")
-    protocol = protocol_of(vocabulary)  # a dataset without one is said before the work
+    protocol = protocol_of(vocabulary)  # a dataset without one fails before the work
     check_reading(vocabulary.name, reading)
     uncounted = filters.allow_uncounted
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
@@ -135,29 +135,29 @@ def diagnose_models(
             diagnosis.add_unseen(truth)
             settings |= truth.settings(protocol)
         settings |= stream.settings.get(protocol.name, {}) | filters.allowance()
-        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.heeds)
+        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.depends_on)
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
 
 def with_images(items: list[Record], gt: Stream) -> list[Record]:
-    """The items with file_name, width and height of their images, None where the ground truth does not say."""
-    wanted = {item["image_id"] for item in items}
+    """The items with file_name, width and height of their images, None if the ground truth does not have them."""
+    missing = {item["image_id"] for item in items}
     facts: dict[str, Record] = {}
     for line in gt:
         try:
             record = parse(line)
-        except DataError:  # skipped, counted and told when the stream was read for its numbers
+        except DataError:  # already counted and reported in the first pass
             continue
-        if str(record.get("image_id")) in wanted:
+        if str(record.get("image_id")) in missing:
             facts[str(record["image_id"])] = _facts(record)
-    if wanted - facts.keys():
-        raise DataError("is read twice, and had less in it then; give it as a file that stays", place=gt.name)
+    if missing - facts.keys():
+        raise DataError("changed while it was read: images are missing; run again", place=gt.name)
     return [item | facts[item["image_id"]] for item in items]
 
 
 def _facts(record: Record) -> Record:
-    """What a record says of its image file, None for what it does not say or what is none: no metric looks at it."""
+    """file_name, width and height of a record, None if missing or invalid; no metric uses them."""
     name = record.get("file_name")
     sizes: dict[str, Any] = {key: record.get(key) for key in ("width", "height")}
     return {
@@ -175,7 +175,7 @@ def emit_predictions(
     policy: ErrorPolicy,
     reading: Reading = "shared",
 ) -> None:
-    """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
+    """Write one line for each image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocol = protocol_of(vocabulary)
     served(truth, [protocol])

@@ -10,14 +10,13 @@ from hoicli.arrays.kit import Floats, Ints
 def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float, ...]) -> Floats:
     """[C] the mean over `grid` of each class's largest precision at any recall >= the grid value, in [0, 1].
 
-    rank [K]: 1-based places of the true positives in their class's ranked list, ascending; class c owns
-    rank[bounds[c]:bounds[c + 1]]. positives [C]: ground truth. A class with none, or without true positives, gets 0,
+    rank [K]: 1-based ranks of the true positives in their class's list, ascending; class c has
+    rank[bounds[c]:bounds[c + 1]]. positives [C]: ground truth. A class without ground truth or true positives gets 0,
     as in every released evaluator.
 
-    Precision is highest at a true positive (a false one only lowers it), so the k-th true positive at rank r stands
-    for precision k / r and recall k / positives, and false positives need not be looked at. Recall is compared with
-    `>=` in float64: the grid decides for a recall of exactly 3/10, 6/10 or 7/10
-    (tests/evaluation/test_average_precision.py).
+    Precision is highest at a true positive (a false positive only lowers it), so only these matter: the k-th true
+    positive at rank r gives precision k / r and recall k / positives. Recall is compared with `>=` in float64: the grid
+    decides for a recall of exactly 3/10, 6/10 or 7/10 (tests/evaluation/test_average_precision.py).
     """
     ap = np.zeros(len(positives))
     if len(rank) == 0:
@@ -30,14 +29,14 @@ def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float
     for point in grid:
         reached = np.where(recall >= point, precision, 0.0)
         ap[has_some] += np.maximum.reduceat(reached, bounds[has_some])
-    # The evaluators divide each summand, which makes 100.00000000000003 of a perfect class; this is within 1e-15 of it.
+    # The evaluators divide each summand, so a perfect class gets 100.00000000000003; this differs by at most 1e-15.
     return ap / len(grid)
 
 
 def enveloped_ap(rank: Ints, bounds: Ints, positives: Ints) -> Floats:
-    """[C] the area under each class's precision envelope, every recall a step, in [0, 1].
+    """[C] the area under each class's precision envelope, with a step at every recall, in [0, 1].
 
-    Arguments as `interpolated_ap` has them. Each true positive adds 1 / positives of recall at the largest precision
+    Arguments as for `interpolated_ap`. Each true positive adds 1 / positives of recall at the largest precision
     of any recall from there on (PASCAL VOC since 2010; s-gupta/v-coco vsrl_eval.py `voc_ap`).
     """
     ap = np.zeros(len(positives))

@@ -1,8 +1,8 @@
-"""Whether predicted boxes lie where the ground truth has any, and which convention would put them there.
+"""Whether predicted boxes overlap annotated ones, and if not, which box convention would make them overlap.
 
-The subject and the object of each image's best prediction are looked at. A detector finds most of them; where they meet
-no annotated box, the same numbers are read in the ways that happen, and the one that makes most of them meet is named.
-"""
+The check uses the subject and the object of each image's best prediction, most of which a detector finds. If few of
+them overlap an annotated box, the numbers are read in other known conventions, and the one with most overlaps is
+reported."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ Size = tuple[float, float]
 Reading = Callable[[Box, "Size | None"], "Box | None"]
 
 ENOUGH_IMAGES = 5
-"""Ours: below this nothing is concluded."""
+"""Ours: with fewer images there is no finding."""
 HALF = 0.5
-"""The overlap that counts as meeting, and the share of boxes that a reading must make meet."""
+"""The IoU from which a box meets another, and the share of boxes that a reading must make meet."""
 MUCH_BETTER = 1.5
-"""Ours: how many times as many boxes must meet for a reading to be named."""
+"""Ours: a reading is reported if it makes this many times as many boxes meet."""
 SAMPLE = 100
-"""Ours: images of a `BoxSample`; of 200 boxes, one in ten or two in three is not by chance."""
+"""Ours: images of a `BoxSample`; in 200 boxes, shares of 1/10 or 2/3 are not chance."""
 OVERSHOOT, PARTS = 2, ", and none of their numbers is above 2: parts of the image's sides (0-1)?"
-"""Boxes between 0 and 1 that overshoot the image; what is said of them where the images' sizes are not known."""
+"""Largest number in boxes that are fractions (0-1) but may leave the image; and the message if the images' sizes are
+unknown."""
 NEXT_TO_NOTHING = 0.1
-"""Ours: of the boxes that meet, where no reading helps."""
+"""Ours: if fewer boxes meet, that is a finding even if no reading helps."""
 
 
 def _times(x: float, y: float, box: Box) -> Box:
@@ -40,7 +41,7 @@ def _from_centre(box: Box) -> Box:
 
 
 def _short_side(side: int, most: float = float("inf")) -> Callable[[Box, Size], Box]:
-    """A copy whose short side was made `side`, unless its long one would exceed `most`."""
+    """Boxes in a copy of the image with a short side of `side`, or a long side of `most` if that is smaller."""
 
     def read(box: Box, size: Size) -> Box:
         scale = min(side / min(size), most / max(size))
@@ -77,24 +78,25 @@ READINGS: dict[str, Reading] = {
     "pixels of a copy with a short side of 800, at most 1333 long": _sized(_short_side(800, 1333)),
     **{f"pixels of a copy of {side} x {side}": _sized(_square(side)) for side in (224, 336, 448, 640)},
 }
-"""What numbers may mean, and the corners they then are; None where that needs a size that is not known."""
+"""Each convention with the function that converts a box to corners; None if that needs an unknown image size."""
 OTHER_SCALE = "pixels of a copy of another size"
-"""Each image its own: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not be."""
+"""One scale for each image: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not
+be."""
 
 
 @dataclass
 class BoxEvidence:
-    """Gathers the two boxes of each image's best prediction beside the image's annotated boxes and its size."""
+    """Collects the two boxes of each image's best prediction, with the image's annotated boxes and its size."""
 
     images: list[tuple[list[Box], Sequence[Box], Size | None]] = field(default_factory=list)
 
     def compare(self, boxes: list[Box], annotated: Sequence[Box], size: Size | None) -> None:
-        """The best prediction of an image; those without annotated boxes tell nothing."""
+        """Add an image's best prediction; images without annotated boxes are ignored."""
         if annotated:
             self.images.append((boxes, annotated, size))
 
     def finding(self) -> tuple[str, int] | None:
-        """(what is off in words, boxes that meet nothing), if they do not lie where they should."""
+        """(the finding in words, how many boxes meet nothing), or None if the boxes fit."""
         total = sum(len(boxes) for boxes, _, _ in self.images)
         if len(self.images) < ENOUGH_IMAGES:
             return None
@@ -123,8 +125,8 @@ class BoxEvidence:
 
 @dataclass
 class BoxSample:
-    """The same evidence from so few images that it costs next to nothing: those whose names come first, which are the
-    same ones in whatever order and however shared out the images come. The images' sizes are not known."""
+    """The same evidence from SAMPLE images, to save time: the first by name, so the choice does not depend on the order
+    of the images or on how they are split among processes. The images' sizes are not known."""
 
     images: dict[str, tuple[list[Box], Sequence[Box]]] = field(default_factory=dict)
     _last: str | None = None
@@ -135,7 +137,7 @@ class BoxSample:
         return [row for row, image_id in enumerate(image_ids) if last is None or image_id < last]
 
     def add(self, images: Mapping[str, tuple[list[Box], Sequence[Box]]]) -> None:
-        """By image the boxes of the best prediction, and those that are annotated, of which there are some."""
+        """Add images: (boxes of the best prediction, annotated boxes, not empty) by image id."""
         self.images |= images
         for image_id in sorted(self.images)[SAMPLE:]:
             del self.images[image_id]
@@ -143,12 +145,12 @@ class BoxSample:
             self._last = max(self.images)
 
     def finding(self) -> tuple[str, int] | None:
-        """As `BoxEvidence` has it."""
+        """As `BoxEvidence.finding`."""
         return BoxEvidence([(boxes, annotated, None) for boxes, annotated in self.images.values()]).finding()
 
 
 def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
-    """How many boxes meet an annotated one when all are scaled as the first needs it; all or none."""
+    """The number of boxes if one scale makes them all meet annotated boxes, else 0."""
     for target in annotated:
         scale = sqrt(max(_area(target), 0.0) / _area(boxes[0])) if _area(boxes[0]) > 0 else 0.0
         if scale and all(

@@ -1,4 +1,4 @@
-"""How well predictions and ground truth meet, and what is said or refused where they do not."""
+"""How well predictions and ground truth fit together: notes about gaps, and errors for what cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -24,28 +24,24 @@ OF_NO_CLASS = (
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-    """Raises `DataError`, in the name of `place`, where most predictions are of no class of the vocabulary, unless that
-    is `allowed`.
-
-    Most is more than half of all, and more than half of those that are the best of an image: a dump that scores every
-    verb for every pair has many of no class, but not at the top. Of a few images nothing is concluded.
-    """
+    """Raises `DataError` at `place` if most predictions have no class in the vocabulary, unless that is `allowed`. Most
+    is more than half of all predictions, and of the best predictions of the images: a dump that scores every verb for
+    every pair has many predictions without a class, but not at the top. Too few images raise no error."""
     if allowed:
         return
-    strange, total = tally.classless()
-    if 2 * strange <= total:
+    classless, total = tally.classless()
+    if 2 * classless <= total:
         return
     best, images = tally.classless_best()
     if 2 * best > images >= ENOUGH_IMAGES:
         top = f"the best of {best:,} of {images:,} images among them"
-        problem = f"{strange:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
+        problem = f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
         raise DataError(problem, place=place)
 
 
 def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None) -> list[Protocol]:
-    """The protocols that the ground truth has numbers for; the others are told of in one line.
-
-    Raises `DataError` where one of them was `named` itself (None: they all were), or nothing is left.
+    """The protocols that can be computed with this ground truth; a note names the others. Raises `DataError` if a
+    protocol in `named` (None: every one) cannot be computed, or none is left.
     """
     refused = [row for row in protocols if not truth.serves(row)]
     if not refused:
@@ -61,7 +57,7 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
 
 @dataclass
 class Coverage:
-    """How well two streams met, gathered while matching; `report` says what a user should know."""
+    """How well two streams fit together, collected while matching; `report` prints what a user should know."""
 
     images: int = 0
     triplets: int = 0
@@ -78,7 +74,7 @@ class Coverage:
         self._sample_boxes(batch)
 
     def _sample_boxes(self, batch: Batch) -> None:
-        """Of some images the best prediction, the first of equals, beside the annotated boxes."""
+        """Add some images' best prediction (the first of equal scores) and annotated boxes to the sample."""
         found, truth = batch.predictions, batch.truth.scenes
         sample = {}
         for row in self.boxes.wanted(found.image_ids):
@@ -103,10 +99,9 @@ class Coverage:
     def report(
         self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool = False, model: str | None = None
     ) -> None:
-        """On stderr: images without predictions (not of a `shard`, as others have them), triplets of no class, objects
-        without a label, boxes that lie elsewhere, classes that nothing can be said about, derived image-level labels.
-
-        `model`: whose predictions, where there are several.
+        """Print notes on stderr: images without predictions (unless this is a `shard`), triplets without a class,
+        objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels.
+        `model`: the model's name, if there are several.
         """
 
         def tell(message: str) -> None:

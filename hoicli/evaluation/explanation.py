@@ -16,8 +16,7 @@ from hoicli.evaluation.protocols import (
 
 
 def explained(protocol: Protocol) -> str:
-    """What the protocol does, in five lines made from the row itself, so that they cannot drift from it, and in a
-    sixth what needs a word more."""
+    """What the protocol does, in five lines generated from its row, and its remark as a sixth."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
@@ -60,7 +59,7 @@ def _match_rule(protocol: Protocol, enough: str) -> str:
         )
     absent = "any" if protocol.any_object_when_none else "an empty one"
     return (
-        "the person with the largest IoU, first of equals, whatever they do; ignored if nobody annotated them; "
+        "the person with the largest IoU, first of equals, doing anything; ignored if nobody annotated them; "
         f"true if both IoU {enough}, they do it and no higher score took them; without an object, {absent} will do"
     )
 

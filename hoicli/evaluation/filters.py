@@ -1,4 +1,4 @@
-"""What is removed from predictions before any protocol looks at them."""
+"""Filters that remove predictions before matching."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from hoicli.errors import UsageError
 
 @dataclass(frozen=True)
 class Filters:
-    """What to remove before any protocol looks: the best `top_k` triplets of an image stay, then pair NMS at `nms`.
-
-    In CDN's order, where the 100 best of an image are taken before NMS; a protocol's own cap joins `top_k`.
-    `allow_uncounted` lets numbers be computed although most of the labels are of no class (`coverage.check_counted`).
-    Raises `UsageError` for values that mean nothing.
+    """Keep the best `top_k` triplets of an image, then apply pair NMS at `nms`: CDN's order. The smaller of `top_k` and
+    a protocol's own cap applies. `allow_uncounted`: compute numbers even if most labels have no class
+    (`coverage.check_counted`). Raises `UsageError` for values out of range.
     """
 
     top_k: int | None = None
@@ -36,11 +34,11 @@ class Filters:
         return self.top_k is not None or self.nms is not None
 
     def allowance(self) -> dict[str, str]:
-        """What `allow_uncounted` adds to a signature."""
+        """The setting that `allow_uncounted` adds to a signature."""
         return {"uncounted": "allowed"} if self.allow_uncounted else {}
 
     def signature(self) -> dict[str, str]:
-        """The settings in force, for signatures; nothing when there are none."""
+        """The settings in force, for signatures; empty if there are none."""
         settings = self.allowance()
         if self.top_k is not None:
             settings["topk"] = str(self.top_k)

@@ -20,7 +20,7 @@ Column = TypeVar("Column", bound="NDArray[Any]")
 
 
 def _kept(method: Callable[[GroundTruth, Protocol], Column]) -> Callable[[GroundTruth, Protocol], Column]:
-    """The method, computed once for each protocol; its result is read-only."""
+    """Compute the method once for each protocol; its result is read-only."""
 
     @wraps(method)
     def once(self: GroundTruth, protocol: Protocol) -> Column:
@@ -35,14 +35,12 @@ def _kept(method: Callable[[GroundTruth, Protocol], Column]) -> Callable[[Ground
 
 
 class GroundTruth:
-    """All annotated images of a dataset, indexed for joining.
-
-    What is asked of the whole for every batch is computed once (and is read-only): the time of a batch must not depend
-    on how large the ground truth is.
+    """All annotated images of a dataset, indexed for joining. Columns that every batch needs are computed once (and
+    read-only): the time of a batch must not depend on the size of the ground truth.
     """
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
-        """name: what messages call it."""
+        """name: the name in messages."""
         self.scenes = scenes
         self.vocabulary = vocabulary
         self.name = name
@@ -55,12 +53,12 @@ class GroundTruth:
         self.caveats = scenes.every_caveat & caveats.TRUTH
 
     def serves(self, protocol: Protocol) -> bool:
-        """Whether none of its caveats leaves the protocol without a number."""
+        """Whether the protocol can be computed, given the caveats of the ground truth."""
         return not protocol.refuses & self.caveats
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """What its caveats add to the signatures of a protocol's rows."""
-        return caveats.settings(self.caveats & protocol.heeds)
+        """The settings that its caveats add to the signatures of a protocol's rows."""
+        return caveats.settings(self.caveats & protocol.depends_on)
 
     def _key(self, image: Ints, interaction: Ints) -> Ints:
         key: Ints = image * len(self.vocabulary.interactions) + interaction
@@ -78,16 +76,15 @@ class GroundTruth:
         return int(np.count_nonzero(subjects != self.vocabulary.object_ids[SUBJECT]))
 
     def rows_of(self, image_ids: list[str]) -> Ints:
-        """[M] the place of each image among those of `scenes`. Raises `DataError` for an image that is none of them."""
+        """[M] the place of each image in `scenes`. Raises `DataError` for an image that is not there."""
         missing = [image_id for image_id in image_ids if image_id not in self.position]
         if missing:
             raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
         return np.array([self.position[image_id] for image_id in image_ids], dtype=np.int64)
 
     def join(self, image: Ints, interaction: Ints) -> tuple[Ints, Ints]:
-        """Every (prediction, ground truth) of one image and class: rows of the arguments, ascending, and of `scenes`.
-
-        Ground truth comes in annotation order for each prediction.
+        """Every (prediction, ground truth) of the same image and class: rows of the arguments, ascending, and of
+        `scenes`. The ground truth of a prediction is in annotation order.
         """
         place, met = find(self._keys, self._key(image, interaction))
         run, entry = expanded(self._first[place[met]], self._count[place[met]])
@@ -101,13 +98,13 @@ class GroundTruth:
 
     @cached_property
     def _by_person(self) -> tuple[Ints, Ints]:
-        """(key of (subject, interaction), triplet), by key, then annotation order: what each person does."""
+        """(key of (subject, interaction), triplet), by key, then annotation order: the annotations of each person."""
         key = self.scenes.subject * len(self.vocabulary.interactions) + self.scenes.interaction
         order = np.argsort(key, kind="stable")
         return key[order], order
 
     def join_person(self, person: Ints, interaction: Ints) -> tuple[Ints, Ints]:
-        """Every (row of the arguments, triplet): what the person, a box or -1, is annotated to do of that class."""
+        """Every (row of the arguments, triplet): the annotations of a person (a box, or -1) with that class."""
         keys, order = self._by_person
         wanted = np.where(person < 0, -1, person * len(self.vocabulary.interactions) + interaction)
         first = np.searchsorted(keys, wanted)
@@ -131,12 +128,12 @@ class GroundTruth:
 
     @_kept
     def counted_before(self, protocol: Protocol) -> Ints:
-        """[T + 1] how much of the ground truth before each triplet a protocol counts."""
+        """[T + 1] how many triplets before each one a protocol counts."""
         return starts_of(self.counted(protocol))
 
     @_kept
     def present_boxes(self, protocol: Protocol) -> Bools:
-        """[B] the ground-truth boxes there are under a protocol: those of dropped triplets alone go with them."""
+        """[B] the ground-truth boxes that a protocol uses: boxes of dropped triplets only are dropped with them."""
         dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
         counted = self.counted(protocol)
         for rows, boxes in ((~counted, dropped), (counted, kept)):

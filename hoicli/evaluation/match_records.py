@@ -1,7 +1,6 @@
-"""Match records: what `match` writes and `eval` and `diagnose` read, one line an image and protocol.
-
-A line holds all that the metrics need and no boxes (formats/match.schema.json has every field). Reading one gives
-exactly what matching gave, so `match | eval` prints the rows of `eval`.
+"""Match records, which `match` writes and `eval` and `diagnose` read: one line for each image and protocol. A line
+holds all that the metrics need, without boxes (formats/match.schema.json has every field), so `match | eval` prints the
+same rows as `eval`.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def match_records(
 
 
 def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int) -> Record:
-    """What a match record begins with; `caveats` are those of the image's records that the protocol heeds."""
-    found = caveats.names(mask & protocol.heeds) if mask & protocol.heeds else []
+    """The first keys of a match record; `caveats` are those of the image's records that the protocol depends on."""
+    found = caveats.names(mask & protocol.depends_on) if mask & protocol.depends_on else []
     return {
         "image_id": image_id,
         "protocol": protocol.name,
@@ -62,7 +61,7 @@ def missed_records(
 
 
 def _ground_truth(truth: GroundTruth, image: int, counted: Bools) -> list[Record]:
-    """The counted triplets of an image, not yet found by a prediction."""
+    """The counted triplets of an image, with `prediction` still null."""
     scenes, vocabulary = truth.scenes, truth.vocabulary
     start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
     first_box = int(scenes.box_start[image])
@@ -83,17 +82,17 @@ def _ground_truth(truth: GroundTruth, image: int, counted: Bools) -> list[Record
 
 
 def _label(vocabulary: Vocabulary, number: int) -> str | None:
-    """The name of an object, None for a box that does not say."""
+    """The name of an object, None for a box without a label."""
     return None if number < 0 else vocabulary.objects[number]
 
 
 def _role(vocabulary: Vocabulary, interaction: int) -> dict[str, str | None]:
-    """The `role` of a triplet, in a dataset that has roles; null where the action itself is meant."""
+    """The `role` of a triplet, in a dataset with roles; null for the action itself."""
     return {"role": vocabulary.interactions[interaction][1] or None} if vocabulary.roles else {}
 
 
 class _BatchColumns:
-    """A batch under one protocol as plain lists, from which images are cut."""
+    """A batch under one protocol as plain lists, from which `image` takes an image's rows."""
 
     def __init__(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> None:
         self.protocol = protocol
@@ -154,10 +153,8 @@ class _BatchColumns:
 
 
 def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[int | None] | None]:
-    """([T] statements without an object, [T] the annotated person's box each belongs to, None for none).
-
-    Only a protocol that looks at the person first says so (None otherwise), and takes a box of zeros for no object.
-    """
+    """([T] statements without an object, [T] the index of the annotated person each belongs to, or None). The second is
+    None unless the protocol is person-first; such a protocol takes a box of zeros as no object."""
     scenes = batch.predictions
     if not protocol.person_first:
         return scenes.object < 0, None

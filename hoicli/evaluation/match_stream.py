@@ -1,4 +1,4 @@
-"""Match records read: checked, and gathered for evaluation."""
+"""Match records read, checked and gathered for evaluation."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from hoicli.vocabulary.labels import Vocabulary
 
 UNKNOWN_PROTOCOL = "unknown-protocol"
 COUNTED = ("true_positive", "false_positive")
-"""The outcomes of predictions that count, which are of a class therefore."""
+"""The outcomes of predictions that count; such a prediction has a class."""
 
 
 @dataclass
 class MatchStream:
-    """A match stream read to its end: of each protocol a tally, its images, the settings of its lines, and the mask of
-    their caveats."""
+    """A whole match stream: for each protocol a tally, its images, the settings of its lines, and the mask of their
+    caveats."""
 
     protocols: Mapping[str, Protocol] = field(default_factory=lambda: PROTOCOLS)
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -40,13 +40,13 @@ class MatchStream:
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
     caveats: dict[str, int] = field(default_factory=dict)
 
-    def heed(self, name: str, records: Iterable[Record]) -> None:
-        """Take note of the caveats of sound records of a protocol."""
+    def add_caveats(self, name: str, records: Iterable[Record]) -> None:
+        """Add the caveats of a protocol's checked records."""
         for record in records:
             self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
 
     def add_missed(self, truth: GroundTruth) -> None:
-        """Count the ground truth of the images that the stream does not have: shards come without them."""
+        """Count the ground truth of images that the stream lacks, as a shard does."""
         scenes = truth.scenes
         for name, tally in self.tallies.items():
             seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
@@ -58,10 +58,8 @@ class MatchStream:
 def read_matches(
     lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] = PROTOCOLS
 ) -> MatchStream:
-    """Gather a match stream for evaluation by the `protocols` of these names.
-
-    Raises `DataError` (or counts it in `policy`) for a bad line, an image that is twice under one protocol, and lines
-    that were matched with different settings.
+    """Gather a match stream for evaluation by `protocols` (rows by name). Raises `DataError` (or counts it in `policy`)
+    for a bad line, an image that occurs twice for one protocol, and lines matched with different settings.
     """
     stream = MatchStream(protocols)
     registers = {name: ImageRegister(unit="an image and protocol") for name in PROTOCOLS}
@@ -112,7 +110,7 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
 
 
 def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
-    """Of caveats that there are not, and of those that leave the protocol without a number."""
+    """Problems of unknown caveats, and of those that rule the protocol out."""
     try:
         refused = caveats.names(caveats.of_record(value) & (0 if protocol is None else protocol.refuses))
     except (KeyError, TypeError):
@@ -123,8 +121,7 @@ def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]
 
 
 def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
-    """More true positives of a class than the line has ground truth of it: a recall beyond 1, as where a part of the
-    ground truth is lost."""
+    """More true positives of a class than ground truth in the line (some of it was lost): recall would exceed 1."""
     if type(record["predictions"]) is not list or type(record["gt"]) is not list:
         return
     try:
@@ -137,7 +134,7 @@ def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
                     text = "a true positive, but the line has no ground truth left for it; match the predictions again"
                     yield Problem(f"predictions[{index}].outcome", text)
                     return
-    except (KeyError, TypeError, AttributeError):  # what is wrong with an item is told of the item
+    except (KeyError, TypeError, AttributeError):  # `_item_problems` reports a bad item
         return
 
 
@@ -168,12 +165,12 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
 
 
 def _is_no_class(verb: Any, label: str, vocabulary: Vocabulary) -> bool:
-    """Whether a verb (which is reported by itself where it is none) and an object are together no interaction."""
+    """Whether a known verb and an object form no interaction of the vocabulary."""
     return type(verb) is str and verb in vocabulary.verb_ids and (verb, label) not in vocabulary.interaction_ids
 
 
 def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
-    """(protocol, image id) of a sound match record; raises `DataError` that names the field."""
+    """(protocol, image id) of a match record; raises `DataError` that names the field if it is bad."""
     problem = next(match_problems(record, vocabulary), None)
     if problem is not None:
         raise problem.error(line.place)
@@ -191,7 +188,7 @@ def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vo
     stream.images.setdefault(name, set()).update(image_ids)
     predictions = [item for _, record in images for item in record["predictions"]]
     image = np.repeat(np.arange(len(images)), [len(record["predictions"]) for _, record in images])
-    stream.heed(name, (record for _, record in images))
+    stream.add_caveats(name, (record for _, record in images))
     tally.caveats |= stream.caveats[name]
     tally.add(
         image_ids,

@@ -1,8 +1,6 @@
-"""The matching kernel: which predictions of a batch of images are true positives, for any protocol at once.
-
-IoU is computed once per (predicted box, ground-truth box) of an image and shared by the protocols of one convention;
-predictions meet the ground truth of their class through one sorted join. No Python loop runs per triplet or image.
-"""
+"""The matching kernel: which predictions of a batch of images are true positives, under several protocols. IoU is
+computed once per (predicted box, ground-truth box) of an image and shared by protocols with one convention; one sorted
+join finds the ground truth of each prediction's class. No Python loop runs per triplet or image."""
 
 from __future__ import annotations
 
@@ -27,17 +25,16 @@ from hoicli.vocabulary.labels import SUBJECT
 
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
-"""Pairs of boxes compared in one piece where every box meets every other: 16 MB a side."""
+"""Pairs of boxes compared at a time when all boxes are compared: 16 MB for each side."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What became of the T predictions of a batch under one protocol.
-
-    code [T] indexes OUTCOMES. The rest is about the K predictions that have ground truth of their class in the image:
-    row [K], ascending, which they are; truth [K] the ground-truth triplet (a row of the ground truth's Scenes) of the
-    largest overlap; iou_subject, iou_object [K] with it; enough [K] whether that reaches the threshold, so that the
-    prediction belongs to it, taken or not.
+    """The outcomes of the T predictions of a batch under one protocol. code [T] indexes OUTCOMES. The rest is about the
+    K predictions with ground truth of their class in the image: row [K] their rows, ascending; truth [K] the
+    ground-truth triplet (a row of the ground truth's Scenes) with the largest overlap; iou_subject, iou_object [K] the
+    IoU with it; enough [K] whether the overlap reaches the threshold, so that the prediction belongs to this triplet,
+    even if a better one takes it.
     """
 
     code: NDArray[np.uint8]
@@ -49,28 +46,28 @@ class Outcomes:
 
 
 class Batch:
-    """The predictions of some images beside their ground truth: what all protocols share, computed once."""
+    """The predictions of some images and their ground truth, with columns that all protocols share."""
 
     def __init__(self, predictions: Scenes, truth: GroundTruth, *, all_boxes: bool = False) -> None:
-        """`all_boxes`: IoU will be asked for all boxes of a label (`box_matches`), not only for those of a class."""
+        """`all_boxes`: compute IoU for all boxes of one label (`box_matches` needs it), not only within a class."""
         self.predictions = predictions
         self.truth = truth
         self.image = truth.rows_of(predictions.image_ids)
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
-        # A box pair is a predicted and a ground-truth box of one image. Pairs are numbered densely: the pairs of a
-        # predicted box follow one another in the order of its image's ground-truth boxes.
+        # A box pair is a predicted and a ground-truth box of one image. Pair numbers are dense: those of a predicted
+        # box are consecutive, in the order of its image's ground-truth boxes.
         image = self.image[predictions.image_of_box]
         self._first_truth_box: Ints = truth.scenes.box_start[image]  # [B] of the image of each predicted box
         self._pair_start = starts_of(truth.scenes.box_start[image + 1] - self._first_truth_box)
         self._candidate, self._candidate_truth = truth.join(self.image_of_hoi, predictions.interaction)
         self._subject_pair, self._object_pair = self._candidate_pairs()
-        self._wanted = self._wanted_pairs(all_boxes=all_boxes)
+        self._needed = self._needed_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
         self._people: dict[object, tuple[Ints, Floats]] = {}
 
     def _candidate_pairs(self) -> tuple[Ints, Ints]:
-        """The box pairs of the subjects, and of the objects, of each (prediction, ground truth of its class); -1 where
-        the two boxes cannot be of one object."""
+        """The box pairs of the subjects and of the objects, for each (prediction, ground truth of its class); -1 if the
+        labels of the two boxes differ."""
         predictions, annotated = self.predictions, self.truth.scenes
         candidate, truth = self._candidate, self._candidate_truth
         subject, object_ = predictions.subject[candidate], predictions.object[candidate]
@@ -78,7 +75,7 @@ class Batch:
         pairs = self._pair(subject, truth_subject), self._pair(object_, truth_object)
         if not self.truth.vocabulary.roles:
             return pairs
-        # A class does not say what the boxes are, nor that there is an object.
+        # A class with a role does not fix the labels, and may have no object.
         same_subject = predictions.labels[subject] == annotated.labels[truth_subject]
         same_object = predictions.object_label[candidate] == annotated.object_label[truth]
         same_object &= (object_ >= 0) & (truth_object >= 0)
@@ -93,8 +90,8 @@ class Batch:
         box = np.searchsorted(self._pair_start, pair, side="right") - 1
         return box, self._first_truth_box[box] + pair - self._pair_start[box]
 
-    def _wanted_pairs(self, *, all_boxes: bool) -> Ints:
-        """The pairs some protocol can ask for, ascending: the rest never gets an IoU."""
+    def _needed_pairs(self, *, all_boxes: bool) -> Ints:
+        """The pairs that some protocol can need, ascending: only these get an IoU."""
         wanted = np.zeros(self._pair_start[-1], dtype=bool)
         wanted[self._subject_pair[self._subject_pair >= 0]] = True
         wanted[self._object_pair[self._object_pair >= 0]] = True
@@ -103,39 +100,37 @@ class Batch:
         return np.flatnonzero(wanted)
 
     def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
-        """Whether a predicted and a ground-truth box have one label; a box without one fits any."""
+        """Whether a predicted and a ground-truth box have the same label; a box without a label matches any."""
         label = self.predictions.labels[box]
         same: Bools = (label == self.truth.scenes.labels[truth_box]) | (label < 0)
         return same
 
     @cached_property
-    def _wanted_coordinates(self) -> tuple[Ints, Floats, Floats]:
-        """The predicted box of each wanted pair; [4, wanted] x1, y1, x2, y2 of it and of the ground-truth box."""
-        box, truth_box = self._boxes_of(self._wanted)
+    def _needed_coordinates(self) -> tuple[Ints, Floats, Floats]:
+        """The predicted box of each needed pair; [4, needed] x1, y1, x2, y2 of it and of the ground-truth box."""
+        box, truth_box = self._boxes_of(self._needed)
         sides = ((self.predictions.boxes, box), (self.truth.scenes.boxes, truth_box))
         first, second = (np.ascontiguousarray(boxes[rows].T) for boxes, rows in sides)
         return box, first, second
 
     def overlaps(self, protocol: Protocol) -> Floats:
-        """[pairs] IoU by the protocol's convention, 0 where nobody asks; computed once a convention."""
+        """[pairs] IoU by the protocol's convention, 0 for pairs not needed; computed once for each convention."""
         key = protocol.iou_key
         if key not in self._overlaps:
-            box, first, second = self._wanted_coordinates
+            box, first, second = self._needed_coordinates
             overlap = np.zeros(self._pair_start[-1])
-            overlap[self._wanted] = protocol_iou(protocol, self._as_fed(protocol, first, box), second)
+            overlap[self._needed] = protocol_iou(protocol, self._as_fed(protocol, first, box), second)
             self._overlaps[key] = overlap
         return self._overlaps[key]
 
     def matched_boxes(self, protocol: Protocol) -> tuple[Ints, Ints]:
-        """(predicted box, ground-truth box) of every two of one image and label with enough overlap, ascending.
-
-        Needs a batch made with `all_boxes`. A protocol that looks at the person first looks at no label.
-        """
+        """Every (predicted box, ground-truth box) of one image and label with enough overlap, ascending. Needs a batch
+        made with `all_boxes`. A person-first protocol ignores labels."""
         if protocol.person_first:
             return self._matched_without_labels(protocol)
-        overlap = self.overlaps(protocol)[self._wanted]
+        overlap = self.overlaps(protocol)[self._needed]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        box, truth_box = self._boxes_of(self._wanted[enough])
+        box, truth_box = self._boxes_of(self._needed[enough])
         fits = self._same_label(box, truth_box)
         if protocol.drop_no_interaction:
             fits &= self.truth.present_boxes(protocol)[truth_box]
@@ -164,8 +159,8 @@ class Batch:
         def drop(rows: Bools, reason: str) -> None:
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
-        # What a protocol's dumps do not have at all goes before the cap on an image's predictions. Statements of other
-        # classes (V-COCO's about people alone) take no place under the cap; no_interaction does.
+        # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
+        # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
         if protocol.classes:
             drop(~self.truth.scored(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
         if protocol.drop_no_interaction:
@@ -187,12 +182,10 @@ class Batch:
         return code
 
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """The outcome of every prediction: PROTOCOLS' row applied to this batch.
-
-        A prediction belongs to the ground truth of its class (to what its person does, for a protocol that looks at the
-        person first) with the largest min(IoU_subject, IoU_object), the first of equals; among those that reach the
-        threshold with one ground truth, the highest score is its true positive and the rest are false (no released
-        evaluator falls back on the second best). Ties in score: input order.
+        """The outcome of every prediction under a protocol. A prediction belongs to the ground truth of its class (for
+        a person-first protocol: of its person's actions) with the largest min(IoU_subject, IoU_object), the first of
+        equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
+        positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
         code = self.dropped(protocol, filters)
         candidate, candidate_truth, subject, object_ = (
@@ -202,15 +195,15 @@ class Batch:
         best = _first_largest(candidate, overlap)
         row, truth, overlap = candidate[best], candidate_truth[best], overlap[best]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        rivals, wanted = row[enough], truth[enough]
-        order = np.lexsort((rivals, -self.predictions.score[rivals], wanted))
-        code[rivals[order[run_starts(wanted[order])]]] = TRUE_POSITIVE
+        rivals, claimed = row[enough], truth[enough]
+        order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
+        code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
         return Outcomes(code, row, truth, subject[best], object_[best], enough)
 
     def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
         """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
         live = np.flatnonzero(code[self._candidate] == 0)
-        overlaps = np.append(self.overlaps(protocol), 0.0)  # for the pairs that are none, -1
+        overlaps = np.append(self.overlaps(protocol), 0.0)  # index -1: no pair
         candidate, truth = self._candidate[live], self._candidate_truth[live]
         subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
         if self.truth.vocabulary.roles:
@@ -218,9 +211,10 @@ class Batch:
         return candidate, truth, subject, object_
 
     def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
-        """As `_of_class`, but only what the best person of each prediction does; drops those of ignored people.
+        """As `_of_class`, but only the annotations of each prediction's best person; drops predictions of ignored
+        people.
 
-        s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even by nothing at all.
+        s-gupta/v-coco vsrl_eval.py: a subject belongs to the person it overlaps most, even with IoU 0.
         """
         predictions, annotated = self.predictions, self.truth.scenes
         person, with_person = self.best_people(protocol)
@@ -241,7 +235,7 @@ class Batch:
 
     @cached_property
     def empty_object(self) -> Bools:
-        """[T] predictions of no object: none given, or a box of zeros, as official dumps write it."""
+        """[T] predictions without an object: null, or a box of zeros as in official dumps."""
         absent = self.predictions.object < 0
         if not len(self.predictions.boxes):
             return absent
@@ -273,7 +267,7 @@ class Batch:
         return protocol_iou(protocol, first, self.truth.scenes.boxes[truth_box].T)
 
     def _as_fed(self, protocol: Protocol, coordinates: Floats, box: Ints) -> Floats:
-        """[4, M] `coordinates` of the predicted boxes [M], shifted where their records say they are of last pixels."""
+        """[4, M] `coordinates` of the predicted boxes [M], shifted if their records have the caveat `last_pixels`."""
         if protocol.last_pixel_shift == NO_SHIFT or not self.predictions.every_caveat & _LAST_PIXELS:
             return coordinates
         marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
@@ -297,7 +291,7 @@ def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> 
 
 
 def _first_largest(group: Ints, value: Floats) -> Ints:
-    """For each run of equal `group`, the position of its largest value, the first of equals."""
+    """The position of the largest value in each run of equal `group`, the first of equals."""
     starts = run_starts(group)
     if len(starts) == 0:
         return starts

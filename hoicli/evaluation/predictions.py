@@ -1,4 +1,4 @@
-"""A stream of predictions, or of the match records made of them: its first line tells which."""
+"""A stream of predictions or of match records; the first line decides which."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hoicli.records.parsing import Record, parse
 
 
 class Predictions(Stream):
-    """Prediction records or match records. Raises `DataError`, as soon as it is read, where there are none."""
+    """Prediction records or match records. Reading it raises `DataError` if it is empty."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         super().__init__(paths, "predictions")
 
     def __iter__(self) -> Iterator[Line]:
-        self.first  # noqa: B018 (raises where there is none)
+        self.first  # noqa: B018 (raises if the stream is empty)
         return super().__iter__()
 
     @cached_property
     def _match_record(self) -> Record | None:
-        """The first line, if it is a match record rather than an image record (or anything else)."""
+        """The first line if it is a match record, else None."""
         first = self.first
         try:
             record = parse(first)
@@ -38,12 +38,12 @@ class Predictions(Stream):
 
     @property
     def dataset(self) -> str | None:
-        """The dataset of match records, None of predictions."""
+        """The dataset of match records, None for predictions."""
         protocol = PROTOCOLS.get(str(self._match_record["protocol"])) if self._match_record else None
         return None if protocol is None else protocol.dataset
 
     def unmatched(self, command: str) -> Predictions:
-        """The stream itself. Raises `UsageError` for match records, which cannot serve the command."""
+        """The stream itself. Raises `UsageError` for match records, which the command cannot use."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")
         return self

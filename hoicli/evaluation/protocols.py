@@ -1,8 +1,7 @@
-"""The published evaluation protocols, one frozen row each over the kernel of `hoicli.evaluation.matching`.
+"""The published evaluation protocols: one frozen row of settings for each, applied by `hoicli.evaluation.matching`.
 
 A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a row of docs/protocols.md. Ground
-truth in records is 0-based inclusive; what each released pipeline fed its evaluator instead is the row's two shifts.
-"""
+truth in records is 0-based inclusive; each row's shifts give the coordinates that the released pipeline used."""
 
 from __future__ import annotations
 
@@ -16,23 +15,22 @@ from hoicli.records import caveats
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
-# Three recall grids are in use, and a class whose recall is exactly 3/10, 6/10 or 7/10 moves by up to 1/11 between
-# them, so each is written out to the last bit (tests/evaluation/test_average_precision.py holds them to their sources).
+# Three recall grids are in use. The AP of a class whose recall is exactly 3/10, 6/10 or 7/10 differs by up to 1/11
+# between them, so each is exact to the last bit (tests/evaluation/test_average_precision.py checks them).
 GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
-"""numpy.arange(0, 1.1, 0.1); and what a loop over MATLAB's 0:0.1:1 is taken to count, i * 0.1
-(docs/protocols.md, "The recall grid of hico"): the official evaluation is a `for t = 0:0.1:1`, and nobody here has run
-it in MATLAB itself."""
+"""numpy.arange(0, 1.1, 0.1). Also taken for the official evaluation's `for t = 0:0.1:1`, as i * 0.1; we have not run it
+in MATLAB (docs/protocols.md, "The recall grid of hico")."""
 GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""torch.linspace(0, 1, 11) in float64; and MATLAB's 0:0.1:1 as a vector, which it makes from both of its ends."""
+"""torch.linspace(0, 1, 11) in float64; also MATLAB's 0:0.1:1 as a vector, computed from both ends."""
 GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """i / 10."""
 GRIDS = {"arange": GRID_ARANGE, "linspace": GRID_LINSPACE, "tenths": GRID_TENTHS}
-"""The grids by the names that `eval --grid` and signatures have for them."""
+"""The grids by their names in `eval --grid` and signatures."""
 EVERY_RECALL: tuple[float, ...] = ()
-"""No grid: the area under the precision envelope, every recall a step (PASCAL VOC since 2010)."""
+"""No grid: the area under the precision envelope, with a step at every recall (PASCAL VOC since 2010)."""
 
 COUNTED_IMAGES = ("all", "boxes", "interactions")
-"""What a protocol's `images` may be."""
+"""The possible values of a protocol's `images`."""
 
 Shift = tuple[float, float, float, float]
 NO_SHIFT: Shift = (0.0, 0.0, 0.0, 0.0)
@@ -42,27 +40,27 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What one released evaluator does, as data. Defaults are the commonest choice, so a row says what is special.
+    """What one released evaluator does, as data. Defaults are the most common choices, so a row shows what is special.
 
-    name, title, source: what it is called, in a few words, and the file it was read from.
+    name, title, source: its name, a short description, and the file it was read from.
     dataset: the vocabulary it belongs to.
     classes: the interactions it scores, a key of the vocabulary's `subsets`; "" is all of them.
     subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
-    person_first: a prediction belongs to the annotated person its subject overlaps most, whatever that person does.
-    any_object_when_none: where a person's role has no object, any predicted one will do; otherwise only none will.
+    person_first: a prediction belongs to the annotated person its subject overlaps most, with any action.
+    any_object_when_none: if a person's role has no object, any predicted object is right; otherwise only none is.
     inclusive, touching_overlap: the IoU convention (`geometry.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
-    last_pixel_shift: added as well to predictions whose record says that x2, y2 is their last pixel (`caveats`).
+    last_pixel_shift: also added to predictions whose record says that x2, y2 is the last pixel (`caveats`).
     strict: a true positive needs overlap > 0.5 rather than >= 0.5.
     person_subject: a triplet whose subject box is not labelled person belongs to no class.
-    triplets_per_image: only the best so many of an image count, `no such interaction` ones included.
-    predictions_per_class: only the best so many of a class count, over the whole dataset.
+    triplets_per_image: only this many best predictions of an image count, those without a class included.
+    predictions_per_class: only this many best predictions of a class count, over the whole dataset.
     known_object: a prediction counts only in images with an image-level label for its object.
     drop_no_interaction: `no_interaction` is removed from both sides first, and its classes leave the mean.
     images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
-    remark: what else there is to know, for `--explain`.
+    remark: anything else to know, for `--explain`.
     """
 
     name: str
@@ -97,7 +95,7 @@ class Protocol:
         return (self.inclusive, self.touching_overlap, *shifts)
 
     @property
-    def heeds(self) -> int:
+    def depends_on(self) -> int:
         """The mask of the `caveats` of records that its numbers depend on."""
         concerned = {
             caveats.DERIVED_LABELS: self.known_object,
@@ -109,7 +107,7 @@ class Protocol:
 
     @property
     def refuses(self) -> int:
-        """The mask of the `caveats` of ground truth on which its numbers would be about something else.
+        """The mask of the ground truth's `caveats` with which its numbers would mean something else.
 
         The official V-COCO code counts everybody who does an action, whether or not an object is annotated: agents and
         both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`).
@@ -117,7 +115,7 @@ class Protocol:
         return caveats.mask([caveats.PAIRS_ONLY] if self.person_first else [])
 
     def settings(self) -> dict[str, str]:
-        """For signatures: which columns differ from the published row's."""
+        """The columns that differ from the published row, for signatures."""
         published, changed = PROTOCOLS[self.name], {}
         if self.images != published.images:
             changed["images"] = self.images
@@ -130,7 +128,7 @@ _VSRL = "s-gupta/v-coco vsrl_eval.py"
 _official_vcoco = partial(
     Protocol, dataset="vcoco", grid=EVERY_RECALL, person_first=True, inclusive=True, only_annotated_classes=True
 )
-"""What the three official V-COCO rows share."""
+"""The settings that the three official V-COCO rows share."""
 
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
 # The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
@@ -167,7 +165,7 @@ PROTOCOLS: dict[str, Protocol] = {
             truth_shift=ALL_BY_ONE,  # it compares 1-based ground truth with 0-based predictions
             person_subject=True,
             triplets_per_image=100,
-            images="boxes",  # elsewhere it looks a list up among tuples and never finds it
+            images="boxes",  # elsewhere it looks up a list among tuples and never finds it
             only_annotated_classes=True,
             remark=_SUBJECTS,
         ),
@@ -250,13 +248,12 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 MAIN = {"hico": "hico", "vcoco": "vcoco-s1", "swig": "swig"}
-"""The protocol a dataset's headline number is of."""
+"""The main protocol of each dataset."""
 
 
 def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
-    """The rows with another `images` or `grid` (a name of GRIDS), which `Protocol.settings` tells; None leaves it.
-
-    Raises `UsageError` for values there are not, and for the grid of a protocol that has none.
+    """The rows with another `images` or `grid` (a name in GRIDS); None changes nothing. `Protocol.settings` shows it.
+    Raises `UsageError` for an unknown value, and for a grid with a protocol that has none.
     """
     rows = list(rows)
     if images is not None:
@@ -274,42 +271,40 @@ def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str |
 
 
 def explicit(names: Iterable[str]) -> frozenset[str]:
-    """What `--protocol` names itself, rather than by `all`."""
+    """The protocols that `--protocol` names, without `all`."""
     return frozenset(part.strip() for text in names for part in text.split(",")) - {"all"}
 
 
 def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
-    """The rows named (each name may hold several, separated by commas; `all` is every one of the dataset).
-
-    Order of first mention, doubles once. Without a `dataset` it is that of the protocols named, HICO-DET for `all`
-    alone. Raises `UsageError` that lists every unknown name and the known ones, or says which are of another dataset.
-    """
-    wanted = [part.strip() for text in names for part in text.split(",")]
-    unknown = sorted({name for name in wanted if name not in PROTOCOLS and name != "all"})
+    """The named rows (a name may be several separated by commas; `all` is every one of the dataset), in order of first
+    mention, each once. Without a `dataset` it is that of the named protocols, HICO-DET for `all` alone. Raises
+    `UsageError` that lists unknown names and the known ones, or names of another dataset."""
+    listed = [part.strip() for text in names for part in text.split(",")]
+    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
     if unknown:
         near = get_close_matches(unknown[0], PROTOCOLS, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(PROTOCOLS)
         raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
-    datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in wanted if name != "all")
+    datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in listed if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
-    others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]
+    others = [name for name in listed if name != "all" and PROTOCOLS[name].dataset != dataset]
     if others:
         theirs = PROTOCOLS[others[0]].dataset
         raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {dataset}; name protocols of one dataset")
     every = [row.name for row in PROTOCOLS.values() if row.dataset == dataset]
     if not every:
         raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
-    chosen = [name for part in wanted for name in (every if part == "all" else [part])]
+    chosen = [name for part in listed for name in (every if part == "all" else [part])]
     return [PROTOCOLS[name] for name in dict.fromkeys(chosen)]
 
 
 PROTOCOL_OF = {"hico": PROTOCOLS["diag"], "vcoco": PROTOCOLS["vcoco-s1"]}
-"""Error types are defined on this protocol's idea of a correct box, by dataset."""
+"""By dataset, the protocol whose definition of a correct box the error types use."""
 
 
 def protocol_of(vocabulary: Vocabulary) -> Protocol:
-    """The protocol that a dataset is diagnosed by; raises `UsageError` for a dataset that cannot be."""
+    """The protocol for the diagnosis of a dataset; raises `UsageError` for a dataset without one."""
     if vocabulary.name not in PROTOCOL_OF:
         raise UsageError(f"--dataset {vocabulary.name}: error types are defined for {' and '.join(PROTOCOL_OF)}")
     return PROTOCOL_OF[vocabulary.name]

@@ -1,4 +1,4 @@
-"""An evaluation as result rows: every mean and every class of each protocol, with intervals if they are wanted."""
+"""An evaluation as result rows: means and classes of each protocol, with intervals if requested."""
 
 from __future__ import annotations
 
@@ -21,24 +21,23 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to say of each protocol: the subsets of a split (a key of `vocabulary.unseen`) as well, the means without
-    no_interaction, a row a class."""
+    """Which rows to write: also the subsets of a split (a key of `vocabulary.unseen`); means without no_interaction; a
+    row for each class."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
     per_class: bool = False
 
     def settings(self) -> dict[str, str]:
-        """For the signatures."""
+        """The settings that these options add to signatures."""
         settings = {"split": self.split} if self.split else {}
         return settings | ({"noint": "ignored"} if self.ignore_no_interaction else {})
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """The 95 % interval of each subset's mAP and of each class's AP, all in [0, 1], and the settings they came from.
-
-    None, or missing, where fewer than FEWEST_IMAGES images have ground truth of it.
+    """The 95 % interval of each subset's mAP and of each class's AP, in [0, 1], and the settings they came from. None
+    or missing if fewer than FEWEST_IMAGES images have ground truth of the subset or class.
     """
 
     settings: Mapping[str, str]
@@ -48,7 +47,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One model under one protocol, and what to say of it. settings: for the signatures of its rows."""
+    """One model's results under one protocol, and the rows to write. settings: for the rows' signatures."""
 
     protocol: Protocol
     vocabulary: Vocabulary
@@ -59,7 +58,7 @@ class Evaluated:
 
     @cached_property
     def members(self) -> dict[str, Ints]:
-        """Subset -> the classes its mean is over."""
+        """Subset -> the classes of its mean."""
         ignored, split = self.wanted.ignore_no_interaction, self.wanted.split
         subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
         return self.results.averaged(subsets)
@@ -70,7 +69,7 @@ class Evaluated:
         return subset_means(self.results.ap, self.results.max_recall, self.members)
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
-        """Of all means, and of the classes where they are wanted, from the model's resamples."""
+        """The intervals of all means, and of the classes if requested, from the model's resamples."""
         between = {"lowest": 0.0, "highest": 1.0}
         of_means = {
             mean.subset: interval(mean.ap, rounds.means(self.members[mean.subset], lists.unannotated), **between)
@@ -83,8 +82,8 @@ class Evaluated:
         return Intervals(resampling.signature(), of_means, of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """mAP, with its interval if there are any, and mean maximal recall of each subset, in percent; `n` is how many
-        classes the mean is over. The value of an empty subset is null."""
+        """mAP (with its interval, if given) and mean maximal recall of each subset, in percent; `n` is the number of
+        classes. The value of an empty subset is null."""
         for metric, ends in self._metrics("mAP", "mean_max_recall", intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
@@ -94,11 +93,10 @@ class Evaluated:
                 yield row | ends
 
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
-        """AP (with its interval if there are any) and maximal recall of each class that the protocol averages, in
-        percent; `n` is its ground-truth count.
+        """AP (with its interval, if given) and maximal recall of each class that the protocol averages, in percent; `n`
+        is its ground-truth count.
 
-        `subset` is the class's frequency group, or the smallest of the protocol's own subsets that has it.
-        """
+        `subset` is the class's frequency group, or the smallest of the protocol's own subsets with it."""
         vocabulary, results = self.vocabulary, self.results
         group = class_subsets(vocabulary, self.protocol)
         for metric, ends in self._metrics("AP", "max_recall", intervals):
@@ -113,7 +111,7 @@ class Evaluated:
                 yield row | ends
 
     def _metrics(self, resampled: str, other: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
-        """(metric, what its rows end in) of one that may have intervals, and of one that has none."""
+        """(metric, last keys of its rows) of `resampled`, which may have intervals, and of `other`, which has none."""
         for metric, drawn in ((resampled, {} if intervals is None else intervals.settings), (other, {})):
             yield metric, {"unit": "%", **row_ends(self.protocol.name, self.tags, {**self.settings, **drawn})}
 
@@ -127,8 +125,7 @@ def tally_rows(
     settings: Mapping[str, str],
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Everything a tally says of its protocols: rows of means, and of classes if they are wanted; with intervals from
-    `resampling`."""
+    """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
     settings = {**settings, "data": vocabulary.name, **wanted.settings()}
 
     def rows(protocol: Protocol, results: ClassResults, lists: RankedLists | None = None) -> Iterator[Row]:
@@ -151,7 +148,7 @@ def tally_rows(
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:
-    """The frequency group of each class, or the smallest of the protocol's own subsets that has it."""
+    """The frequency group of each class, or the smallest of the protocol's own subsets with it."""
     group = vocabulary.group_of
     for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.subsets[name])):
         group |= dict.fromkeys(vocabulary.subsets[subset], subset)

@@ -1,4 +1,4 @@
-"""Predictions beside their ground truth: both streams read and matched, and what does not meet said aloud."""
+"""Predictions and ground truth read and matched, with notes about what does not fit together."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def read_truth(
 ) -> GroundTruth:
     """All ground truth of a stream.
 
-    Raises `DataError` for a bad line, when there is none, and, unless that is allowed, when more than half of the
-    triplets are of no class of the vocabulary: a number would be about the rest of them.
+    Raises `DataError` for a bad line, for an empty stream, and, unless `allow_uncounted`, if more than half of the
+    triplets have no class in the vocabulary, since numbers would be about the others only.
     """
     with no_garbage_collection():
         scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=policy), vocabulary)
     if not scenes.image_ids:
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
-    strange = int((scenes.interaction < 0).sum())
+    classless = int((scenes.interaction < 0).sum())
     total = len(scenes.interaction)
-    if 2 * strange > total and not allow_uncounted:
-        problem = f"{strange:,} of {total:,} triplets are {OF_NO_CLASS.format(vocabulary.name)}"
+    if 2 * classless > total and not allow_uncounted:
+        problem = f"{classless:,} of {total:,} triplets are {OF_NO_CLASS.format(vocabulary.name)}"
         raise DataError(problem, place=stream.name)
-    if strange:
-        note(f"{strange} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
+    if classless:
+        note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     return GroundTruth(scenes, vocabulary, stream.name)
 
 
@@ -56,7 +56,7 @@ def matched_batches(
     *,
     all_boxes: bool = False,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: as `Batch` has it).
+    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: see `Batch`).
 
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
@@ -72,10 +72,9 @@ def gathered(
     policy: ErrorPolicy,
     disjoint: Callable[[list[Part]], bool],
 ) -> list[Part]:
-    """What `gather` makes of the predictions, in parts to be merged: a large file is shared out among the processors.
-
-    When a share finds fault, or the parts are not `disjoint` (an image is in two), the whole is gathered again in one
-    piece, under `policy`, to say what and where.
+    """The results of `gather` on the predictions, to be merged: a large file is split among the processors. If a share
+    fails, or the parts are not `disjoint` (two have the same image), the whole file is gathered again in one process,
+    under `policy`, for an error with the right place.
     """
     shares = predictions.shares()
     parts = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
@@ -87,7 +86,7 @@ def tally_predictions(
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 
-    They are shared out as `gathered` does; a tally is the same whatever order it was gathered in.
+    `gathered` splits the work; the order of gathering does not change a tally.
     """
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
@@ -118,12 +117,9 @@ def tallies(
     named: Collection[str],
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
     """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
-    match stream.
-
-    `named`: the protocols that were asked for by their names, and must be there; without any, a match stream gives all
-    that it has. Ground truth given with a match stream adds the images that the stream does not have, as it does for
-    shards. Raises `UsageError` for what a match stream cannot give any more, `DataError` for what the ground truth
-    cannot serve.
+    match stream. `named`: the protocols that the user named, which must be there; without any, all of a match stream.
+    Ground truth with a match stream adds the images that the stream lacks (shards). Raises `UsageError` for options
+    that need predictions, `DataError` for protocols that the ground truth cannot serve.
     """
     vocabulary = load(chosen[0].dataset)
     matched = predictions.matched or gt is None

@@ -1,8 +1,7 @@
 """From outcomes to numbers: per-class average precision and its means over the published subsets.
 
-Work per image (`hoicli.evaluation.matching`) is over by now; a `Tally` gathers its outcomes in any order and always
-gives the same numbers, because predictions are ranked by (score, image id, position in the image) and nothing else.
-"""
+A `Tally` gathers the outcomes of `hoicli.evaluation.matching` in any order and always gives the same numbers, because
+predictions are ranked by (score, image id, position in the image) alone."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class ClassResults:
     in_mean: Bools
 
     def averaged(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
-        """Of the classes of each subset those that the protocol averages."""
+        """The classes of each subset that the protocol averages."""
         return {name: classes[self.in_mean[classes]] for name, classes in subsets.items()}
 
 
@@ -59,7 +58,7 @@ class Annotated:
     interaction: list[Ints] = field(default_factory=list)
 
     def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Further images and their triplets: image [P] indexes image_ids."""
+        """Add images and their triplets: image [P] indexes image_ids."""
         self.image.append(image + len(self.image_ids))
         self.interaction.append(interaction)
         self.image_ids.extend(image_ids)
@@ -73,7 +72,7 @@ class Annotated:
 class Tally:
     """Gathers the outcomes of batches of images for some protocols, then ranks them once for all.
 
-    add() in any order; results() when all is in.
+    add() in any order; results() after the last one.
     """
 
     def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
@@ -86,7 +85,7 @@ class Tally:
         self._image_ids: list[str] = []
         self._truth: dict[str, Annotated] = {protocol.name: Annotated() for protocol in protocols}
         self.caveats = 0
-        """The mask of what the records of these images, or match records of them, say of themselves."""
+        """The mask of the caveats of these images' records or match records."""
 
     def add(
         self,
@@ -96,7 +95,7 @@ class Tally:
         score: Floats,
         codes: Mapping[str, NDArray[np.uint8]],
     ) -> None:
-        """A batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
+        """Add a batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
         self._image.append((image + len(self._image_ids)).astype(np.int32))
         self._image_ids.extend(image_ids)
         self._interaction.append(interaction.astype(np.int16))
@@ -105,14 +104,14 @@ class Tally:
             self._codes[name].append(code)
 
     def add_batch(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> None:
-        """A matched batch as it comes from `matching`."""
+        """Add a matched batch."""
         scenes = batch.predictions
         codes = {name: outcome.code for name, outcome in outcomes.items()}
         self.caveats |= scenes.every_caveat & caveats.PREDICTIONS
         self.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
 
     def add_truth(self, truth: GroundTruth) -> None:
-        """The ground truth of all images, with or without predictions."""
+        """Add the ground truth of all images, with or without predictions."""
         scenes = truth.scenes
         self.caveats |= truth.caveats
         for protocol in self._protocols:
@@ -120,7 +119,7 @@ class Tally:
             self.add_annotated(protocol.name, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
 
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
+        """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
         self._truth[protocol].add(image_ids, image, interaction)
 
     @staticmethod
@@ -130,7 +129,7 @@ class Tally:
         return len(set(ids)) == len(ids)
 
     def merge(self, other: Tally) -> None:
-        """Take over what another tally of the same protocols gathered from other images."""
+        """Add another tally of the same protocols, gathered from other images."""
         self._image += [image + np.int32(len(self._image_ids)) for image in other._image]
         self._image_ids += other._image_ids
         self._interaction += other._interaction
@@ -142,19 +141,23 @@ class Tally:
             self._truth[name].add(annotated.image_ids, joined(annotated.image, np.int64), annotated.classes)
 
     def classless(self) -> tuple[int, int]:
-        """(predictions that are of no class, all of them)."""
+        """(number of predictions without a class, number of predictions)."""
         return sum(int((part < 0).sum()) for part in self._interaction), sum(map(len, self._interaction))
 
     def classless_best(self) -> tuple[int, int]:
-        """(images whose best prediction, the first of equals, is of no class; images with predictions)."""
+        """(images whose best prediction, the first of equals, has no class; images with predictions)."""
         image = joined(self._image, np.int32)
         order = np.lexsort((-joined(self._score, np.float64), image))
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((joined(self._interaction, np.int16)[best] < 0).sum()), len(best)
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """What signatures of a protocol's rows say of it: how it differs from the published one, and the caveats."""
-        return {"protocol": protocol.name, **protocol.settings(), **caveats.settings(self.caveats & protocol.heeds)}
+        """A protocol's settings for signatures: what differs from the published protocol, and the caveats."""
+        return {
+            "protocol": protocol.name,
+            **protocol.settings(),
+            **caveats.settings(self.caveats & protocol.depends_on),
+        }
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
@@ -165,7 +168,7 @@ class Tally:
     def ranked(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
-        """`results`, and the ranked lists they come from, with images as places in `image_ids`, which has all."""
+        """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
         order, bounds = self._ranking()
         place = {image_id: row for row, image_id in enumerate(image_ids)}
         image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
@@ -214,9 +217,8 @@ class Tally:
 def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callable[[], Ints] | None = None) -> Ints:
     """[T] the order by class, then descending score, then place in `arrangement()` (in the arrays without one).
 
-    Scores seldom tie, so the fast unstable sort goes first and its order stands unless two scores are equal; then
-    stable sorts decide. Either way the order depends on the values alone, never on the sort's implementation.
-    """
+    Equal scores are rare, so a fast unstable sort comes first; if two scores are equal, stable sorts follow. Either way
+    the order depends on the values alone, never on the sort's implementation."""
     order = np.argsort(-score)
     ordered = score[order]
     if (ordered[1:] == ordered[:-1]).any():
@@ -241,9 +243,9 @@ def places(image_ids: Sequence[str], place: Mapping[str, int]) -> Ints:
 
 
 def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
-    """(ap, max recall), each [C], of outcome codes in ranking order; class c owns code[bounds[c]:bounds[c + 1]].
+    """(ap, max recall), each [C], of outcome codes in ranking order; class c has code[bounds[c]:bounds[c + 1]].
 
-    A true positive's rank is the number of predictions of its class that count, up to and with it.
+    A true positive's rank is the number of counted predictions of its class up to and including it.
     """
     counted_before = starts_of(code <= TRUE_POSITIVE)
     hit = np.flatnonzero(code == TRUE_POSITIVE)
@@ -278,7 +280,7 @@ def means(results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> 
 def subset_classes(
     vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
-    """Subset -> its classes, ascending, before a protocol's say in which of them are averaged.
+    """Subset -> its classes, ascending, including those that a protocol does not average.
 
     `split` is a key of `vocabulary.unseen`. `ignore_no_interaction` leaves the classes of that verb out (INP-CC's
     --ignore_non_interaction: 520 of HICO-DET's 600).

@@ -1,1 +1,1 @@
-"""Bytes in and out: streams, whole files or none, progress, processes and signals."""
+"""Input and output of bytes: streams, files, progress, processes and signals."""

@@ -1,5 +1,4 @@
-"""Whether what is to be written can be, asked before the work: nothing that took minutes or money is to be lost to a
-folder that is not there."""
+"""Checks before the work that an output can be written, so that no long or costly run is lost to a missing folder."""
 
 from __future__ import annotations
 
@@ -17,17 +16,15 @@ NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
 
 
 def check_file(path: str, option: str) -> None:
-    """Raises `UsageError` where `atomic_path` would: by making a file beside `path`, and removing it again.
-
-    Only that tells of a folder that takes no files whatever its mode says (a read-only disk, a quota).
-    """
+    """Raises `UsageError` where `atomic_path` would: creates a file beside `path` and removes it again. A folder's mode
+    alone does not show a read-only disk or a full quota."""
     if is_to_be_replaced(path, option):
         _check_inside(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 
 
 def check_output(path: str, option: str = "-o") -> None:
-    """Raises before the work what `open_output` would raise after it: `UsageError` where there can be no such file or
-    no compressor for it, `DataError` where stdout is closed."""
+    """Raises before the work what `open_output` would raise after it: `UsageError` if the file cannot be created or its
+    compressor is missing, `DataError` if stdout is closed."""
     if path == "-":
         with writable("<stdout>"):
             os.write(sys.stdout.fileno(), b"")
@@ -43,7 +40,7 @@ def _check_inside(folder: Path, given: str, shown: Path) -> None:
 
 
 def check_figure(path: str, option: str = "--plot") -> None:
-    """Raises `UsageError` where no figure could be written."""
+    """Raises `UsageError` if no figure can be written to `path`."""
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf")
     if find_spec("matplotlib") is None:
@@ -52,7 +49,7 @@ def check_figure(path: str, option: str = "--plot") -> None:
 
 
 def check_page_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where there could be no folder with an index.html; the last part of its path may be new."""
+    """Raises `UsageError` if no folder with an index.html can be written; the last part of its path may be new."""
     if Path(path).is_dir():
         check_file(str(Path(path, "index.html")), option)
     elif Path(path).exists():
@@ -62,14 +59,14 @@ def check_page_folder(path: str, option: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where no file can be made in a folder, which must be there."""
+    """Raises `UsageError` if the folder does not exist or no file can be created in it."""
     if not Path(path).is_dir():
         raise UsageError(f"{option} {path}: there is no such folder; make it first")
     _check_inside(Path(path), f"{option} {path}", Path(path))
 
 
 def check_folders(path: str, option: str) -> None:
-    """The same of a folder that is made if need be, with those above it."""
+    """As `check_folder`, for a folder that is created with its parents if missing."""
     there = Path(path).absolute()
     while not there.exists() and there != there.parent:
         there = there.parent
@@ -79,7 +76,7 @@ def check_folders(path: str, option: str) -> None:
 
 
 def check_new_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where no folder could be made, or would have to be put in the place of what is there."""
+    """Raises `UsageError` if the folder cannot be created, or exists and is not empty."""
     if path == "-":
         raise UsageError(f"--to mat writes a folder of files; name it with {option} DIR")
     target = Path(path).resolve()
@@ -91,7 +88,7 @@ def check_new_folder(path: str, option: str) -> None:
 
 
 def check_appended(path: str, option: str) -> None:
-    """Raises `UsageError` where a file could not be read and added to, or made."""
+    """Raises `UsageError` if the file cannot be read and appended to, or created."""
     if not Path(path).exists():
         check_file(path, option)
     elif Path(path).is_dir():

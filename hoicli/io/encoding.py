@@ -11,7 +11,7 @@ from typing import Any
 from hoicli.errors import DataError
 
 MARK = codecs.BOM_UTF8
-"""UTF-8's byte order mark. At the beginning of a line it is not there: `cat` and `shuf` take it along anywhere."""
+"""UTF-8's byte order mark. It is ignored at the beginning of every line, because `cat` and `shuf` can move it there."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -19,12 +19,12 @@ _WITHOUT_MARK = {
     "UTF-16LE": re.compile(rb"[\t\r\n -~]\0[\t\r\n -~]\0"),
     "UTF-16BE": re.compile(rb"\0[\t\r\n -~]\0[\t\r\n -~]"),
 }
-"""How two characters of ASCII begin a file. No format that hoicli reads has such bytes there."""
+"""Two ASCII characters at the beginning of a file. No format that hoicli reads begins with such bytes."""
 CHUNK = 1 << 16
 
 
 class Pieces(io.RawIOBase):
-    """A file of the pieces that are made of another. fileobj: the other, which tells how much of it is read."""
+    """A readable file over an iterator of pieces. fileobj: the file they come from; its position gives the progress."""
 
     def __init__(self, pieces: Iterator[bytes], fileobj: Any) -> None:
         self.fileobj = fileobj
@@ -35,7 +35,7 @@ class Pieces(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Raises what making the next piece does."""
+        """Fill `buffer`; raises what the iterator of pieces raises."""
         while not self._ready:
             piece = next(self._pieces, None)
             if piece is None:
@@ -48,12 +48,12 @@ class Pieces(io.RawIOBase):
 
 
 def cuts_at_line_ends(head: bytes) -> bool:
-    """Whether a file that begins so can be cut behind any byte 10 into pieces that are text by themselves."""
+    """Whether a file that begins with `head` can be split after any byte 10 into pieces of valid text."""
     return not head.startswith((*_UTF16, *_UTF32))
 
 
 def as_utf8(stream: io.BufferedReader, name: str) -> io.BufferedReader:
-    """The stream behind its byte order mark, decoded on the fly if that is UTF-16's; any other as it is.
+    """The stream after its byte order mark, as UTF-8: UTF-16 is decoded on the fly.
 
     Raises `DataError` for UTF-32, and for UTF-16 that has no mark.
     """
@@ -76,8 +76,8 @@ def _other(encoding: str, name: str) -> DataError:
 
 
 def _from_utf16(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """The UTF-8 of a stream of UTF-16. Raises `DataError` for what is none: a file that is cut off within a character,
-    or is of two halves."""
+    """A stream of UTF-16 as UTF-8. Raises `DataError` if it is not all UTF-16: cut off within a character, or two files
+    of different encodings joined."""
     decoder = codecs.getincrementaldecoder("utf-16")()
     data = b"more"
     while data:

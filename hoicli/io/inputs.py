@@ -1,4 +1,4 @@
-"""Files opened to be read: `-` (stdin), gzip and zstd unpacked, UTF-16 decoded, and what fails named."""
+"""Files opened for reading: `-` is stdin, gzip and zstd are unpacked, UTF-16 is decoded, errors name the file."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hoicli.io.messages import display_name
 
 GZIP_MAGIC = b"\x1f\x8b"
 DENSE, DENSEST = 1 << 26, 200
-"""Compressed data may unpack to this many bytes, and beyond them to so many times its size (dumps: 5 to 20 times)."""
+"""Compressed data may unpack to DENSE bytes, and to more only up to DENSEST times its size (dumps: 5 to 20 times)."""
 
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Turn the operating system's and the decompressors' complaints into a `DataError` that names the file."""
+    """Turn errors of the operating system and of decompressors into a `DataError` that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -46,11 +46,11 @@ def is_packed(head: bytes) -> bool:
 
 @contextmanager
 def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
-    """A file or `-` (stdin), decompressed, and as UTF-8 where it begins with another encoding's mark.
+    """A file or `-` (stdin), decompressed, and converted to UTF-8 if it begins with another encoding's mark.
 
-    name: what messages call it, if not by its path. Compression is known by its magic bytes, not the name. Raises
-    `DataError` when there is no such file, it is a directory, its compressed data is damaged, it needs zstd and none is
-    installed, or it is of another encoding.
+    name: its name in messages (default: its path). Compression is detected by magic bytes, not by name. Raises
+    `DataError` if the file does not exist, is a directory, has damaged compressed data, needs zstd that is not
+    installed, or has an unsupported encoding.
     """
     name = name or display_name(path)
     with readable(name), ExitStack() as closing:
@@ -70,26 +70,26 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
 
 
 class _Packed:
-    """Compressed bytes, and how many of them have been taken."""
+    """A compressed file that counts the bytes read from it."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
         self._raw = raw
         self._taken = 0
 
     def read(self, size: int = -1) -> bytes:
-        """As a file has it."""
+        """Up to `size` bytes, all of them for -1."""
         data = self._raw.read(size)
         self._taken += len(data)
         return data
 
     def tell(self) -> int:
-        """Bytes taken so far; a pipe does not know it."""
+        """Bytes read so far, which a pipe cannot tell."""
         return self._taken
 
 
 def _unpacked(packed: _Packed, magic: bytes, name: str) -> Iterator[bytes]:
-    """What compressed bytes hold, piece by piece. Raises `DataError` when it is more than DENSE bytes and DENSEST times
-    what they are, as only a bomb has it."""
+    """The unpacked data, piece by piece. Raises `DataError` if it is more than DENSE bytes and more than DENSEST times
+    the compressed size: only a decompression bomb is."""
     file = cast("IO[bytes]", packed)
     unzipped = partial(gzip.GzipFile(fileobj=file, mode="rb").read1, 1 << 16)
     given = 0

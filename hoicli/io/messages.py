@@ -1,4 +1,4 @@
-"""What is said to the person: one line on stderr, and how a stream is called there."""
+"""Messages to the user: one line on stderr, and the names of streams in messages."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hoicli.errors import one_line
 
 
 def note(message: str) -> None:
-    """Say something to the person, on stderr: a summary, an assumption, a count. Never part of the data."""
+    """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data."""
     say(f"hoicli: {message}")
 
 
 def say(message: str) -> None:
-    """A line on stderr, where there is one and somebody reads it."""
-    if sys.stderr is None:  # `2>&-`; print would turn to stdout, into the data
+    """Print a line on stderr; nothing happens if stderr is closed."""
+    if sys.stderr is None:  # `2>&-`; print would write to stdout, into the data
         return
     with suppress(OSError, ValueError):
         print(one_line(message), file=sys.stderr, flush=True)
 
 
 def display_name(path: str) -> str:
-    """How messages name a stream."""
+    """The name of a stream in messages."""
     return "<stdin>" if path == "-" else path

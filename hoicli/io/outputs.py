@@ -18,11 +18,11 @@ from hoicli.io import zstd
 from hoicli.io.signals import held
 
 WRITE_CHUNK = 1 << 18
-"""Bytes gathered before a write: large enough that a system call costs nothing, small enough to stream."""
+"""Bytes collected before a write: enough that the system call costs little, few enough to stream."""
 
 
 def stays_inside(name: str) -> bool:
-    """Whether a file name that a record gives leads to a place in its folder, whatever system reads it."""
+    """Whether a file name from a record stays inside its folder, on POSIX and on Windows."""
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     return not (posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name)
 
@@ -31,13 +31,13 @@ def stays_inside(name: str) -> bool:
 def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
     """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
 
-    A name ending in .gz or .zst is compressed, the same bytes in giving the same bytes out. Raises as `atomic_path`.
+    A file whose name ends in .gz or .zst is compressed, reproducibly. Raises as `atomic_path`.
     """
     number = 1 if path == "-" else descriptor(path)
     if number == 1:
         with _gathered(sys.stdout.buffer) as write:
             yield write
-    elif number is not None:  # an open stream goes on from where it stands, as it was opened
+    elif number is not None:  # an open stream: append at its position
         with writable(path), open(os.dup(number), "wb", buffering=WRITE_CHUNK) as opened:
             yield opened.write
     else:
@@ -51,7 +51,7 @@ def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def _gathered(stdout: BinaryIO) -> Iterator[Callable[[bytes], None]]:
-    """Writes in large pieces. Complete lines computed before an error are not lost."""
+    """Write in large pieces. Complete lines computed before an error are still written."""
     chunks: list[bytes] = []
     size = 0
 
@@ -74,7 +74,8 @@ def _gathered(stdout: BinaryIO) -> Iterator[Callable[[bytes], None]]:
 
 @contextmanager
 def compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
-    """What writes to `raw`, compressed as the ending of `path` says. Raises `UsageError` where there is no zstd."""
+    """A stream that writes to `raw`, compressed by the ending of `path`. Raises `UsageError` if zstd is not
+    installed."""
     if path.endswith(".gz"):
         with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
             yield cast("IO[bytes]", stream)
@@ -90,9 +91,8 @@ def compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def writable(name: str) -> Iterator[None]:
-    """Turn what a full disk says, at whichever write or at the end, into a `DataError` that names the file.
-
-    Everything that is read turns its own errors into `DataError`s, so what comes here is of writing.
+    """Turn an error of writing, such as a full disk, into a `DataError` that names the file. Reading turns its own
+    errors into `DataError`s, so an `OSError` in the block comes from writing.
     """
     try:
         yield
@@ -107,9 +107,9 @@ def writable(name: str) -> Iterator[None]:
 def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
 
-    A link is followed to the file it means, and a file that is there hands on its mode. A device or a pipe (/dev/null,
-    `>(gzip)`) is no file to be replaced: it is written to as it is. Raises `UsageError`, in the name of `option`, where
-    there can be no such file, and `DataError` where the bytes do not fit.
+    Links are followed, and the new file keeps the mode of the file it replaces. A device or a pipe (/dev/null,
+    `>(gzip)`) is written to directly. Raises `UsageError`, naming `option`, if the file cannot be created, and
+    `DataError` if writing fails.
     """
     if not is_to_be_replaced(path, option):
         with writable(path):
@@ -122,12 +122,12 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         os.replace(temporary, target)
 
 
-@held()  # it takes a moment, and then there is no part of a file to be removed
+@held()  # signals wait until no partial file is left
 def write_whole(path: Path, data: bytes, option: str = "--out") -> None:
-    """A file in a folder that is made if need be, whole or not at all.
+    """Write a file whole or not at all, in a folder that is created if missing. Raises as `atomic_path`.
 
-    Its name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
-    pipe. Raises as `atomic_path`.
+    The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
+    pipe.
     """
     with _refusing(f"{option} {path}", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,8 +142,8 @@ def write_whole(path: Path, data: bytes, option: str = "--out") -> None:
 
 @contextmanager
 def atomic_folder(path: str) -> Iterator[Path]:
-    """A folder beside `path`, new or empty before, that takes its name when the block ends well and is removed when it
-    does not. Raises `DataError` where the bytes do not fit."""
+    """A temporary folder beside `path` (which is new or empty) that takes its name if the block succeeds and is removed
+    if not. Raises `DataError` if writing fails."""
     target = Path(path).resolve()
     folder = _part_of(target)
     with _removed(folder), writable(path):
@@ -157,19 +157,19 @@ def atomic_folder(path: str) -> Iterator[Path]:
 def descriptor(path: str) -> int | None:
     """The number of the open stream that a name stands for (/dev/stdout, /dev/fd/6), None for any other name.
 
-    What it leads to may be a file, and is not to be replaced: the shell goes on writing to the one that it has open.
+    The stream may lead to a file, which must not be replaced: the shell still writes to the open one.
     """
     numbered = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", path)
     return int(numbered[1]) if numbered else {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}.get(path)
 
 
 def is_to_be_replaced(path: str, option: str) -> bool:
-    """Whether a name is that of a file, or of nothing yet; False for a device, a pipe or an open stream."""
+    """Whether a path is a file or does not exist; False for a device, a pipe or an open stream."""
     if descriptor(path) is not None:
         return False
     with _refusing(f"{option} {path}", Path(path).parent):
         try:
-            mode = os.stat(path).st_mode  # before links are followed by hand: that of a pipe leads nowhere
+            mode = os.stat(path).st_mode  # not of the resolved path: a pipe's link resolves to no file
         except (FileNotFoundError, NotADirectoryError):
             return True
         if stat.S_ISDIR(mode):
@@ -179,8 +179,8 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 
 @contextmanager
 def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
-    """An empty file in the folder of `target`, removed in the end if it is still there; while it is to replace a file,
-    nobody else can read it. given, folder: what was asked for, and its folder, as messages name them."""
+    """An empty temporary file in the folder of `target`, removed at the end if it is still there. If it will replace a
+    file, only this user can read it. given, folder: the option's value and its folder, for messages."""
     temporary = _part_of(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _removed(temporary):
@@ -190,21 +190,20 @@ def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
 
 
 def _part_of(target: Path) -> Path:
-    """What a file or folder is called until it is whole. A name may have 255 bytes, and this one has some more than the
-    target's first 50 characters."""
+    """The temporary name of a file or folder. It has only 50 characters of the target's name, since names are limited
+    to 255 bytes."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
 
 
 @contextmanager
 def _removed(part: Path) -> Iterator[None]:
-    """When the block ends there is no such file or folder, even if a signal (Ctrl-C, SIGTERM) comes while it is made
-    or removed."""
+    """Remove the file or folder when the block ends, even if a signal (Ctrl-C, SIGTERM) arrives meanwhile."""
     try:
         try:
             yield
         finally:
             _remove(part)
-    finally:  # once more: a signal that comes on the way to the first
+    finally:  # again, for a signal that arrives before or in the first
         _remove(part)
 
 
@@ -215,7 +214,7 @@ def _remove(part: Path) -> None:
 
 @contextmanager
 def _refusing(given: str, folder: Path) -> Iterator[None]:
-    """Turn what the operating system says of making a file in a folder into a `UsageError` about what was given."""
+    """Turn the operating system's errors of creating a file in a folder into a `UsageError` about the option."""
     try:
         yield
     except IsADirectoryError:
@@ -231,8 +230,8 @@ def _refusing(given: str, folder: Path) -> Iterator[None]:
 
 
 def inherit(new: str | Path, old: str | Path) -> bool:
-    """Give a file or folder the mode of the one it is to replace, and as far as this user may its group and owner; says
-    whether there is one to replace. (Other hard links of the old one keep what they had.)"""
+    """Give a new file or folder the mode of the old one it replaces and, if this user may, its group and owner. Returns
+    whether the old one exists. (Other hard links keep the old content.)"""
     try:
         before, now = os.stat(old), os.stat(new)
     except FileNotFoundError:
@@ -242,5 +241,5 @@ def inherit(new: str | Path, old: str | Path) -> bool:
             if user not in (-1, now.st_uid) or group not in (-1, now.st_gid):
                 with suppress(OSError):
                     os.chown(new, user, group)
-    os.chmod(new, stat.S_IMODE(before.st_mode))  # after the owner, whose change takes the special bits away
+    os.chmod(new, stat.S_IMODE(before.st_mode))  # last: a change of owner clears the special bits
     return True

@@ -1,9 +1,8 @@
-"""Work on many images in several processes: results in the order of the tasks, whatever the number of processes.
+"""Work on many images in several processes; results come in the order of the tasks.
 
-Each worker is fed through a pipe of its own, a task at a time. When this process dies, even of kill -9, the pipe closes
-and the worker ends; when a worker dies, that is told instead of waited for. `concurrent.futures` does neither without
-threads of its own in the workers, needs shared semaphores, and goes on with the next task after a SIGTERM.
-"""
+Each worker is fed through a pipe of its own, a task at a time. When this process dies, even by kill -9, the pipe closes
+and the worker ends; when a worker dies, an error says so. `concurrent.futures` does neither without threads in the
+workers, needs shared semaphores, and starts the next task after a SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 AHEAD = 4
-"""Tasks for each worker that may be done before their turn: a slow image holds up nothing, and memory stays flat."""
+"""Tasks per worker that may finish before their turn: a slow image does not block the others, and memory is limited."""
 
 
 def processors() -> int:
@@ -39,7 +38,7 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
     if jobs <= 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
-    # not forked: the parent may have threads; NumPy and OpenCV are loaded anew, which takes a fraction of a second
+    # spawn, not fork: the parent may have threads; loading NumPy and OpenCV again takes a fraction of a second
     context = multiprocessing.get_context("spawn")
     workers: dict[Connection, Any] = {}
     finished = False
@@ -55,7 +54,7 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
     finally:
         for connection, process in workers.items():
             connection.close()
-            if not finished:  # in the middle of an image, which may take minutes
+            if not finished:  # a worker may be busy with one image for minutes
                 process.terminate()
         for process in workers.values():
             process.join(timeout=5)
@@ -91,14 +90,14 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
 
 def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
     """The worker: tasks in, results out, until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
     signals.catch()
     try:
         while True:
             task = connection.recv()
             try:
                 result = work(task)
-            except Exception as error:  # noqa: BLE001 (raised again, in words, where someone can see it)
+            except Exception as error:  # noqa: BLE001 (sent to the parent, which raises it)
                 result = RuntimeError(f"{type(error).__name__}: {error}")
             connection.send(result)
     except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):

@@ -1,4 +1,4 @@
-"""A progress bar, where a person is watching."""
+"""A progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Progress:
-    """A tqdm bar on stderr when a person is watching (stderr is a terminal); otherwise nothing at all.
+    """A tqdm bar if stderr is a terminal; otherwise nothing.
 
-    tqdm is imported only in the first case. With `total` None the bar counts without an end.
+    tqdm is imported only in the first case. With `total` None the bar shows a count.
     """
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
@@ -20,7 +20,7 @@ class Progress:
         if self.shown:
             from tqdm import tqdm
 
-            tqdm.monitor_interval = 0  # no thread of its own: hoicli forks
+            tqdm.monitor_interval = 0  # no monitor thread: hoicli forks
             self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", desc=label, leave=False, delay=0.5)
 
     def to(self, position: int) -> None:

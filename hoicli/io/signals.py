@@ -1,7 +1,7 @@
 """SIGTERM and SIGHUP end a run as Ctrl-C does: half-written files are removed, and workers are ended.
 
-By default they kill a process where it stands. A scheduler, `timeout` or a closing terminal would then leave parts of
-files behind. What ignores them (`nohup`) goes on ignoring them.
+By default they kill a process at once, so a scheduler, `timeout` or a closing terminal would leave partial files. A
+process that ignores them (`nohup`) still ignores them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from types import FrameType
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 ECHO = 1.0
-"""Seconds within which a second signal is the first one's echo: `timeout` sends it to the process, and then to its
-group. It must not disturb the tidying up. Later ones are heard, in case something has swallowed the first."""
+"""Seconds within which a second signal is ignored as a copy of the first: `timeout` signals the process and then its
+group. The copy must not interrupt the cleanup. Later signals count, in case a library caught the first."""
 
 
 class EndedError(KeyboardInterrupt):
-    """A signal has come. Whoever lets go at Ctrl-C lets go at this, and does not take it for a failure."""
+    """A signal arrived. Code that handles Ctrl-C handles it too, and does not report it as a failure."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -34,21 +34,21 @@ class _State:
 
 
 def catch() -> None:
-    """From now on raise `EndedError` in the main thread, from which this is to be called, when one of ENDING comes."""
+    """From now on a signal of ENDING raises `EndedError` in the main thread, which must be the caller's."""
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _came)
 
 
 def let_go() -> None:
-    """From now on die of them, where they have been caught: for a process with nothing to tidy up."""
+    """Undo `catch`: from now on a signal kills the process, which has nothing to clean up."""
     for number in ENDING:
         if signal.getsignal(number) is _came:
             signal.signal(number, signal.SIG_DFL)
 
 
 def die(number: int) -> None:
-    """End this process as the signal would have, so that a shell sees 128 + number and a scheduler what it did."""
+    """End this process by the signal, so that a shell sees 128 + number and a scheduler its own signal."""
     let_go()
     os.kill(os.getpid(), number)
 
@@ -64,8 +64,8 @@ def _came(number: int, _: FrameType | None) -> None:
 
 
 class held(ContextDecorator):  # noqa: N801 (a context manager that reads as a word: with held())
-    """Keeps a signal waiting, for a moment, while something is made that must not be lost sight of: a process between
-    its birth and its place in a list."""
+    """Delays signals for a moment, while a resource is created that must be registered for cleanup: a process between
+    its start and its entry in a list."""
 
     def __enter__(self) -> None:
         _State.held += 1

@@ -1,4 +1,4 @@
-"""stdin, stdout and stderr where they were closed, or nobody reads them any more."""
+"""stdin, stdout and stderr that are closed, or that nobody reads any more."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from contextlib import suppress
 
 
 def hold_standard_streams() -> None:
-    """Put /dev/null where a standard stream was closed (`2>&-`): the next file to be opened would get its number, and
-    whatever a library writes to "stderr" would go into it. Python has noticed by then, and its own stream is None; in
-    the place of stdout comes one that cannot be written to, and says so when it is."""
+    """Open /dev/null in place of a closed standard stream (`2>&-`): otherwise the next opened file gets its number, and
+    a library's messages to "stderr" go into that file. Python's own stream is None by then; for stdout it becomes one
+    that raises an error when written to."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # the lowest number that is free, which is this one
+            # gets the lowest free number, which is this one
             os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
     if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (for as long as the process lives)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (open until the process ends)
 
 
 def close_stdout_quietly() -> None:

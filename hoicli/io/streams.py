@@ -1,4 +1,4 @@
-"""Streams of lines: files read one after another, as text that has been unpacked, or cut into shares for processes."""
+"""Streams of lines: files read one after another and unpacked, or split into shares for processes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from hoicli.io.progress import Progress
 from hoicli.io.signals import held
 
 LONGEST_LINE = 1 << 26
-"""Bytes of a line: thousands of times an image's. A bomb of a few kilobytes unpacks to one line without an end."""
+"""Bytes of a line: thousands of times an image record. A decompression bomb may be one endless line."""
 
 SHARE = 8 << 20
-"""Bytes that are worth a process of their own: parsing them takes ten times as long as starting it."""
+"""Bytes that justify another process: parsing them takes ten times as long as starting it."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a stream and where it stands, for messages."""
+    """One line of a stream, with its file and number for messages."""
 
     file: str
     number: int
@@ -45,14 +45,13 @@ class Line:
 
 
 class Stream:
-    """The lines that are not blank of files (`-`: stdin), one file after another, with progress on a terminal.
-
-    Each iteration reads from the beginning, which stdin and pipes allow only once, unless they are `rereadable`. Raises
-    `DataError` naming the file when it cannot be read.
+    """The non-blank lines of files (`-`: stdin), one file after another, with progress on a terminal. Each iteration
+    reads from the beginning; stdin and pipes allow only one, unless they are `rereadable`. Raises `DataError` that
+    names a file that cannot be read.
     """
 
     def __init__(self, paths: Sequence[str], label: str) -> None:
-        """label: what the lines are; it stands beside the progress bar."""
+        """label: what the lines are, for the progress bar and messages."""
         self.label = label
         self._paths = list(paths)
         self._names = [display_name(path) for path in paths]
@@ -61,12 +60,12 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return ", ".join(self._names)
 
     @cached_property
     def first(self) -> Line:
-        """The first line, which the next iteration gives, too. Raises `DataError` if there is none."""
+        """The first line; the next iteration yields it, too. Raises `DataError` if the stream is empty."""
         lines = self._read()
         first = next(lines, None)
         if first is None:
@@ -86,7 +85,7 @@ class Stream:
                     at = stream.seek(self._start) if shared else 0
                     for number, data in _numbered(stream, name):
                         at += len(data)
-                        data = data.removeprefix(MARK)  # behind the first line, too: cat and shuf move it there
+                        data = data.removeprefix(MARK)  # not only on the first line: cat and shuf move it
                         if data and not data.isspace():
                             yield Line(name, number, data)
                         if progress.shown:
@@ -98,17 +97,17 @@ class Stream:
                 progress.file_done()
 
     def _size(self) -> int | None:
-        """Bytes to be read, where every path is a plain file (compressed ones count compressed); else None."""
+        """Bytes to read if every path is a plain file (compressed size for compressed ones); else None."""
         if "-" in self._paths or not all(map(os.path.isfile, self._paths)):
             return None
         return sum(map(os.path.getsize, self._paths))
 
     def shares(self) -> list[Stream]:
-        """A large plain file cut into about equal runs of lines, one a processor; nothing where that is not possible
-        (several files, pipes, compressed files, other systems than Linux) or not worth it.
+        """A large plain file split into about equal runs of lines, one for each processor; empty if that is not
+        possible (several files, pipes, compressed files, systems other than Linux) or not worth it.
 
-        Line numbers count from a share's start, so a message made from them is only good for saying that something is
-        wrong; whoever needs the place reads the file again in one piece.
+        Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
+        in one piece.
         """
         if sys.platform != "linux" or len(self._paths) != 1 or not Path(self._paths[0]).is_file():
             return []
@@ -136,7 +135,7 @@ class Stream:
 
     @contextmanager
     def rereadable(self) -> Iterator[None]:
-        """While the block lasts, the stream can be iterated more than once: what is no plain file is copied to one."""
+        """In the block the stream can be iterated more than once: pipes and devices are copied to temporary files."""
         given, copies = self._paths, list[str]()
         try:
             self._paths = [_copy(path, copies) if _is_read_once(path) else path for path in given]
@@ -148,12 +147,12 @@ class Stream:
 
 
 def _is_read_once(path: str) -> bool:
-    """Whether it is stdin, a pipe or a device. What is not there is left to its reader."""
+    """Whether a path is stdin, a pipe or a device. False for a missing file, which the reader reports."""
     return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
 def _copy(path: str, copies: list[str]) -> str:
-    """A temporary file with what a path gives, unpacked, which is in `copies` as soon as it is there."""
+    """A temporary file with the unpacked content of a path, added to `copies` as soon as it exists."""
     with held():
         handle, copy = tempfile.mkstemp(prefix="hoicli-")
         copies.append(copy)
@@ -163,7 +162,7 @@ def _copy(path: str, copies: list[str]) -> str:
 
 
 def _numbered(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line with its end) of a stream. Raises `DataError` for a line beyond all measure."""
+    """(number from 1, line with its end) of a stream. Raises `DataError` for a line over LONGEST_LINE."""
     for number, data in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
         if len(data) > LONGEST_LINE:
             problem = f"a line of more than {LONGEST_LINE >> 20} MiB; write one image a line (hoicli convert does)"

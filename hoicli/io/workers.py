@@ -1,5 +1,5 @@
-"""How work is run: shared out among forks of this process, each of which sends one pickled result back through a pipe,
-and without time spent on looking for garbage."""
+"""Parallel work in forks of this process, each of which sends back one pickled result through a pipe; and work without
+garbage collection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Reading makes millions of small objects and no cycles; looking for cycles among them doubles the time."""
+    """Reading creates millions of small objects without cycles; garbage collection would double the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -33,7 +33,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:
-    """`work` on runs of the items, in order, one a processor where processes can be forked."""
+    """`work` on consecutive runs of the items, one run for each processor if processes can be forked."""
     count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" else 1
     runs = [items[len(items) * part // count : len(items) * (part + 1) // count] for part in range(count)]
     done = fork_map(work, runs) if count > 1 else None
@@ -43,7 +43,7 @@ def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
     """`work` on every share, the first in this process and the others in forks of it; None if any of them fails.
 
-    A failure is not told from here: the caller does the work again in one piece, and that tells it with its place.
+    A failure is not reported here: the caller repeats the work in one process, which reports it with its place.
     """
     import multiprocessing
 
@@ -61,9 +61,9 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
         for _, reading in children:
             results.append(pickle.loads(reading.recv_bytes()))  # noqa: S301 (our own child wrote it)
         return results
-    except Exception:  # noqa: BLE001 (told by the second, serial run)
+    except Exception:  # noqa: BLE001 (the serial run reports it)
         return None
-    finally:  # Ctrl-C, SIGTERM: nobody is left to work for
+    finally:  # after Ctrl-C or SIGTERM no result is needed
         for process, reading in children:
             process.kill()
             process.join()
@@ -71,7 +71,7 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
 
 
 def _send(work: Callable[[S], T], share: S, pipe: Connection) -> None:
-    """What a fork does."""
-    let_go()  # it has nothing to tidy up
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (one voice on stderr, the parent's)
+    """Run `work` in a fork and send the result."""
+    let_go()  # a fork has nothing to clean up
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
     pipe.send_bytes(pickle.dumps(work(share), protocol=pickle.HIGHEST_PROTOCOL))

@@ -1,7 +1,5 @@
-"""zstd, read and written by one module: Python's own where it has one (3.14 and later), else zstandard.
-
-A file is one frame after another, of data or to be skipped; one that ends within a frame is cut off and refused, as
-with gzip.
+"""zstd, read and written by one module: Python's own (3.14 and later), else zstandard. A file is a sequence of frames,
+of data or to skip. A file that ends within a frame is refused, as with gzip.
 """
 
 from __future__ import annotations
@@ -13,21 +11,21 @@ from typing import IO, Any, Protocol
 from hoicli.errors import DataError
 
 MAGIC = b"\x28\xb5\x2f\xfd"
-"""What a frame of data begins with."""
+"""The first bytes of a frame of data."""
 SKIPPED_MAGIC = b"\x2a\x4d\x18"
-"""What follows the first byte, 0x50 to 0x5f, of a frame to be skipped, which pzstd's files begin with."""
+"""The bytes after the first (0x50 to 0x5f) of a skippable frame; pzstd's files begin with one."""
 
 PIECE = 1 << 10
-"""Bytes unpacked at a time. Four of a bomb's may hold 128 KiB: 32 MiB come of a piece before anybody can count them."""
+"""Bytes unpacked at a time. Four bytes of a bomb may hold 128 KiB, so a piece unpacks to at most 32 MiB."""
 
 
 def begins_zstd(data: bytes) -> bool:
-    """Whether data, the first four bytes of a file or more, begin a frame."""
+    """Whether `data`, at least four bytes, begins with a frame."""
     return data.startswith(MAGIC) or (data[1:4] == SKIPPED_MAGIC and data[0] >> 4 == 5)
 
 
 class _Frame(Protocol):
-    """The decompressor of one frame, as both modules have it."""
+    """The decompressor of one frame, the same in both modules."""
 
     @property
     def eof(self) -> bool: ...
@@ -35,14 +33,14 @@ class _Frame(Protocol):
     def unused_data(self) -> bytes: ...
 
     def decompress(self, data: bytes, /) -> bytes:
-        """All that the frame holds up to here; what comes after its end is unused_data."""
+        """The unpacked data so far; bytes after the frame's end are in unused_data."""
         ...
 
 
 @dataclass(frozen=True)
 class Module:
-    """The module in use. frame(): the decompressor of a frame; writer(raw): an open file that ends its frame when it
-    is closed and leaves raw open; error: what both raise for damaged data."""
+    """The module in use. frame(): the decompressor of a frame. writer(raw): an open file; closing it ends the frame and
+    leaves raw open. error: what frame and writer raise for damaged data."""
 
     name: str
     frame: Callable[[], _Frame]
@@ -51,7 +49,7 @@ class Module:
 
 
 def module() -> Module | None:
-    """The one to read and write with; None where there is neither. What is written has a checksum, as gzip's has."""
+    """The module to read and write with, None if neither is installed. Written files have a checksum, as with gzip."""
     try:
         from compression import zstd  # Python 3.14 and later
     except ImportError:
@@ -72,10 +70,10 @@ def module() -> Module | None:
 
 
 def unpacked(packed: IO[bytes], name: str) -> Iterator[bytes]:
-    """What the frames of a file hold, one after another, in pieces.
+    """The unpacked data of all frames of a file, in pieces.
 
-    name: of the file, for messages. Raises `DataError` where no module reads zstd, for damaged data, and for a file
-    that ends within a frame.
+    name: of the file, for messages. Raises `DataError` if no module is installed, if data is damaged, and if the file
+    ends within a frame.
     """
     found = module()
     if found is None:

@@ -1,1 +1,1 @@
-"""Pair statistics: how well humans and objects are paired before, and told apart after, interaction classification."""
+"""Pair statistics: how well humans and objects are paired, and how well interactions are classified on these pairs."""

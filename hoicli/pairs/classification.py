@@ -1,4 +1,4 @@
-"""What becomes of the triplets on the pairs that a setting leaves: outcomes, for mAP, and verbs told apart."""
+"""The triplets on the pairs that a setting keeps: their outcomes for mAP, and the classification of their verbs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 
 @dataclass(frozen=True)
 class Classified:
-    """A batch of T triplets under one setting. code [T] OUTCOMES, "suppressed" for what the setting took away.
+    """A batch of T triplets under one setting. code [T] OUTCOMES, "suppressed" for triplets that the setting removed.
 
     Of the R triplets on correctly localised pairs: interaction, verb_score, score, hit (true positives), image (of the
     ground truth), position in the record. found: the true pairs that some triplet localises; answered: the images with
@@ -37,7 +37,7 @@ class Classified:
 
 
 def classified(batch: PairBatch, left: Bools, truth: TruthPairs) -> Classified:
-    """What becomes of a batch's triplets when only those of `left` [T] go on."""
+    """A batch's triplets when only those of `left` [T] are kept."""
     chosen = np.flatnonzero(left)
     scenes = batch.scenes.only(chosen)
     matched = Batch(scenes, truth.truth)
@@ -68,7 +68,7 @@ def classified(batch: PairBatch, left: Bools, truth: TruthPairs) -> Classified:
 
 
 class Interactions:
-    """Under one setting: the triplets on correctly localised pairs, gathered batch by batch in any order."""
+    """The triplets on correctly localised pairs under one setting, gathered batch by batch in any order."""
 
     def __init__(self, truth: TruthPairs) -> None:
         self._truth = truth
@@ -81,7 +81,7 @@ class Interactions:
         self._answered = np.zeros(len(truth.truth.scenes.image_ids), dtype=bool)
 
     def add(self, part: Classified) -> None:
-        """A batch of images."""
+        """Add a batch of images."""
         self._rows.add(**vars(part))
         self._found[part.found] = True
         self._answered[part.answered] = True
@@ -89,21 +89,21 @@ class Interactions:
     def mean_ap(self, subset: str, *, as_released: bool) -> tuple[float | None, float | None, int]:
         """(mAP over verbs by verb score, mean maximal recall, verbs) of a subset's interactions.
 
-        Of equal verb scores within an image the higher triplet score goes first, then the record's order, as in
-        action_map_hicodet.py, which ranks an image's predictions by triplet score before all by verb score; between
-        images the id decides, in place of the released file's order.
+        Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
+        action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images by id, where
+        the released code takes the order of the file.
         """
         truth = self._truth
         vocabulary = truth.truth.vocabulary
-        # What is told apart on a pair: its verb, or, where an action has roles, the action-role.
+        # The labels to classify: verbs or, if actions have roles, action-roles.
         verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
         if vocabulary.roles:
             verb_of = np.arange(len(verb_of))
-        wanted = self._found[truth.pair]
+        counted = self._found[truth.pair]
         if as_released:
-            wanted = wanted | ~self._answered[truth.image[truth.pair]]
+            counted = counted | ~self._answered[truth.image[truth.pair]]
         annotated = truth.truth.scenes.interaction[truth.triplet]
-        verbs = verb_of[annotated[wanted & truth.classes[subset][annotated]]]
+        verbs = verb_of[annotated[counted & truth.classes[subset][annotated]]]
         positives = np.bincount(verbs, minlength=int(verb_of.max()) + 1)
 
         rows = self._rows

@@ -1,4 +1,4 @@
-"""Prediction records with the pairs that were handed to interaction classification, as columns."""
+"""Prediction records with the pairs that interaction classification received, as columns."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Some images' predictions beside the pairs that were handed to interaction classification.
+    """Some images' predictions with the pairs that interaction classification received.
 
-    scenes: the predictions, T triplets. paired [T]: those that make a pair (`actual_triplets`), but for V-COCO's
-    `unstated`. verb_score [T]: of the verb alone, NaN where the record does not say.
-    pairs: the same images and boxes, with the P pairs in the place of triplets (verb 0, interaction -1). Their score is
-    what pair NMS and one-to-one go by: interactiveness where a record states it for all its pairs, else the best score
-    of the pair's triplets, -inf for a pair without any.
-    interacting [P]: how sure the detector is that the pair does something: its interactiveness, else the largest verb
-    score of its triplets, NaN where that is not known. stated [P]: whether it is an interactiveness.
-    box_scores [B], None if some record has none.
+    scenes: the predictions, T triplets. paired [T]: those that form a pair (`actual_triplets`), without V-COCO's
+    `unstated`. verb_score [T]: of the verb alone, NaN if missing.
+    pairs: the same images and boxes, with the P pairs in place of triplets (verb 0, interaction -1). Pair NMS and
+    one-to-one use their score: interactiveness if a record gives it for all its pairs, else the best score of the
+    pair's triplets, -inf for a pair without triplets.
+    interacting [P]: the detector's confidence that the pair interacts: its interactiveness, else the largest verb score
+    of its triplets, NaN if unknown. stated [P]: whether it is an interactiveness. box_scores [B], None if some record
+    has none.
     """
 
     scenes: Scenes
@@ -62,8 +62,8 @@ def read_pair_batches(
     """The prediction records of a stream with their pairs. `box_scores`: every record needs `scores`.
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets. Pairs whose
-    subject is no person, and triplets of no interaction or of no_interaction, make no pair (protocol `diag`); V-COCO:
-    those without object. `triplet_scores`: every triplet's score stands in for its verb's.
+    subject is not a person, and triplets without a class or of no_interaction, are left out (protocol `diag`); in
+    V-COCO, triplets without an object. `triplet_scores`: use a triplet's score as its verb's.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
@@ -78,14 +78,12 @@ def read_pair_batches(
 
 
 _MISSING = float("nan")
-"""Of a number that a record does not give."""
+"""The value of a number missing from a record."""
 
 
 class _Besides:
-    """Collects, record by record, what `Scenes` leaves out: scores of verbs and boxes, and pairs.
-
-    hoi_count, box_count, pair_count: how many of each a record has, no pairs (NO_LIST) where it does not list them.
-    """
+    """Collects, record by record, what `Scenes` leaves out: scores of verbs and boxes, and pairs. hoi_count, box_count,
+    pair_count: how many of each a record has; NO_LIST for pairs if it does not list them."""
 
     NO_LIST = -1
 
@@ -101,7 +99,7 @@ class _Besides:
         self._interactiveness: list[Any] = []
 
     def add(self, record: Record) -> None:
-        """Take what a record has besides boxes, labels and triplets."""
+        """Add a record's scores and pairs."""
         hois, boxes = record["hois"], len(record["boxes"])
         scores, pairs = record.get("scores"), record.get("pairs")
         self.hoi_count.append(len(hois))
@@ -127,8 +125,8 @@ class _Besides:
         return numbers(self._verb_score)
 
     def box_scores(self, scenes: Scenes) -> Floats | None:
-        """[B] None if some record has none. A box that no record states has an infinite one: the object box of V-COCO's
-        `unstated`, which nobody detected, so that of those statements the person alone decides."""
+        """[B] None if some record has none. The object box of V-COCO's `unstated`, which nobody detected, has an
+        infinite score, so that the person's score alone decides about these statements."""
         given = numbers(self._box_score)
         if self.without_scores:
             return None
@@ -145,8 +143,8 @@ class _Besides:
 
 
 def _stated(starts: Ints, counts: list[int]) -> Bools:
-    """Of the boxes or triplets of images, those that the records state: what a V-COCO record leaves unsaid comes after
-    what it says, image by image."""
+    """Whether each box or triplet is in its record: those that `unstated` adds to a V-COCO record come last in each
+    image."""
     run = runs_of(starts)
     place = np.arange(len(run)) - starts[run]
     stated: Bools = place < np.array(counts, dtype=np.int64)[run]
@@ -154,8 +152,8 @@ def _stated(starts: Ints, counts: list[int]) -> Bools:
 
 
 def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """The distinct (subject, object) of some triplets: (their keys, ascending; of each the first of `rows` that has it;
-    the place of each of `rows` among them)."""
+    """The distinct (subject, object) of some triplets: (their keys, ascending; the first of `rows` with each; the place
+    of each of `rows` in the keys)."""
     keys, first, place = np.unique(
         pair_key(scenes, scenes.subject[rows], scenes.object[rows]), return_index=True, return_inverse=True
     )
@@ -163,34 +161,35 @@ def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
-    """One number for each (subject, object), rows of the boxes; it grows with the subject."""
+    """One number for each (subject, object), which are rows of the boxes; it grows with the subject."""
     return subject * len(scenes.boxes) + object_
 
 
 def pair_batch(
     lines: Iterable[Line], vocabulary: Vocabulary, *, box_scores: bool = False, triplet_scores: bool = False
 ) -> PairBatch:
-    """The lines as columns; raises what `columns.attempt` expects for a record that `read_pair_batches` refuses."""
+    """The lines as columns; raises an error that `columns.attempt` expects for a record that `read_pair_batches`
+    refuses."""
     besides = _Besides()
     scenes = scenes_of(lines, vocabulary, scored=True, besides=besides.add)
     require(not (box_scores and besides.without_scores))
-    own = _stated(scenes.hoi_start, besides.hoi_count)  # no pair was handed on for what a record leaves unsaid
+    own = _stated(scenes.hoi_start, besides.hoi_count)  # `unstated` triplets come from no pair
     paired = own & actual_triplets(scenes, vocabulary)
     verb_score = np.full(len(scenes.score), np.nan)
     verb_score[own] = besides.verb_score()
     if triplet_scores:
         verb_score = scenes.score
 
-    # What the triplets say of their pairs. The last place is for pairs without triplets.
+    # The scores of pairs by their triplets. The last place is for pairs without triplets.
     triplets = np.flatnonzero(paired)
     keys, first, place = distinct_pairs(scenes, triplets)
     surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        np.maximum.at(surest_verb, place, verb_score[triplets])  # NaN where one of them is not known
+        np.maximum.at(surest_verb, place, verb_score[triplets])  # NaN if one of them is missing
     np.maximum.at(best_score, place, scenes.score[triplets])
     surest_verb[-1] = np.nan
 
-    # The pairs that records list. One without interactiveness takes what its triplets say.
+    # The pairs that records list. One without interactiveness gets the scores of its triplets.
     image, subject, object_, interactiveness = besides.pairs(scenes)
     at, met = find(keys, pair_key(scenes, subject, object_))
     at = np.where(met, at, len(keys))
@@ -205,7 +204,7 @@ def pair_batch(
         "stated": stated,
     }
 
-    # The pairs of triplets, in the order of their first ones, where a record lists none.
+    # If a record has no list, the pairs of its triplets, in the order of their first triplets.
     without_list = np.array(besides.pair_count, dtype=np.int64)[scenes.image_of_hoi[first]] == besides.NO_LIST
     unlisted = np.flatnonzero(without_list)
     unlisted = unlisted[np.argsort(first[unlisted])]
@@ -243,8 +242,8 @@ def pair_batch(
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:
-    """[T] the triplets that the protocol looks at and that have an object: of `diag`, those of a person, of one of the
-    interactions, not no_interaction; of `vcoco-s1`, those of an action-role."""
+    """[T] the triplets with an object that the protocol counts: for `diag`, those with a person as subject and a class
+    that is not no_interaction; for `vcoco-s1`, those of an action-role."""
     protocol = protocol_of(vocabulary)
     actual = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
     if protocol.classes:
@@ -255,8 +254,8 @@ def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:
 
 
 def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_: Ints) -> Bools:
-    """Whether each (subject, object) can be a pair: the subject a person; or, in V-COCO, whose protocol looks at no
-    labels, whether there is an object (a box of zeros is none, as official dumps write it)."""
+    """Whether each (subject, object) can be a pair: the subject is a person. In V-COCO, whose protocol ignores labels:
+    the object exists (a box of zeros, as in official dumps, means no object)."""
     if not len(scenes.boxes):
         return np.zeros(len(subject), dtype=bool)
     if vocabulary.roles:

@@ -1,4 +1,4 @@
-"""Pair statistics as result rows, each signed by what made it."""
+"""Pair statistics as result rows, each with its signature."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _OF_FULL = ("neg_ap", "neg_share")
 def pair_rows(
     statistics: PairStatistics, *, tags: Mapping[str, str], settings: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
-    """Rows of each setting, metric by metric; percent but for pairs_per_image. A value may be null, with a `reason`
-    where the records do not say what it needs. `settings` go into every signature.
+    """Rows of each setting, metric by metric; in percent, except pairs_per_image. A value may be null, with a `reason`
+    if the records lack what it needs. `settings` go into every signature.
 
     `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of pair_precision and
     neg_share, the pairs without interaction of neg_ap, the verbs (V-COCO: action-roles) of inter_map, the classes of
@@ -71,7 +71,7 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
 
 
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
-    """What a signature holds. mAP is eval's of the triplets that are left: no option on pairs changes how it counts."""
+    """The settings of a signature. mAP is eval's, of the remaining triplets: options about pairs do not change it."""
     settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.name, **setting.signature()}
     settings |= caveats.settings(statistics.caveats)
     if metric == "mAP":

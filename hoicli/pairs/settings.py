@@ -1,4 +1,4 @@
-"""Which of the detected pairs, and of their triplets, there are under each setting of a sweep."""
+"""The detected pairs, and their triplets, that each setting of a sweep keeps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hoicli.pairs.reading import PairBatch, pair_key
 
 @dataclass(frozen=True)
 class Sweep:
-    """One setting of a sweep: which detected pairs there are.
+    """One setting of a sweep: which detected pairs are kept.
 
     nms: pair NMS drops a pair whose IoU_subject ** alpha * IoU_object ** beta with a better one of its object label
     exceeds this. det_threshold: a pair needs both boxes' scores at least this high. None: off.
@@ -42,9 +42,9 @@ def sweeps(
 ) -> list[Sweep]:
     """All pairs first, then each NMS threshold, then each detection threshold: one setting changes at a time (Table 3).
 
-    Raises `UsageError` for values that mean nothing.
+    Raises `UsageError` for values out of range.
     """
-    for value in (*nms, None):  # the exponents are wrong without a threshold too
+    for value in (*nms, None):  # check the exponents even without a threshold
         Filters(nms=value, nms_alpha=alpha, nms_beta=beta)
     rows = [Sweep(), *(Sweep(nms=value, alpha=alpha, beta=beta) for value in nms)]
     rows += [Sweep(det_threshold=value) for value in det_thresholds]
@@ -52,9 +52,8 @@ def sweeps(
 
 
 def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
-    """[P] the pairs of a batch that a setting leaves.
-
-    Raises `UsageError` where a detection threshold meets records without box scores.
+    """[P] the pairs of a batch that a setting keeps. Raises `UsageError` for a detection threshold if records have no
+    box scores.
     """
     pairs = batch.pairs
     keep = np.ones(len(pairs.score), dtype=bool)
@@ -67,10 +66,8 @@ def surviving_pairs(batch: PairBatch, setting: Sweep) -> Bools:
 
 
 def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
-    """[T] the triplets that go on when only the pairs of `keep` do, whatever their verbs.
-
-    Pair NMS leaves a triplet that belongs to no pair alone; so does a detection threshold a statement without object,
-    but for its person (V-COCO).
+    """[T] the triplets that are kept with the pairs of `keep`, independent of their verbs. Pair NMS keeps a triplet
+    that belongs to no pair; a detection threshold checks only the person of a statement without object (V-COCO).
     """
     scenes, pairs = batch.scenes, batch.pairs
     triplets = np.ones(len(scenes.score), dtype=bool)
@@ -81,9 +78,9 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         triplets[has_object] &= high[scenes.object[has_object]]
     if setting.nms is not None:
         keys = pair_key(scenes, pairs.subject, pairs.object)
-        wanted = np.where(has_object, pair_key(scenes, scenes.subject, scenes.object), -1)
+        key = np.where(has_object, pair_key(scenes, scenes.subject, scenes.object), -1)
         kept, gone = (np.unique(keys[rows]) for rows in (keep, ~keep))
-        triplets &= find(kept, wanted)[1] | ~find(gone, wanted)[1]
+        triplets &= find(kept, key)[1] | ~find(gone, key)[1]
     return triplets
 
 

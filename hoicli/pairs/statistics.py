@@ -27,17 +27,16 @@ from hoicli.vocabulary.labels import Vocabulary
 STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
 NOT_RELEASED = "--as-released: for HICO-DET only; the released pair statistics of vcoco fail at their first pair"
-"""neu-vi/Diag-HOI pair_localization.py hands `get_overlap` single boxes as if they were lists of boxes."""
+"""neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes."""
 RELEASED_STEPS = 110
-"""The released code's go on to 1.09, where no precision is, so that a perfect ranking scores 101/110 (voc_ap)."""
+"""In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
 
 
 @dataclass(frozen=True)
 class PairResults:
-    """One subset under one setting. Fractions in [0, 1]; None where there is nothing to divide by.
-
-    images it has, pairs detected in them, truth_pairs annotated; recall, precision; neg_ap over `negatives` pairs that
-    match no true one; inter_map, inter_recall (mean maximal recall) over `verbs`.
+    """One subset under one setting. Fractions in [0, 1]; None if the denominator is 0. images of the subset, pairs
+    detected in them, truth_pairs annotated; recall, precision; neg_ap over the `negatives` pairs that match no true
+    pair; inter_map, inter_recall (mean maximal recall) over `verbs`.
     """
 
     subset: str
@@ -59,16 +58,16 @@ class PairResults:
 
     @property
     def negative_share(self) -> float | None:
-        """Of the detected pairs those that match no true one: what negative AP is of pairs ranked at random."""
+        """The share of detected pairs that match no true pair: the negative AP of a random ranking."""
         return self.negatives / self.pairs if self.pairs else None
 
 
 class PairStatistics:
-    """Gathers batches of images in any order; results() when all is in.
+    """Gathers batches of images in any order; call results() after the last.
 
-    one_to_one: a detected pair finds one true pair at most. as_released: the released code's numbers to the digit, see
-    `results`. triplet_scores: the batches were read so (`read_pair_batches`). pairs, triplets, images: how many were
-    added. Raises `UsageError` for a dataset without a protocol for it, and for `as_released` beyond HICO-DET.
+    one_to_one: a detected pair finds one true pair at most. as_released: the released code's exact numbers, see
+    `results`. triplet_scores: how the batches were read (`read_pair_batches`). pairs, triplets, images: how many were
+    added. Raises `UsageError` for a dataset without a protocol, and for `as_released` on other datasets than HICO-DET.
     """
 
     def __init__(
@@ -93,7 +92,7 @@ class PairStatistics:
         self._kept: list[list[Bools]] = [[] for _ in settings]  # by setting: of the detected pairs
         self._matches = Growing(row=np.int64, mate=np.int64, overlap=np.float64)  # of detected pairs and true ones
         self._interactions = [Interactions(self._truth) for _ in settings]
-        # One tally holds the triplets once, with their outcomes under each setting as under a protocol of its own.
+        # One tally holds the triplets once, with their outcomes under each setting as if it were a protocol.
         settled = [replace(self.protocol, name=str(number)) for number in range(len(settings))]
         self.tally = Tally(settled, len(truth.vocabulary.interactions))
         self.tally.add_truth(truth)
@@ -106,18 +105,18 @@ class PairStatistics:
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol of its idea of a correct box."""
+        """The protocol that defines a correct box."""
         return self._truth.protocol
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The dataset's."""
+        """The vocabulary of the dataset."""
         return self._truth.truth.vocabulary
 
     @property
     def caveats(self) -> int:
-        """The mask of what the ground truth's records say of themselves, as far as the protocol heeds it."""
-        return self._truth.truth.caveats & self.protocol.heeds
+        """The mask of the ground truth's caveats that the protocol depends on."""
+        return self._truth.truth.caveats & self.protocol.depends_on
 
     def add(self, batch: PairBatch) -> None:
         """Match a batch. Raises `DataError` for an image that the ground truth does not have."""
@@ -137,7 +136,7 @@ class PairStatistics:
             stated=batch.stated,
             ignored=ignored,
         )
-        everything: Classified | None = None  # of a setting that takes nothing away
+        everything: Classified | None = None  # shared by settings that remove nothing
         codes = {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
@@ -150,17 +149,17 @@ class PairStatistics:
             self._interactions[number].add(part)
             codes[str(number)] = part.code
         self.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        told_apart = batch.verb_score[batch.paired & self._annotated[image[scenes.image_of_hoi]]]
-        unscored = int(np.isnan(told_apart).sum())
+        of_verbs = batch.verb_score[batch.paired & self._annotated[image[scenes.image_of_hoi]]]
+        unscored = int(np.isnan(of_verbs).sum())
         self._without_verb_score += unscored
-        self._with_verb_score += len(told_apart) - unscored
+        self._with_verb_score += len(of_verbs) - unscored
         self.pairs += len(pairs.score)
         self.triplets += len(scenes.score)
         self.images += len(image)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
-        """([P] the annotated person each pair belongs to, None for a protocol that does not look at the person first;
-        [P] whether nobody looked at what that person does)."""
+        """([P] the annotated person each pair belongs to, None unless the protocol is person-first; [P] whether that
+        person has no annotated actions)."""
         protocol, truth = self.protocol, self._truth.truth
         if not protocol.person_first or not len(pairs.score):
             return None, np.zeros(len(pairs.score), dtype=bool)
@@ -172,15 +171,15 @@ class PairStatistics:
     def results(self) -> Iterator[tuple[Sweep, list[PairResults]]]:
         """Each setting's results for full and for the vocabulary's groups.
 
-        Pair recall and precision as pair_localization.py has them: a detected pair finds every true pair it matches; a
-        true pair is found by the first detected pair, in the record's order, that matches it; the pairs that found
-        some make the precision. one_to_one (section 4.1, "only one of them is counted towards recall"): by descending
-        interactiveness each detected pair takes, of the true pairs it matches and nobody has, the one with the largest
-        smaller IoU; what it would also match stays in the denominator.
+        Pair recall and precision are those of pair_localization.py: recall counts the true pairs that some detected
+        pair matches; precision counts the detected pairs that are, in the record's order, the first to match some true
+        pair. one_to_one (section 4.1, "only one of them is counted towards recall"): by descending interactiveness each
+        detected pair takes one of the free true pairs that it matches, the one with the largest min(IoU); the others
+        stay in the denominator.
 
-        as_released: images without a line count nowhere; negative AP is a sum over 110 recall values, of which 101
-        can be reached; verbs with localised predictions but no true positive leave the interaction mAP, and the
-        triplets of images without predictions stay in its ground truth.
+        as_released: images without a line are not counted; negative AP is a mean over 110 recall values, of which 101
+        can be reached; verbs with localised predictions but no true positive are left out of the interaction mAP, whose
+        ground truth includes the triplets of images without predictions.
         """
         image, row, mate = self._detected["image"], self._matches["row"], self._matches["mate"]
         reasons = self.reasons()
@@ -199,14 +198,14 @@ class PairStatistics:
                 verbs: tuple[float | None, float | None, int] = (None, None, 0)
                 if "inter_map" not in reasons:
                     verbs = interactions.mean_ap(subset, as_released=self.as_released)
-                wanted = int(counted.sum())
+                annotated = int(counted.sum())
                 results.append(
                     PairResults(
                         subset=subset,
                         images=int(images.sum()),
                         pairs=detected,
-                        truth_pairs=wanted,
-                        recall=found / wanted if wanted else None,
+                        truth_pairs=annotated,
+                        recall=found / annotated if annotated else None,
                         precision=finders / detected if detected else None,
                         neg_ap=neg_ap if subset == "full" and "neg_ap" not in reasons else None,
                         negatives=negatives if subset == "full" else 0,
@@ -218,7 +217,8 @@ class PairStatistics:
             yield setting, results
 
     def means(self) -> Iterator[list[Mean]]:
-        """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` has them of what is left.
+        """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` computes them for the
+        remaining triplets.
 
         Diag-HOI's tables have the mAP of its standard_eval.py, which is protocol `diag`'s: `as_released` changes
         nothing here (it is map_improvement_hicodet.py that leaves classes out).
@@ -233,12 +233,12 @@ class PairStatistics:
         return bool(self._detected["stated"][self._ranked()].any())
 
     def _ranked(self) -> Bools:
-        """[detected pairs] those that negative AP ranks."""
+        """[detected pairs] whether negative AP ranks the pair."""
         ranked: Bools = self._annotated[self._detected["image"]] & ~self._detected["ignored"]
         return ranked
 
     def reasons(self) -> dict[str, str]:
-        """Metric -> why it has no value: the records do not say, all in one way, what it ranks by."""
+        """Metric -> why it has no value: not all records have the scores that it ranks by."""
         found = {}
         if self._without_verb_score:
             found["inter_map"] = f"{_of(self._without_verb_score, self._with_verb_score, 'triplets')} no verb_score"
@@ -272,8 +272,8 @@ class PairStatistics:
         return len(found), len(finders)
 
     def _negative_ap(self, keep: Bools, interacting: Ints) -> tuple[float | None, int]:
-        """(AP of "does not interact", pairs that do not) of the detected pairs kept, of which the rows `interacting`
-        match a true one; least interactive first, ties by image id and position."""
+        """(AP of "does not interact", number of pairs that do not) of the kept pairs; rows `interacting` match a true
+        pair. The least interactive rank first, ties by image id and position."""
         detected = self._detected
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True

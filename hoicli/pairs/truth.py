@@ -1,4 +1,4 @@
-"""The pairs that the ground truth has, and which detected pairs match them."""
+"""The pairs of the ground truth, and which detected pairs match them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class TruthPairs:
     """The Q distinct (human box, object box) of the ground truth that the dataset's protocol counts.
 
     subject, object [Q] rows of the ground truth's boxes; image [Q], ascending; start [N + 1] bounds them by image.
-    triplet [C] the rows of the counted triplets and pair [C] which pair each of them belongs to. members: by subset
-    (full and the vocabulary's groups) the [Q] pairs with some interaction of it; `classes` its interactions, a [K]
-    mask. Boxes are distinct by their place in the record, as the released code tells them apart.
+    triplet [C] the rows of the counted triplets, pair [C] the pair each belongs to. members: by subset (full and the
+    vocabulary's groups) a mask [Q] of the pairs with an interaction of it; classes: a mask [K] of its interactions. As
+    in the released code, boxes are distinguished by their place in the record.
     """
 
     def __init__(self, truth: GroundTruth) -> None:
@@ -42,7 +42,7 @@ class TruthPairs:
         }
 
     def images(self, subset: str) -> Bools:
-        """[N] the images that annotate an interaction of the subset; all, where the protocol counts in all."""
+        """[N] the images with an annotated interaction of the subset; all, if the protocol counts in all images."""
         if self.protocol.images == "all":
             return np.ones(len(self.truth.scenes.image_ids), dtype=bool)
         counts = np.bincount(self.image[self.members[subset]], minlength=len(self.truth.scenes.image_ids))
@@ -50,16 +50,17 @@ class TruthPairs:
 
     @cached_property
     def rank(self) -> Ints:
-        """[N] each image's place among all images sorted by id, for ties that no order of lines can sway."""
+        """[N] each image's place among all images sorted by id, so that ties do not depend on the order of lines."""
         return rank_by_id(self.truth.scenes.image_ids)
 
     def join(
         self, scenes: Scenes, image: Ints, subject: Ints, object_: Ints, person: Ints | None = None
     ) -> tuple[Ints, Ints, Floats]:
-        """Which detected pairs match which true ones: rows of the arguments, ascending, of self, and the smaller IoU.
+        """Which detected pairs match which true pairs: (rows of the arguments, ascending; rows of self; the smaller
+        IoU).
 
         image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
-        ground-truth person each belongs to, where the protocol looks at that first and at no label.
+        ground-truth person each belongs to, for a person-first protocol, which ignores labels.
         """
         row, mate = expanded(self.start[image], self.start[image + 1] - self.start[image])
         truth, protocol = self.truth.scenes, self.protocol

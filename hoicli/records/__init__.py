@@ -1,1 +1,1 @@
-"""One line checked: image records, result rows, and what they owe to where they came from."""
+"""One line of a stream: image records, result rows and caveats, parsed and checked."""

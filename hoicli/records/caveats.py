@@ -1,8 +1,8 @@
-"""What a number owes to where its records came from, and no other field of a record says: its `caveats`.
+"""Caveats: facts about where records came from that affect numbers and that no other field of a record states.
 
-`convert` writes them; eval, match, diagnose, pairstats, compare and report read them, and match records carry them on.
-A protocol that a caveat concerns (`Protocol.heeds`) has it in the signature of its rows, and tables say it below; a
-protocol that cannot be served (`Protocol.refuses`) gives no number. A new caveat is a row here and a line in formats/.
+`convert` writes them; eval, match, diagnose, pairstats, compare and report read them, and match records keep them.
+If a caveat concerns a protocol (`Protocol.depends_on`), the signature of its rows has it and tables state it below; if
+it rules the protocol out (`Protocol.refuses`), there is no number. A new caveat is a row here and a line in formats/.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hoicli.records.results import settings_of
 class Caveat:
     """A row of `CAVEATS`.
 
-    of: "truth" or "predictions", whose records it is about. setting: its (key, value) in signatures. words: what tables
-    say below the numbers; "" where these are no less exact for it. lacks: why a protocol that refuses it has no number,
-    and what would serve.
+    of: "truth" or "predictions", the records it is about. setting: its (key, value) in signatures. words: what tables
+    say below the numbers; "" if these are as exact as without it. lacks: why a protocol that refuses it has no number,
+    and what to use instead.
     """
 
     name: str
@@ -64,7 +64,8 @@ _BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}
 
 
 def mask(names: Iterable[str]) -> int:
-    """The caveats as one number, a bit each, as `Scenes` and `Tally` hold them. Raises `KeyError` for an unknown."""
+    """The caveats as one number with a bit for each, as in `Scenes` and `Tally`. Raises `KeyError` for an unknown
+    name."""
     bits = 0
     for name in names:
         bits |= _BIT[name]
@@ -72,7 +73,7 @@ def mask(names: Iterable[str]) -> int:
 
 
 def of_record(value: Any) -> int:
-    """The mask of a record's `caveats`, 0 for none. Raises `KeyError` or `TypeError` for what is none."""
+    """The mask of a record's `caveats`, 0 for none. Raises `KeyError` or `TypeError` for an invalid value."""
     if value is None:
         return 0
     if type(value) is not list or not set(map(type, value)) <= {str}:
@@ -91,7 +92,7 @@ def settings(bits: int) -> dict[str, str]:
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """What tables say below a result row, by its signature."""
+    """What tables say below a result row: the words of the caveats in its signature."""
     stated = settings_of(row).items()
     return [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated]
 

@@ -1,4 +1,4 @@
-"""The words for corruptions in records, rows, figures and the shell: RoHOI's twenty, their families and severities.
+"""The names of corruptions in records, rows, figures and options: RoHOI's twenty, their families and severities.
 
 In the order of the paper (arXiv 2507.09111, section 3.1). What each does, and how strongly, is in `hoicli.corruption`.
 """
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 SEVERITIES = (1, 2, 3, 4, 5)
 RECIPE = "hoicli-1"
-"""What `hoicli corrupt` makes of them (`corruption.definitions`). RoHOI describes its corruptions in words and
-publishes no constants, so that no number from images of this recipe can stand beside the paper's."""
+"""The constants that `hoicli corrupt` uses (`corruption.definitions`). RoHOI describes its corruptions in words and
+publishes no constants, so numbers from these images cannot be compared with the paper's."""
 OTHER = "other"
 """The family of a corruption of another benchmark."""
 
 
 class Family(NamedTuple):
-    """What a family is called in a list (`words`) and beside a figure (`label`), and its corruptions."""
+    """A family: its name in a list (`words`) and in a figure (`label`), and its corruptions."""
 
     words: str
     label: str

@@ -1,4 +1,4 @@
-"""Image records: what a line must hold, and the exact place where it does not (formats/ has the JSON Schemas).
+"""Image records: what a line must hold, and where exactly a bad one is wrong (formats/ has the JSON Schemas).
 
 Records are checked twice. `hoicli.arrays.reading` turns thousands of lines at a time into arrays, which is fast and
 notices only *that* a line is wrong. `problems` then goes through that one record and says *what* is wrong, *where*, and
@@ -17,7 +17,7 @@ from hoicli.vocabulary.datasets import records_of, suggestion
 from hoicli.vocabulary.labels import Vocabulary
 
 EVERYTHING = ("size", "scores")
-"""What a record may have besides, and what `problems` checks of it unless told otherwise."""
+"""The optional fields that `problems` checks by default."""
 
 
 def problems(
@@ -26,9 +26,9 @@ def problems(
     """Everything in an image record that no metric can use, in reading order; nothing for a good record.
 
     `scored`: a prediction, whose hois need a `score`. With a `vocabulary` labels and verbs must be its own;
-    without one (open vocabulary) any string will do. `besides`: of EVERYTHING, what the caller uses; a reader that
-    skips bad lines must judge a line by what it reads of it, or a line's neighbours would decide about it.
-    """
+    without one (open vocabulary) any string will do. `besides`: the part of EVERYTHING that the caller uses. A reader
+    that skips bad lines must judge each line only by the fields it reads; otherwise the result for one line depends on
+    other lines."""
     yield from image_id_problems(record)
     boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
@@ -56,13 +56,13 @@ def problems(
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Everything in a ground-truth record that no metric can use: as `problems`, and scores, which predictions have."""
+    """Everything in a ground-truth record that no metric can use: as `problems`, and also scores."""
     yield from problems(record, vocabulary, scored=False, besides=())
     yield from score_problems(record)
 
 
 def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of a ground-truth record: the scores of its triplets, which are predictions therefore."""
+    """The scores of a ground-truth record: triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
             text = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
@@ -70,19 +70,19 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """(place, triplet) of those that are objects."""
+    """(place, triplet) of every triplet that is a JSON object."""
     hois = record.get("hois")
     yield from ((at, hoi) for at, hoi in enumerate(hois if type(hois) is list else ()) if type(hoi) is dict)
 
 
 def _box_count(record: Mapping[str, Any]) -> int | None:
-    """How many boxes there are, None where `boxes` is no list."""
+    """How many boxes there are, None if `boxes` is not a list."""
     boxes = record.get("boxes")
     return len(boxes) if type(boxes) is list else None
 
 
 def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
-    """Of a list that has one value a box."""
+    """Whether a list has one value for each box."""
     count = _box_count(record)
     if count is not None and len(values) != count:
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
@@ -94,7 +94,7 @@ def _is_index(value: Any, count: int | None) -> bool:
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
-    """Of the index of one of `count` boxes (None: not known how many)."""
+    """Problems of the index of a box, out of `count` boxes (None: unknown)."""
     value = item.get(key)
     if key not in item:
         yield Problem(f"{field}.{key}", "missing; it is the index of a box")
@@ -121,7 +121,7 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
 
 
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Of roles, of who was annotated, and of what an official dump leaves unstated: V-COCO's own fields."""
+    """Problems of V-COCO's own fields: `role`, `annotated`, `unstated` and `left_out`."""
     roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
         if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
@@ -171,7 +171,7 @@ def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of a score for each box, the verbs' own scores, and the pairs with theirs."""
+    """Problems of `scores` (one for each box), `verb_score` and `pairs`."""
     scores = record.get("scores")
     if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
         yield Problem("scores", "must be an array of finite numbers, one a box")
@@ -202,7 +202,7 @@ def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Pro
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of the image's id."""
+    """Problems of the image's id."""
     if "image_id" not in record:
         yield Problem(
             "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"
@@ -223,12 +223,12 @@ UNKNOWN_LABEL = "unknown-label"
 
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
-    """A verb or an object (`what`) that the vocabulary does not have."""
+    """The problem of a verb or an object (`what`) that the vocabulary does not have."""
     return Problem(field, f"unknown {what} {name!r}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
 
 
 def _of_roles(vocabulary: Vocabulary | None) -> str:
-    """What to add where a closed vocabulary has no nulls: V-COCO's records have them."""
+    """A hint for a null in a closed vocabulary without nulls: only V-COCO's records have them."""
     return "" if vocabulary is None else f" ({records_of('vcoco')})"
 
 

@@ -1,4 +1,4 @@
-"""How a stream is taken in: what to do with a bad line, and no image twice."""
+"""Rules for reading a stream: what to do with a bad line, and that no image occurs twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 
 
 class ErrorPolicy:
-    """What to do with a bad line: stop (strict, the default), or drop, count and report it (`--on-error skip`)."""
+    """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`)."""
 
     def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
         self.skip = skip
@@ -40,8 +40,8 @@ class ErrorPolicy:
 class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
-    `known`: the images there may be (those of the ground truth); None where any will do. `unit`: what has one line;
-    `field`: which field names it.
+    `known`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`: the
+    field that names it.
     """
 
     def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
@@ -50,7 +50,7 @@ class ImageRegister:
         self._places: dict[str, tuple[str, int]] = {}
 
     def add(self, image_id: str, line: Line) -> None:
-        """Raises `DataError` when the image is there already, or is none of the known ones."""
+        """Raises `DataError` if the image was added already, or is not a known one."""
         if self._known is not None and image_id not in self._known:
             advice = self._meant(image_id) or "give the set it belongs to, or pass --on-error skip"
             problem = f"{image_id!r} is not in the ground truth; {advice}"
@@ -61,7 +61,8 @@ class ImageRegister:
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def _meant(self, image_id: str) -> str:
-        """The known image that an unknown id may mean, as a question: named by its file, or by its number alone."""
+        """A question that suggests the one known image with this file name or number, "" if there is not exactly
+        one."""
         name = image_id_of(image_id)
         same_number = self._known_by.get(image_number(name), [])
         # one of the two is a bare number: HICO_train2015_00000001 does not mean HICO_test2015_00000001
@@ -71,7 +72,7 @@ class ImageRegister:
 
     @cached_property
     def _known_by(self) -> dict[str | int | None, list[str]]:
-        """The known images by their names without extension, and by the numbers at the end of these."""
+        """The known images by name without extension, and by the number at the end of the name."""
         found: dict[str | int | None, list[str]] = {}
         images: Iterable[str] = self._known if isinstance(self._known, Iterable) else ()
         for known in images:
@@ -82,7 +83,7 @@ class ImageRegister:
         return found
 
     def add_all(self, image_ids: list[str], lines: list[Line]) -> bool:
-        """Add the images of many lines at once if all are new, known and different; else add none and say so."""
+        """Add the images of many lines if all are new, known and different, and return True; else add none."""
         fresh = dict.fromkeys(image_ids)
         if len(fresh) != len(image_ids) or not self._places.keys().isdisjoint(fresh):
             return False

@@ -10,7 +10,7 @@ from hoicli.errors import DataError
 from hoicli.io.outputs import stays_inside
 
 LONGEST_NUMBER = 18
-"""Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
+"""Digits of an image number; longer ones are no image numbers (and Python refuses to read thousands of digits)."""
 
 
 def image_id_of(file_name: str) -> str:
@@ -25,12 +25,12 @@ def image_number(image_id: str) -> int | None:
 
 
 def is_blank(image_id: str | int) -> bool:
-    """Whether an image id names no image: no text, or blanks alone."""
+    """Whether an image id is an empty or blank text."""
     return type(image_id) is str and not image_id.strip()
 
 
 def file_name_of(record: Mapping[str, Any], place: str) -> str:
-    """The `file_name` of a record; raises `DataError` for a missing one, and for one that leads out of --images."""
+    """The `file_name` of a record; raises `DataError` if it is missing or leads out of --images."""
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError("missing; it names the image under --images", place=place, field="file_name")

@@ -1,4 +1,4 @@
-"""One line of JSON as a record, or the reason why it is none."""
+"""One line of JSON as a record, or the reason why it is not one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Problem:
 def parse(line: Line) -> Record:
     """One JSON object from one line.
 
-    Raises `DataError` with the place, and with the field where a NaN or an infinity is what JSON cannot hold.
+    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON.
     """
     try:
         record = orjson.loads(line.data)
@@ -51,7 +51,7 @@ _LIST = f"an array, not an object; {_FOREIGN} (a list of records: jq -c '.[]')"
 
 
 _UTF16 = re.compile(rb"(?:[ -~]\0){8}")
-"""Eight characters of ASCII with a NUL byte behind each."""
+"""Eight ASCII characters, each followed by a NUL byte."""
 _CONSTANT = re.compile(rb"\bNaN\b|\bInfinity\b")
 
 
@@ -66,7 +66,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
             field, value = found
             return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
     if _UTF16.search(data):
-        return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write it anew, all of it as UTF-8", ""
+        return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write the whole file as UTF-8", ""
     stripped = data.strip()
     if stripped[:1] == b"[":  # a list over many lines, most likely: a record never begins so
         return _LIST, ""
@@ -102,15 +102,15 @@ def is_number(value: object) -> bool:
     """A finite JSON number (true and false are not)."""
     try:
         return (type(value) is float or type(value) is int) and math.isfinite(value)
-    except OverflowError:  # an integer of hundreds of digits, as pickles and Python's literals may have it
+    except OverflowError:  # pickles and Python's literals may hold integers of hundreds of digits
         return False
 
 
 def short(value: Any) -> str:
-    """A value as it appears in a message: JSON, cut to one readable length."""
+    """A value as it appears in a message: JSON, cut to 60 characters."""
     try:
         text = json.dumps(value, default=str)
-    except (ValueError, RecursionError):  # it holds itself, or an integer of thousands of digits
+    except (ValueError, RecursionError):  # it contains itself, or an integer of thousands of digits
         text = type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."
 

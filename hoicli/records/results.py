@@ -1,4 +1,4 @@
-"""Result rows: one value a line, each with the signature of the settings that made it."""
+"""Result rows: one value for each line, with the signature of the settings that produced it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ SIGNATURE_KEYS = (
     *("of", "grid", "recipe", "missing"),
     "version",
 )
-"""Every key a signature may hold, in its order. Of eval's, diagnose's and pairstats' settings (the first three lines)
-only those that differ from the defaults appear; of SHOE's, the agreement's and the robustness's all, as no default is
-canonical."""
+"""Every key of a signature, in order. Settings of eval, diagnose and pairstats (the first three lines) appear only if
+they differ from the defaults; those of SHOE, agreement and robustness always, as they have no standard values."""
 
 
 def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
     """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them; `settings_of` reads it.
 
-    Two rows with one signature were made by the same computation. The version is added here. inherited: of a row made
-    from other rows, the `joined_settings` that they all state; they stand first, as they are.
+    Two rows with one signature were made by the same computation. The version is added here. inherited: for a row
+    computed from other rows, the `joined_settings` that these share; they come first, unchanged.
     """
     settings = {**settings, "version": __version__}
     unknown = settings.keys() - set(SIGNATURE_KEYS)
@@ -44,13 +43,13 @@ def joined_settings(settings: Mapping[str, str]) -> str:
 
 
 def settings_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """The settings in a row's signature but for the version, in their order; none where it has no signature."""
+    """The settings in a row's signature without the version, in order; empty for a row without a signature."""
     pairs = (part.partition(":") for part in str(row.get("signature") or "").split("|") if part)
     return {key: value for key, _, value in pairs if key != "version"}
 
 
 def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]) -> Row:
-    """What a row ends in: its protocol, its tags, and the signature of its settings."""
+    """The last keys of a row: its protocol, its tags, and the signature of its settings."""
     return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
@@ -59,8 +58,8 @@ ROW_KEYS = (
     *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "verb", "object", "role"),
     *("raters", "level", "rating", "ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to"),
 )
-"""What rows themselves say (formats/result.schema.json), and CSV's column of notes: no names for tags. All but
-`corruption`, `severity` and `family`: tags of eval's rows may be called so, and are keys of robust's."""
+"""Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without
+`corruption`, `severity` and `family`: these are keys of robust's rows, and tags of eval's."""
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
@@ -79,7 +78,7 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
 
 
 def tag_column(key: str) -> str:
-    """What a tag is called where it stands beside the keys of its row."""
+    """The name of a tag's column in a table that also has the row's own keys."""
     return f"tags.{key}" if key in ROW_KEYS else key
 
 
@@ -89,10 +88,10 @@ def percent(value: float | None) -> float | None:
 
 
 CHANCES = ("p", "p_bootstrap", "q")
-"""How likely a difference is by chance, as compare says it."""
+"""Keys of compare's rows that say how likely a difference is by chance."""
 
 
 def interval_keys(ends: tuple[float, float] | None) -> Row:
-    """ci_low and ci_high of a row in percent, null where nothing could be estimated."""
+    """ci_low and ci_high of a row in percent, null without an interval."""
     low, high = ends or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}

@@ -195,7 +195,7 @@ def black_out(pixels: NDArray[np.uint8], rectangles: Iterable[Sequence[int]]) ->
 
 
 def read_record(line: Line) -> Record:
-    """An image record with what masking reads of it; raises `DataError` for the first thing that is wrong."""
+    """An image record with what masking reads of it; raises `DataError` for its first problem."""
     record = parse(line)
     for problem in problems(record, None, scored=False, besides=("size",)):
         if _is_unstated(problem.field, record):

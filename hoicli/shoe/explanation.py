@@ -1,4 +1,5 @@
-"""Why SHOE gives what it gives: a record for each ground truth and each unmatched prediction (supplement, Figure 6)."""
+"""The reasons for SHOE's numbers: a record for each ground truth and each unmatched prediction (supplement, Figure
+6)."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ Record = dict[str, Any]
 
 
 def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
-    """By image id: every ground truth with what it was matched with, then every prediction that was not matched, with
-    the ground truth most similar to it.
+    """By image id: every ground truth with its matched prediction, then every unmatched prediction with the ground
+    truth most similar to it.
 
-    `outcome` is matched, missed (no prediction on its boxes was left), false_positive (counts against that class) or
+    `outcome` is matched, missed (no free prediction on its boxes), false_positive (counts against that class) or
     ignored (less similar than delta, or no ground truth in the image). `gt` and `prediction` are places in the records'
     `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of both.
     Predictions that `--min-score` or `--min-rank` left out have no record. `common` is in every one.
@@ -46,12 +47,12 @@ def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
                 outcome = "false_positive" if counts_against[prediction] else "ignored"
                 nearest = words.truth(truth) if truth >= 0 else {"gt": None}
                 if shoe.settings.against == "dataset":
-                    nearest["gt"] = None  # what stands for the class may be in any image
+                    nearest["gt"] = None  # the class may be annotated in any image
                 yield {**named, "outcome": outcome, **nearest, **words.prediction(prediction)}
 
 
 class _Words:
-    """What to say about single triplets, from arrays computed for all of them at once."""
+    """The record of one triplet, from arrays computed for all triplets together."""
 
     def __init__(self, shoe: Shoe, matching: Matching) -> None:
         self._shoe = shoe
@@ -68,23 +69,23 @@ class _Words:
     def truth(self, truth: int) -> Record:
         """A ground-truth triplet."""
         classes = self._shoe.classes
-        verb, thing = classes.verbs[classes.verb_row[truth]], classes.objects[classes.object_row[truth]]
+        verb, object_ = classes.verbs[classes.verb_row[truth]], classes.objects[classes.object_row[truth]]
         return {
             "gt": int(self._truth_place[truth]),
             "verb": verb[0],
-            "object": thing[0],
+            "object": object_[0],
             "verb_synset": verb[1],
-            "object_synset": thing[1],
+            "object_synset": object_[1],
         }
 
     def prediction(self, prediction: int) -> Record:
         """A predicted triplet, and how similar it is to the ground truth it is shown with."""
         found, classes, truth = self._shoe.predictions, self._shoe.classes, int(self._partner[prediction])
-        verb, thing = int(found.verb[prediction]), int(found.label[prediction])
+        verb, label = int(found.verb[prediction]), int(found.label[prediction])
         record: Record = {
             "prediction": int(self._place[prediction]),
             "predicted_verb": found.verbs[verb][0],
-            "predicted_object": found.objects[thing][0],
+            "predicted_object": found.objects[label][0],
             "score": _number(found.score[prediction]),
         }
         if truth < 0:
@@ -92,7 +93,7 @@ class _Words:
         return {
             **record,
             "predicted_verb_synset": self._verb_sense(int(classes.verb_row[truth]), verb),
-            "predicted_object_synset": self._object_sense(int(classes.object_row[truth]), thing),
+            "predicted_object_synset": self._object_sense(int(classes.object_row[truth]), label),
             "verb_similarity": _number(self._verb[prediction]),
             "object_similarity": _number(self._object[prediction]),
             "similarity": _number(self._both[prediction]),

@@ -1,8 +1,7 @@
-"""How alike two labels are: the one sense of a ground-truth label against the senses a predicted label may have.
+"""How similar two labels are: the sense of a ground-truth label against the candidate senses of a predicted label.
 
 SHOE supplement, section 4: a predicted label has a pool of candidate senses, and the one most similar to the ground
-truth's sense stands for it. Where a label has no sense at all, or both are spelled alike, spelling decides.
-"""
+truth's sense is used. If a label has no sense, or both have the same spelling, spelling decides."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from hoicli.arrays.triplets import NOTHING, Name, Numbered, Triplets
 from hoicli.similarity.table import SimilarityTable
 
 Candidates = Callable[[str, str], Sequence[str]]
-"""(label, "v" or "n") -> the senses the label may have, commonest first; a sense's name gives that sense under the name
-it usually has (`synsets.candidates`)."""
+"""(label, "v" or "n") -> the senses the label may have, most common first; for the name of a sense, its canonical name
+(`synsets.candidates`)."""
 
 GroundTruthSense = Callable[[str, str | None], tuple[str | None, str | None]]
 """(verb, object or None) -> the senses of both in a dataset's curated table (`synsets.ground_truth_sense`)."""
@@ -30,12 +29,11 @@ def normalised(label: str) -> str:
 
 @dataclass(frozen=True)
 class TruthClasses:
-    """What the G triplets of the ground truth are called.
+    """The names of the G triplets of the ground truth.
 
     classes [C] (verb, object), sorted, the object "" of an action without one; class_of [G] their numbers. verb_row,
-    object_row [G] number `verbs` and `objects`: labels with the sense they have here (None: they have none). guessed:
-    the labels that neither the record nor the dataset's table gave a sense, so that WordNet's first stands for it.
-    """
+    object_row [G] index `verbs` and `objects`: labels with their sense here (None: without one). guessed: the labels
+    whose sense is WordNet's first, since neither the record nor the dataset's table gives one."""
 
     classes: list[tuple[str, str]]
     class_of: Ints
@@ -48,7 +46,7 @@ class TruthClasses:
 
 def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates) -> TruthClasses:
     """The classes of the ground truth, and the sense of each label: the record's own, else the dataset's `table`'s
-    (it may depend on the other label: one flies a kite otherwise than an airplane), else the first of `candidates`."""
+    (it may depend on the other label, as in fly a kite and fly an airplane), else the first of `candidates`."""
     width = max(len(truth.objects), 1)
     combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
     verbs, objects = Numbered[Name](), Numbered[Name]()
@@ -69,10 +67,10 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
         return label, first
 
     called = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
-    # By name, so that rows are numbered alike whatever order the lines came in.
+    # By name, so that the numbers of rows do not depend on the order of lines.
     for at in sorted(range(len(called)), key=lambda at: [text or "" for name in called[at] for text in name]):
         verb, name = called[at]
-        # As spelled, since SWIG-HOI's names have capitals; otherwise as everything else is compared.
+        # First as spelled, since SWIG-HOI's names have capitals; then normalised.
         spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
         alike = table(normalised(verb[0] or ""), name[0] and normalised(name[0]))
         verb_sense, object_sense = spelled[0] or alike[0], spelled[1] or alike[1]
@@ -92,7 +90,7 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
 
 
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
-    """[P] the class whose verb and object are spelled as the prediction's, -1 for none: what plain mAP goes by."""
+    """[P] the class with the same spelling of verb and object as the prediction, -1 for none; for plain mAP."""
     number = {pair: index for index, pair in enumerate(classes)}
     width = max(len(predictions.objects), 1)
     combinations, which = np.unique(predictions.verb * width + predictions.label, return_inverse=True)
@@ -105,10 +103,9 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
 
 
 class Likeness:
-    """Similarities of ground-truth names (rows) and predicted names (columns), computed when first asked for.
-
-    asked, missing: the pairs of senses that were looked up, and those the table does not have (they count 0).
-    senseless: the labels without a sense that spelling had to stand in for.
+    """Similarities of ground-truth names (rows) and predicted names (columns), computed on first use. asked, missing:
+    the pairs of senses that were looked up, and those that the table lacks (they count 0). senseless: the labels
+    without a sense, compared by spelling.
     """
 
     def __init__(
@@ -134,7 +131,7 @@ class Likeness:
         return value
 
     def sense(self, row: int, column: int) -> str | None:
-        """The predicted name's sense that is most similar to the truth's, the first of equals; None where spelling
+        """The predicted name's sense that is most similar to the truth's, the first of equals; None if spelling
         decides."""
         (label, sense), pool = self._truth[row], self._senses(column)
         if sense is None or not pool:
@@ -177,14 +174,14 @@ class Likeness:
         self._value[rows, columns] = np.maximum.reduceat(np.where(absent, 0.0, found), starts)
 
     def _by_spelling(self, row: int, column: int) -> float | None:
-        """1 or 0 where no table is needed: no label, equal spelling, no sense, the very sense; None where it is."""
+        """1 or 0 if no table is needed (a missing label, equal spelling, no sense, the same sense); None if it is."""
         label, sense = self._truth[row]
         other, named = self._predicted[column]
         if label is None or other is None:
-            return float(label is other)
+            return float(label is None and other is None)
         pool = self._senses(column)
         if sense is None or not pool:
             self.senseless.update(text for text, has in ((label, sense), (other, pool)) if not has)
             return float(label == other)
-        # The curated sense of a label may be none of its own candidates; the label is still the same.
+        # A label's curated sense may not be among its candidates; equal labels still have similarity 1.
         return 1.0 if sense in pool or (named is None and label == other) else None

@@ -1,17 +1,17 @@
-"""SHOE's matching: which prediction each ground-truth triplet takes (supplement of the SHOE paper, Algorithms 1 and 2).
+"""SHOE's matching: which prediction each ground-truth triplet takes (SHOE supplement, Algorithms 1 and 2).
 
 A predicted triplet is worth the similarity of its verb and object to the ground truth it is matched with, from 0 to 1.
 Where the supplement leaves a choice, or its parts disagree:
 
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
-- Ground truth is served in the order of its record and takes the most similar unmatched prediction, of equals the
+- Ground truth takes, in the order of its record, the most similar unmatched prediction, of equals the
   highest score, then the first of its record. Similarity 0 is taken too, as line 14 of both algorithms has no floor.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
   similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. Figure
   6 shows otherwise: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed giraffe` at 1.000, so
-  that there the class is sought among all of the dataset. `against="dataset"` does that; of equals it takes the class
-  that is spelled alike, then the first by name.
+  it searches all classes of the dataset. `against="dataset"` does that; of equals it takes the class with the same
+  spelling, then the first by name.
 
 Similarities are whole numbers of UNIT, a billionth: sums are exact in any order, and 0.1 + 0.7 ties with 0.3 + 0.5.
 """
@@ -40,8 +40,8 @@ IMAGES_AT_ONCE = 256
 @dataclass(frozen=True)
 class ShoeSettings:
     """delta: the similarity from which an unmatched prediction counts against a class (not published; 0.5 is ours).
-    verb_weight: of the verb in the combined similarity, the object having the rest. Raises `UsageError` for a setting
-    that cannot be, by the name of its option."""
+    verb_weight: weight of the verb in the combined similarity; the object has the rest. Raises `UsageError` that names
+    the option of an impossible value."""
 
     delta: float = 0.5
     verb_weight: float = 0.5
@@ -64,7 +64,7 @@ class ShoeSettings:
             raise UsageError("--verb-weight: the minimum of two similarities has no weights; leave it out")
 
     def signature(self) -> dict[str, str]:
-        """All of them, as none is canonical."""
+        """All settings, for signatures, since none has a standard value."""
         weight = {} if self.combine == "min" else {"verb": f"{self.verb_weight:g}"}
         chosen = {"delta": f"{self.delta:g}", "against": self.against, "combine": self.combine}
         return {**chosen, **weight, "ap": self.area}
@@ -80,7 +80,7 @@ class Meetings(NamedTuple):
     iou_object: Floats
 
     def at(self, rows: Ints | Bools) -> Meetings:
-        """Some of them."""
+        """The meetings of some rows."""
         return Meetings(self.truth[rows], self.prediction[rows], self.iou_subject[rows], self.iou_object[rows])
 
 
@@ -95,7 +95,7 @@ class Matching:
 
 
 class Shoe:
-    """Ground truth and predictions of the same images, and what both algorithms need of them, computed once."""
+    """Ground truth and predictions of the same images, and the columns that both algorithms need."""
 
     def __init__(
         self,
@@ -106,7 +106,8 @@ class Shoe:
         objects: Likeness,
         settings: ShoeSettings,
     ) -> None:
-        """Every image of the predictions is in the truth; `classes` are the truth's, the likenesses of their names."""
+        """Every image of the predictions must be in the truth; `classes`, `verbs`, `objects`: classes and similarities
+        of names."""
         self.truth, self.predictions, self.classes, self.settings = truth, predictions, classes, settings
         self.verbs, self.objects = verbs, objects
         self._truth_alone = np.array([name == NOTHING for name in classes.objects], dtype=bool)
@@ -161,27 +162,26 @@ class Shoe:
         turn = np.arange(len(self.truth.verb)) - self.truth.hoi_start[self.truth.image_of_hoi]
         score = np.nan_to_num(self.predictions.score, nan=-np.inf)
         order = np.lexsort((meet.prediction, -score[meet.prediction], -similarity, meet.truth, turn[meet.truth]))
-        wanting, wanted = meet.truth[order], meet.prediction[order]
+        truth, prediction = meet.truth[order], meet.prediction[order]
         prediction_of = np.full(len(turn), -1, dtype=np.int64)
         truth_of = np.full(len(score), -1, dtype=np.int64)
-        bounds = np.searchsorted(turn[wanting], np.arange(turn.max(initial=-1) + 2))
-        # The first triplets of all images choose at once, then the second: an image has one of each, so none compete.
+        bounds = np.searchsorted(turn[truth], np.arange(turn.max(initial=-1) + 2))
+        # The first triplets of all images choose together, then the second ones: two of one image never compete.
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            free = begin + np.flatnonzero(truth_of[wanted[begin:end]] < 0)
-            first = free[run_starts(wanting[free])]
-            prediction_of[wanting[first]] = wanted[first]
-            truth_of[wanted[first]] = wanting[first]
+            free = begin + np.flatnonzero(truth_of[prediction[begin:end]] < 0)
+            first = free[run_starts(truth[free])]
+            prediction_of[truth[first]] = prediction[first]
+            truth_of[prediction[first]] = truth[first]
         return Matching(prediction_of, truth_of, kept)
 
     def kept(self, *, min_score: float | None = None, min_rank: float | None = None) -> Bools:
         """[P] the predictions of at least that score and rank: the rank is the share of all predictions that do not
         score higher, so 0.5 keeps the better half and their ties.
 
-        That rank is a reading. The supplement has a "confidence score rank s >= tau" in line 2 of Algorithm 2, before
-        the loop over images, and does not say of what; its Table 2 cannot be this one. Detectors miss 19 to 21 % of the
-        ground truth there and 36 to 39 % of their predictions: of the subset's 6,616 triplets some 5,300 are matched,
-        by some 8,400 predictions, two an image, where half of a detector's hundred an image are fifty.
-        """
+        This rank is a reading. The supplement has a "confidence score rank s >= tau" in line 2 of Algorithm 2,
+        before the loop over images, without a definition; its Table 2 cannot use this one. Detectors miss 19 to 21 % of
+        the ground truth there and 36 to 39 % of their predictions: of the subset's 6,616 triplets some 5,300 are
+        matched, by some 8,400 predictions, two an image, where half of a detector's hundred an image are fifty."""
         score = self.predictions.score
         keep = np.ones(len(score), dtype=bool)
         if min_score is not None:
@@ -208,8 +208,8 @@ class Shoe:
         return image[run], run + found.hoi_start[start], row
 
     def _seek(self, prediction: Ints, row: Ints) -> None:
-        """Note for each of the predictions (runs) which of the ground-truth rows beside it is the most similar, the
-        first of equals, and how similar."""
+        """Set `nearest` for each prediction (runs): the most similar of its ground-truth rows, the first of equals, and
+        the similarity."""
         runs = run_starts(prediction)
         if len(runs) == 0:
             return
@@ -221,27 +221,27 @@ class Shoe:
         self.nearest_similarity[prediction[runs]] = top
 
     def _seek_in_dataset(self) -> None:
-        """The same among all ground truth, a triplet standing for all that are called the same; of equally similar
-        classes the one that is spelled as the prediction, then the first by name."""
+        """The same among all ground truth, with one triplet for each name; of equally similar classes the one with the
+        prediction's spelling, then the first by name."""
         classes, found = self.classes, self.predictions
         width = len(classes.objects) * len(classes.verbs)
         key = classes.class_of * width + classes.verb_row * len(classes.objects) + classes.object_row
         _, rows = np.unique(key, return_index=True)
         names = found.verb * len(found.objects) + found.label
-        _, speakers, speaker_of = np.unique(names, return_index=True, return_inverse=True)
-        for start in range(0, len(speakers), IMAGES_AT_ONCE):
-            part = speakers[start : start + IMAGES_AT_ONCE]
+        _, samples, sample_of = np.unique(names, return_index=True, return_inverse=True)
+        for start in range(0, len(samples), IMAGES_AT_ONCE):
+            part = samples[start : start + IMAGES_AT_ONCE]
             self._seek(np.repeat(part, len(rows)), np.tile(rows, len(part)))
-        own = predicted_classes(found, classes.classes)[speakers]
+        own = predicted_classes(found, classes.classes)[samples]
         alike = np.flatnonzero(own >= 0)
         of_own = rows[np.searchsorted(classes.class_of[rows], own[alike])]
-        best = self.similarities(of_own, speakers[alike]) == self.nearest_similarity[speakers[alike]]
-        self.nearest[speakers[alike[best]]] = of_own[best]
-        self.nearest = self.nearest[speakers][speaker_of]
-        self.nearest_similarity = self.nearest_similarity[speakers][speaker_of]
+        best = self.similarities(of_own, samples[alike]) == self.nearest_similarity[samples[alike]]
+        self.nearest[samples[alike[best]]] = of_own[best]
+        self.nearest = self.nearest[samples][sample_of]
+        self.nearest_similarity = self.nearest_similarity[samples][sample_of]
 
     def _meet(self, start: int, end: int, image: Ints, prediction: Ints, row: Ints) -> Meetings:
-        """Those of the pairs that `_pairs` gives which overlap enough."""
+        """The pairs from `_pairs` that overlap enough."""
         truth, found = self.truth, self.predictions
         box, truth_box, pair_start = self._box_pairs(start, end)
         overlap = iou(

@@ -1,5 +1,5 @@
-"""What the settings of `shoe-eval` and `shoe-sim` are called, and how labels are named in messages, apart from the code
-that computes with them: help and shell completion read these names without loading it."""
+"""Names of the settings of `shoe-eval` and `shoe-sim`, and of labels in messages. They are apart from the code that
+computes, so that help and shell completion do not load it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ DATASETS = ("hico", "vcoco", "swig")
 """The datasets whose classes have curated senses."""
 
 COMBINE = ("mean", "geometric", "min")
-"""How the similarities of verb and object make one; the paper's is the (weighted) mean."""
+"""How the similarities of verb and object are combined; the paper uses the (weighted) mean."""
 
 AGAINST = ("image", "dataset")
-"""Among whose classes the one is sought that an unmatched prediction counts against."""
+"""Where the class that an unmatched prediction counts against is searched: in its image, or in the dataset."""
 
 AREAS = {
     "envelope": "area under the precision envelope: each recall step times the best precision at that recall or beyond",

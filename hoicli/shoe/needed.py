@@ -1,8 +1,8 @@
-"""Which pairs of senses an evaluation looks up: those it asks `Likeness` for, and so never one too few.
+"""The pairs of senses that an evaluation looks up, recorded by `Likeness` itself, so that none is missing.
 
 `shoe-eval` compares, image by image, the sense of every ground-truth label with the senses that every predicted label
-may have. The pairs are collected the same way, from the same code, so that spelling decides here what it decides there:
-where a label is spelled as the ground truth's, or may have its very sense, nothing is looked up.
+may have. The pairs are collected with the same code, so spelling decides the same cases: if a label has the ground
+truth's spelling, or can have its sense, nothing is looked up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Needed:
         *,
         all_pairs: bool = False,
     ) -> None:
-        """What evaluating the predictions needs: pairs that meet in an image, or with `all_pairs` in any two.
+        """Add the pairs that evaluating the predictions needs: within each image, or with `all_pairs` across all
+        images.
 
         Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
         """
@@ -52,8 +53,8 @@ class Needed:
     def add_classes(
         self, interactions: Iterable[tuple[str, str]], senses: GroundTruthSense, *, all_pairs: bool = False
     ) -> None:
-        """The senses of a dataset's (verb, object) against each other; with `all_pairs` also against every sense that
-        its labels may have, which is all that evaluating predictions in these labels can need."""
+        """Add the pairs among the senses of a dataset's (verb, object); with `all_pairs` also those with every sense
+        that its labels may have, which is all that predictions in these labels can need."""
         listed = list(interactions)
         numbers = np.arange(len(listed))
         once = Triplets(  # a ground truth with each interaction once
@@ -81,13 +82,14 @@ class Needed:
 
 
 def _everything(_: Triplets, __: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
-    """Every (row, column) there is."""
+    """Every combination of a row and a column."""
     rows, columns = np.unique(row), np.unique(column)
     return np.repeat(rows, len(columns)), np.tile(columns, len(rows))
 
 
 def _same_image(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
-    """Each (row, column) that meets in some image, once. row [G] of the ground truth's triplets, column [P]."""
+    """Each (row, column) that occurs together in some image, once. row [G] of the ground truth's triplets, column
+    [P]."""
     place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
     image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1

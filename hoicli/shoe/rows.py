@@ -11,10 +11,9 @@ from hoicli.shoe.scores import Scores
 def shoe_rows(
     scores: Scores, *, subset: str, settings: Mapping[str, str], tags: Mapping[str, str], per_class: bool = False
 ) -> Iterator[Row]:
-    """The five numbers in percent, then for each class soft_ap, f1 and ap if wanted.
-
-    `n` is what a value is over: classes for a mean, ground truth or predictions for a rate, ground truth for a class.
-    A value is null where there is nothing to average, or no scores to rank by.
+    """The five numbers in percent, then with `per_class` soft_ap, f1 and ap of each class. `n` is the count behind a
+    value: classes for a mean, ground truth or predictions for a rate, ground truth for a class. A value is null where
+    there is nothing to average, or no scores to rank by.
     """
     common = {"unit": "%", **row_ends("shoe", tags, settings)}
     classes = len(scores.classes)

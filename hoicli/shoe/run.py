@@ -1,4 +1,4 @@
-"""From streams to SHOE: everything read, labels resolved, and what is odd about them said."""
+"""From streams to SHOE: read everything, resolve labels, and print notes about gaps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 
 RANK_READING = "-of-all-predictions(a-reading)"
-"""What a signature says of `--min-rank` beside its number: see `Shoe.kept`."""
+"""What a signature adds to the number of `--min-rank`: see `Shoe.kept`."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,8 @@ def run(
     min_rank: float | None = None,
     single_hoi: bool = False,
 ) -> Run:
-    """Predictions beside the ground truth, over the similarities of `tables`; notes go to stderr.
-
-    Raises `DataError` for a bad line, or when there is no ground truth, and `UsageError` for an option that cannot be
-    or that needs scores where a prediction has none.
+    """Evaluate predictions with the similarities of `tables`; notes go to stderr. Raises `DataError` for a bad line or
+    empty ground truth, and `UsageError` for a bad option or one that needs scores where a prediction has none.
     """
     check_dataset(dataset)
     if min_rank is not None and not 0 <= min_rank <= 1:

@@ -1,9 +1,9 @@
-"""SHOE's numbers: soft mAP and soft mF1 of a matching (supplement of the SHOE paper, Algorithms 1 and 2).
+"""SHOE's numbers: soft mAP and soft mF1 of a matching (SHOE supplement, Algorithms 1 and 2).
 
-- Unmatched ground truth is a pair (0, 0) of Algorithm 1. It adds to no recall, so it is left out and counts in the
-  number of ground truth alone. That is the same for positive scores, and right for scores below 0 too (log
-  probabilities), which a pair at score 0 would outrank.
-- The small constant in the denominators only keeps them from 0; here 0 / 0 is 0 instead, so that perfect is 100.
+- Unmatched ground truth is a pair (0, 0) of Algorithm 1. It adds no recall, so it is left out of the list and only
+  counts as ground truth. For positive scores this changes nothing; negative scores (log probabilities) would wrongly
+  rank below a pair at score 0.
+- The small constant in the denominators only avoids 0; here 0 / 0 is 0 instead, so that a perfect result is 100.
 - Algorithm 1's recall is over the number of ground truth, Algorithm 2's over TP + FN, where a match of similarity 0.4
   adds 0.4 to TP and nothing to FN. Both are followed.
 """
@@ -23,7 +23,7 @@ from hoicli.shoe.matching import UNIT, Matching, Shoe
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Of one (verb, object), fractions. soft_ap and ap are None without scores."""
+    """The scores of one (verb, object), as fractions. soft_ap and ap are None without scores."""
 
     verb: str
     object: str
@@ -137,8 +137,8 @@ def _f1(shoe: Shoe, matching: Matching, count: int) -> list[float]:
 
 def average_precision(gain: Ints, positives: int, area: str) -> float:
     """Algorithm 1, lines 35 to 39, in [0, 1]: of gains in UNITs, best score first, for a class of `positives` ground
-    truth, under the curve of soft precision and recall that `area` (a key of AREAS) names. Nothing gained is 0."""
-    rank = np.flatnonzero(gain) + 1  # precision is highest where something is gained, and recall only moves there
+    truth, under the curve of soft precision and recall that `area` (a key of AREAS) names. Without any gain it is 0."""
+    rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
     found = np.cumsum(gain)[rank - 1]
@@ -153,5 +153,5 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
 
 
 def _mean(values: list[float] | None) -> float | None:
-    """The mean, of whatever order of values the same; None without any."""
+    """The mean, exactly independent of the order of values; None for no values."""
     return math.fsum(values) / len(values) if values else None

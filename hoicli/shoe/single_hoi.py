@@ -1,12 +1,11 @@
 """The images of one human-object pair: the "single HOI" subset of the SHOE supplement's Table 2 and Figure 6.
 
 The supplement does not define it. Figure 6 shows images of it with three interactions of one pair (hold, ride and sit
-on a motorcycle), so it is not one class an image; HICO-DET's annotators drew a pair's boxes anew for each of its
-interactions, so it is not one box a person either. Read as below it has 4,054 images of HICO-DET's test set, and they
-show exactly the 575 classes of Table 2's caption, no_interaction among them. What else was tried gives other numbers:
+on a motorcycle), so it is not one class per image; HICO-DET's annotators drew a pair's boxes again for each of its
+interactions, so it is not one box per person either. The definition below gives 4,054 images of HICO-DET's test set
+with exactly the 575 classes of Table 2's caption, including no_interaction. Other definitions give other numbers:
 overlaps above 0.75 580 classes, above 0.85 562, boxes that all overlap each other 571, no boxes taken as one 424.
-(Boxes that overlap the first one drawn have 575 classes too, over 3,899 images, but depend on the order of boxes.)
-"""
+(Boxes that overlap the first one drawn have 575 classes too, over 3,899 images, but depend on the order of boxes.)"""
 
 from __future__ import annotations
 
@@ -29,9 +28,8 @@ def single_pair_images(truth: Triplets) -> Bools:
     """[N] the images whose triplets are all of one pair, a person with an object (or without any).
 
     Boxes of an image that have the same label and an IoU above ONE_BOX_IOU (x2, y2 as far edges, as everywhere in SHOE)
-    count as one, and so do two that a chain of such overlaps joins: a box drawn five times is one, though the first and
-    the last may be further apart, and no order of boxes matters. A box that no triplet uses joins nothing.
-    """
+    count as one, and so do two boxes that a chain of such overlaps connects, so the order of boxes does not matter. A
+    box that no triplet uses connects nothing."""
     instance = np.append(_instances(truth), -1)  # the last, for no object
     pair = instance[truth.subject] * (len(instance) + 1) + instance[truth.object] + 1
     _, first = np.unique(pair, return_index=True)
@@ -40,7 +38,7 @@ def single_pair_images(truth: Triplets) -> Bools:
 
 
 def _instances(truth: Triplets) -> Ints:
-    """[B] a number for each box, the same of boxes that count as one."""
+    """[B] a number for each box, equal for boxes that count as one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,4 @@
-"""Which pairs of senses a table needs, for a dataset or for an evaluation."""
+"""The pairs of senses that a table needs, for a dataset or for an evaluation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dataset_pairs(dataset: str, *, all_pairs: bool) -> TableWork:
 
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
-    if vocabulary.roles:  # the classes are of verbs and roles; the objects are what a verb may be done to
+    if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
         classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
     needed = Needed(candidates)
     needed.add_classes(classes, partial(ground_truth_sense, dataset), all_pairs=all_pairs)

@@ -1,1 +1,1 @@
-"""How alike two senses are: measured, rated by language models, or read from a table."""
+"""How similar two senses are: measured, rated by language models, or read from a table."""

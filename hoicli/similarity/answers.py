@@ -1,10 +1,10 @@
-"""The answers of language models on disk: one a line, safe from a kill, from a full disk and from a second process.
+"""The answers of language models on disk, one per line; a kill, a full disk or a second process loses none.
 
-A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens"}: `setup` stands
-for the wording and the extra request fields that were used; `rating` is 0..4, or null where the text of `answer` has
-none; what is not known is left out. Lines are only ever added, and an answer counts as given once its line is on disk,
-so a run that is repeated asks only what has no line. A line that was cut off ends where the next one is added, and is
-passed over from then on: its question is asked again.
+A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens"}: `setup`
+identifies the wording and the extra request fields; `rating` is 0..4, or null if the text in `answer` has none; unknown
+values are left out. Lines are only appended, and an answer counts once its line is on disk, so a repeated run asks only
+questions without a line. A line that was cut off is ended before the next one is appended, and ignored: its question is
+asked again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ Key = tuple[str, str, str, str, str]
 """(model, setup, pos, a, b)."""
 
 PATIENCE = 5.0
-"""Seconds after which it is said that another process keeps the file locked."""
+"""Seconds until a note says that another process has the file locked."""
 
 _BEGINNING = b'{"model":'
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said of a pair of senses: `rating` 0..4, or None with the unusable `answer`; tokens where told."""
+    """A model's answer about a pair of senses: `rating` 0..4, or None with the unusable `answer`; token counts if
+    known."""
 
     model: str
     setup: str
@@ -46,7 +47,7 @@ class Answer:
 
     @property
     def key(self) -> Key:
-        """What makes two answers answers to one question."""
+        """The question: two answers with one key answer the same question."""
         return self.model, self.setup, self.pos, self.a, self.b
 
     def line(self) -> bytes:
@@ -56,11 +57,9 @@ class Answer:
 
 
 class AnswerCache:
-    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread.
-
-    Several processes may share a file: each locks it while it adds a line, and learns what the others have added.
-    `cut`: how many lines were cut off. Raises `UsageError` when there can be no such file, `DataError` for a file of
-    something else.
+    """The usable answers so far, in memory and, with a path, in a file; `add` may be called from any thread. Several
+    processes may share a file: each locks it to append a line, and reads what the others appended. `cut`: how many
+    lines were cut off. Raises `UsageError` if the file cannot be created, `DataError` if it holds anything else.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -81,11 +80,11 @@ class AnswerCache:
             raise UsageError(f"--cache {path}: {error.strerror}; give a file that can be written") from None
 
     def rating(self, key: Key) -> int | None:
-        """The rating that was given, None when there is none yet; of two answers the first counts."""
+        """The rating of a question, None if there is none yet; of two answers the first counts."""
         return self._ratings.get(key)
 
     def add(self, answer: Answer) -> None:
-        """Keep an answer; when this returns, it is on disk. Raises `DataError` when the disk does not take it."""
+        """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
         with self._adding:
             if answer.rating is not None:
                 self._ratings.setdefault(answer.key, answer.rating)
@@ -94,7 +93,7 @@ class AnswerCache:
             try:
                 with self._locked():
                     self._read_on()
-                    left = memoryview(b"\n" * self._ends_inside_a_line + answer.line())
+                    left = memoryview((b"\n" if self._ends_inside_a_line else b"") + answer.line())
                     while left:
                         left = left[os.write(self._file, left) :]
                     os.fsync(self._file)
@@ -103,18 +102,18 @@ class AnswerCache:
                 raise DataError(problem, place=self._path) from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Alone with the file, among all processes."""
+        """Lock the file against other processes."""
         import fcntl
 
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting = threading.Timer(PATIENCE, note, [f"{self._path}: locked by another process, which is waited for"])
+            waiting = threading.Timer(PATIENCE, note, [f"{self._path}: locked by another process; waiting for it"])
             waiting.daemon = True
             waiting.start()
             try:
@@ -127,7 +126,7 @@ class AnswerCache:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _read_on(self) -> None:
-        """Read what the file holds beyond what is known; nobody else is writing, so a line without end gets none."""
+        """Read lines appended since the last read. The file is locked, so a line without an end was cut off."""
         data = b""
         while part := os.pread(self._file, 1 << 24, self._read_to + len(data)):
             data += part
@@ -144,8 +143,8 @@ class AnswerCache:
 
 
 class _Lines:
-    """What lines of a file hold: the `known` ratings, the number of lines that were `cut` off, the line numbers of what
-    is no answer (`damaged`), and whether the last line is `unfinished`."""
+    """The content of lines: the `known` ratings, how many lines were `cut` off, the numbers of `damaged` lines (not
+    answers), and whether the last line is `unfinished`."""
 
     def __init__(self, data: bytes, first: int = 1) -> None:
         """first: the number of the first line."""
@@ -168,7 +167,7 @@ class _Lines:
 
 
 def _parsed(line: bytes) -> tuple[Key, int | None]:
-    """What a line of the file says. Raises `KeyError`, `TypeError` or ValueError for a line that is no answer."""
+    """(key, rating) of a line. Raises `KeyError`, `TypeError` or ValueError for a line that is not an answer."""
     record = orjson.loads(line)
     model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
     if any(type(part) is not str for part in (model, setup, pos, a, b)) or not (rating is None or is_rating(rating)):

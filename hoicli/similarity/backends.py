@@ -1,4 +1,4 @@
-"""Where similarities of senses come from: the table of backends, and one way to ask them all.
+"""Backends that give similarities of senses, all with one interface.
 
 | backend | similarity |
 | --- | --- |
@@ -30,10 +30,10 @@ from hoicli.wordnet.selection import open_wordnet
 
 
 class Backend(Protocol):
-    """Rates pairs, all at once: what a backend has to load or to wait for, it does once."""
+    """Rates all pairs in one call, so that a backend loads or waits only once."""
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """What each of the pairs is rated, in their order."""
+        """The rating of each pair, in order."""
 
 
 def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
@@ -49,7 +49,8 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
 
 
 def synsets_of(wordnet: Lexicon, pairs: Iterable[Pair]) -> dict[str, int]:
-    """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet does not have as such."""
+    """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another part of
+    speech."""
     found: dict[str, int] = {}
     for pos, sense in dict.fromkeys((pos, sense) for pos, *senses in pairs for sense in senses):
         try:
@@ -62,14 +63,13 @@ def synsets_of(wordnet: Lexicon, pairs: Iterable[Pair]) -> dict[str, int]:
 
 
 class Measure:
-    """One of `measures`. The first of two senses is the one asked (wup is not quite symmetric): a table's pairs come
-    by name."""
+    """One of `measures`. It is computed from the first sense to the second (wup is not quite symmetric)."""
 
     def __init__(self, measure: str) -> None:
         self._measure = measure
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its senses; `raw` where the measure's own numbers go beyond 1."""
+        """Each pair by its senses; `raw` if the measure's own values exceed 1."""
         wordnet = open_wordnet()
         rows = _rows(wordnet, pairs)
         raw = raw_similarities(wordnet.graph, self._measure, rows)
@@ -80,7 +80,7 @@ class Measure:
 
 
 class Lexical:
-    """`hoicli.wordnet.lexical`, which is imported with SciPy where it is needed."""
+    """`hoicli.wordnet.lexical`, imported with SciPy on first use."""
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
         """Each pair by its senses."""
@@ -94,7 +94,7 @@ class Lexical:
         return bool(open_wordnet().word_senses(word, pos))
 
     def rate_words(self, words: Sequence[tuple[str, str, str]]) -> list[float]:
-        """How alike two words of a part of speech are, which is less than their most alike senses where they have
+        """The similarity of two words of one part of speech, lower than that of their most similar senses if they have
         many; each (pos, first, second), both known."""
         from hoicli.wordnet.lexical import word_similarities
 
@@ -116,7 +116,7 @@ class TableFile:
         self._policy = policy
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        """Each pair by its names, whatever word the table names a sense by."""
+        """Each pair by its senses, under any of a sense's names in the table."""
         tables = read_tables(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
         known = tables.merged(tables.rule)
         return [known.get(pair, Rated(None)) for pair in pairs]

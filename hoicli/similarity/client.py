@@ -1,4 +1,4 @@
-"""The HTTP client that asks a language model and sees to it that it answers."""
+"""The HTTP client that asks a language model, with retries."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from hoicli.errors import DataError
 from hoicli.similarity.endpoint import Endpoint
 
 RETRIES = 8
-"""Tries of a request that the server refuses for now or does not answer."""
+"""Tries of a request that the server refuses temporarily or does not answer."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-"""Seconds before the second try, doubled from try to try, and where the doubling ends."""
+"""Seconds before the second try, doubled for each further try, and their maximum."""
 LONGEST_RETRY_AFTER = 900.0
-"""Seconds a server may make us wait by Retry-After."""
+"""The most seconds that a server's Retry-After can make us wait."""
 LONGEST_ANSWER = 1 << 20
-"""Bytes of a response; a rating takes a few hundred, a model that thinks aloud some thousands."""
+"""Bytes of a response; a rating takes a few hundred, a model that writes out its reasoning some thousands."""
 LONGEST_ERROR = 1 << 13
-"""Bytes of a response that says what is wrong."""
+"""Bytes read of an error response."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server sent for one request: the text, and the tokens where it counts them."""
+    """The server's reply to one request: the text, and the tokens if it counts them."""
 
     text: str
     prompt_tokens: int | None = None
@@ -44,7 +44,7 @@ class ServerError(DataError):
 
 
 class StoppedError(Exception):
-    """The run ends; whoever waits gives up."""
+    """The run ends; waiting threads give up."""
 
 
 class _LaterError(Exception):
@@ -56,16 +56,15 @@ class _LaterError(Exception):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect to be refused, so that nothing goes anywhere but to the URL given."""
+    """Refuses redirects, so that requests go only to the given URL."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 class Client:
-    """Sends conversations to an `Endpoint` and sees to it that they are answered; used from many threads.
-
-    `stop`: once set, nothing is sent or waited for any more, and `send` raises `StoppedError`.
+    """Sends conversations to an `Endpoint`, with retries; used from many threads. `stop`: once set, nothing more is
+    sent or waited for, and `send` raises `StoppedError`.
     """
 
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
@@ -87,7 +86,7 @@ class Client:
             except _LaterError as later:
                 if attempt == RETRIES:
                     raise self._error(f"{later}, {RETRIES} times") from None
-                # What the server wants holds for all requests; the pauses of its own only spread this one's tries.
+                # The server's Retry-After holds for all requests; this request's own pause only spreads its tries.
                 self._not_before = max(self._not_before, time.monotonic() + later.seconds)
                 self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
                 wait = min(2 * wait, LONGEST_WAIT)
@@ -98,22 +97,22 @@ class Client:
         return ServerError(problem, place=self._endpoint.shown(self._endpoint.chat))
 
     def _quoted(self, text: str) -> str:
-        """What a server said, on one short line, without the key."""
+        """A server's text on one short line, without the key."""
         return one_line_of(self._endpoint.shown(text))
 
     def _pause_until(self, moment: float) -> None:
-        """Wait for a moment of the monotonic clock. Raises `StoppedError` when the run ends before it."""
+        """Wait until a time of the monotonic clock. Raises `StoppedError` if the run ends before it."""
         left = moment - time.monotonic()
         if (left > 0 and self._stop.wait(left)) or self._stop.is_set():
             raise StoppedError
 
     def _request(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
-        """One request. Raises `_LaterError` for what may pass, `ServerError` for what will not."""
+        """Send one request. Raises `_LaterError` for a temporary failure, `ServerError` for a permanent one."""
         body = {"model": model, "messages": list(messages), "temperature": 0, **self._endpoint.body}
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        # The scheme is http or https: Endpoint has seen to that.
+        # The scheme is http or https: Endpoint checks it.
         request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
         deadline = time.monotonic() + self._endpoint.timeout
         try:
@@ -153,7 +152,7 @@ class Client:
 
 
 def _body(read: Callable[[int], bytes], deadline: float) -> bytes:
-    """The whole response, within its time and size: a server that trickles is one that does not answer."""
+    """The whole response, within limits of time and size; a server that sends too slowly counts as no answer."""
     parts, size = [], 0
     while part := read(1 << 16):
         parts.append(part)
@@ -166,7 +165,7 @@ def _body(read: Callable[[int], bytes], deadline: float) -> bytes:
 
 
 def _reply(data: bytes) -> Reply:
-    """The text and the tokens of a chat completion. Raises `_LaterError` for anything that is none."""
+    """The text and the tokens of a chat completion. Raises `_LaterError` for anything else."""
     try:
         document = json.loads(data)
         text = document["choices"][0]["message"]["content"]
@@ -179,7 +178,7 @@ def _reply(data: bytes) -> Reply:
 
 
 def _message(data: bytes) -> str:
-    """What an error response says."""
+    """The message of an error response."""
     try:
         document = json.loads(data)
         said = document["error"]
@@ -190,7 +189,7 @@ def _message(data: bytes) -> str:
 
 
 def one_line_of(text: str) -> str:
-    """A text as it is quoted in a message."""
+    """A text on one line, cut to 120 characters, for a message."""
     line = " ".join(text[:1000].split())
     return line if len(line) <= 120 else line[:117] + "..."
 

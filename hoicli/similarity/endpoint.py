@@ -1,7 +1,6 @@
-"""The server that language models are asked at, and its key: checked before it is used, and shown to nobody.
-
-A server, or a proxy before it, may send back what it was sent: in an error, in a header, in the answer itself. So
-whatever a server said goes through `Endpoint.shown` before it is printed or kept.
+"""The server of language models and its API key, which is checked before use and never shown. A server, or a proxy
+before it, may repeat the key in an error, a header or an answer. So every text from a server goes through
+`Endpoint.shown` before it is printed or stored.
 """
 
 from __future__ import annotations
@@ -21,20 +20,19 @@ IN_ITS_PLACE = "[key]"
 WITHHELD = "(not shown: it has the API key in it)"
 
 LONGEST_SHOWN = 1 << 13
-"""Characters of a server's text that are looked at; what is printed or kept of it is a part of them."""
+"""Characters of a server's text that are checked; only these may be printed or stored."""
 FRAGMENT = 12
-"""So many letters and digits of the key in a row are the key; fewer of a longer one are not."""
+"""A text with this many consecutive letters and digits of the key counts as showing it."""
 DISGUISED = 6
-"""A key of fewer letters and digits (`x`, `none`: servers on one's own machine want some) is in too many words to be
-looked for in disguise."""
+"""A key with fewer letters and digits (`x`, `none`, for local servers) occurs in too many words to search for its
+encoded forms."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server: `url` with or without its /chat/completions, the key if it wants one, seconds to wait for an answer.
-
-    `body`: request fields beside model, messages and temperature. Raises `UsageError` for a URL that is none or that
-    holds what belongs into the key's variable, and for a key that is none; neither is then quoted.
+    """A server: `url` with or without /chat/completions, the key if it needs one, seconds to wait for an answer.
+    `body`: request fields besides model, messages and temperature. Raises `UsageError` for an invalid URL or key, or a
+    URL that contains a secret; the message does not quote it.
     """
 
     url: str
@@ -44,7 +42,8 @@ class Endpoint:
     body: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # What RFC 6750 lets a bearer token hold, and more; a line break would be quoted by the HTTP client's error.
+        # The characters of RFC 6750's bearer tokens, and more; an HTTP client's error would quote a key with a line
+        # break.
         if self.key is not None and not re.fullmatch(r"[!-~]+", self.key):
             raise UsageError(
                 f"{self.key_name}: its key holds a line break, a space, a control character or one beyond ASCII (not "
@@ -61,15 +60,13 @@ class Endpoint:
 
     @property
     def chat(self) -> str:
-        """Where conversations go."""
+        """The URL for conversations."""
         return self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
 
     def shown(self, text: str) -> str:
-        """A text as it may be printed or kept: without the key.
-
-        The key as it is gives way to IN_ITS_PLACE. A text that has it in disguise (in capitals, spaced out, in pieces
-        of FRAGMENT letters or more, escaped as in JSON, a URL or HTML, as base64 or hexadecimal digits) is WITHHELD.
-        """
+        """A text that is safe to print or store: without the key. The key itself is replaced by IN_ITS_PLACE. A text
+        that contains it in another form (in capitals, spaced out, in pieces of FRAGMENT letters or more, escaped as in
+        JSON, a URL or HTML, as base64 or hexadecimal digits) is WITHHELD."""
         text = text[:LONGEST_SHOWN]
         if not self.key:
             return text
@@ -78,12 +75,12 @@ class Endpoint:
 
     @cached_property
     def _parts(self) -> frozenset[str]:
-        """What gives the key away: FRAGMENT letters of it in a row, in each of its disguises."""
+        """The strings that would show the key: FRAGMENT consecutive letters of it, in each of its forms."""
         key = (self.key or "").encode()
         if len(_letters(key.decode())) < DISGUISED:
             return frozenset()
         forms = [key.decode(), key.hex()]
-        for before in range(3):  # base64 depends on how many bytes come before, and its ends on what is around
+        for before in range(3):  # base64 depends on the number of bytes before it, and its ends on their neighbours
             code = base64.b64encode(bytes(before) + key).decode()
             forms.append(code[-(-before * 8 // 6) : (before + len(key)) * 8 // 6])
         return frozenset(
@@ -97,7 +94,7 @@ def _is_url(text: str) -> bool:
     """Whether a text is http://HOST[:PORT]/... or https://..., of plain characters."""
     try:
         parts = urlsplit(text)
-        _ = parts.port  # raises for what is no number
+        _ = parts.port  # raises for a bad number
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and re.fullmatch(r"[!-~]+", text) is not None
@@ -107,7 +104,7 @@ _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[abfnrtv])")
 
 
 def _views(text: str) -> Iterator[str]:
-    """The letters of a text, and of what it says once escapes are resolved, and those in it."""
+    """The letters of a text, and of the text after each round of resolving escapes."""
     for _ in range(5):
         yield _letters(text)
         before = text
@@ -118,5 +115,5 @@ def _views(text: str) -> Iterator[str]:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits alone, and small: what is between them, and how large they are, makes no other key."""
+    """The letters and digits of a text in lower case: other characters and capitals do not hide a key."""
     return "".join(filter(str.isalnum, text)).lower()

@@ -1,8 +1,8 @@
-"""Language models as raters: how close are two senses, 0 to 4, asked of any endpoint that speaks OpenAI's protocol.
+"""Language models as raters of how close two senses are, 0 to 4, at any endpoint with OpenAI's protocol.
 
 As in SHOE (supplement, sections 1, 3 and 6): a model is given both glosses and answers with a whole number, 0 for
 unrelated to 4 for interchangeable; one model may screen all pairs first, and what it rates 0 is not sent to the others.
-The wording is ours. Answers are kept (`answers`), so that nothing is asked or paid for twice.
+The wording is ours. Answers are stored (`answers`), so that nothing is asked or paid for twice.
 
 The standard library's HTTP client in threads is all this needs: a request takes seconds, its overhead a millisecond.
 """
@@ -24,7 +24,7 @@ from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.questions import REMINDER, Question, parse_rating, setup_of
 
 ASKS = 3
-"""Times a question is asked until the answer is a rating."""
+"""How often a question is asked if answers are not ratings."""
 
 CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER = 4, 8
 """For the estimate of a dry run: English text in current tokenizers, and `{"rating": 3}`."""
@@ -44,7 +44,7 @@ class Failure:
 
 @dataclass
 class Usage:
-    """Tokens that servers said they used in this run, and questions they answered."""
+    """The tokens of this run, as servers report them, and the number of answers."""
 
     answers: int = 0
     prompt: int = 0
@@ -52,10 +52,9 @@ class Usage:
 
 
 class Interview:
-    """Asks models about pairs of senses, several at a time, and keeps every answer.
-
-    `failures`: what got no rating after all, in the order of the questions; with `skip` a server that stays away is one
-    of them, otherwise it ends the run. `usage`: what this run cost.
+    """Asks models about pairs of senses, several at a time, and stores every answer. `failures`: the questions without
+    a rating, in their order; with `skip` a server that does not answer is a failure, otherwise it ends the run.
+    `usage`: the cost of this run.
     """
 
     def __init__(self, endpoint: Endpoint, cache: AnswerCache, *, jobs: int = 8, skip: bool = False) -> None:
@@ -71,9 +70,8 @@ class Interview:
     def ratings(
         self, questions: Sequence[Question], models: Sequence[str], screen: str | None = None
     ) -> list[dict[str, int]]:
-        """For each question the ratings by model: of `screen` first, and where it says 0, of no other.
-
-        The screening model is a rater like the others, whether `models` names it or not.
+        """The ratings of each question by model. If `screen` rates a question 0, the other models are not asked. The
+        screening model is also a rater, even if `models` does not name it.
         """
         related = questions
         if screen is not None:
@@ -85,12 +83,12 @@ class Interview:
             known = {model: self._known(model, question) for model in sorted({*models, screen or models[0]})}
             scores = {model: rating for model, rating in known.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
-                scores = {screen: 0}  # another run may have asked the others; this one's table is the screened one
+                scores = {screen: 0}  # another run may have asked the other models; this table is the screened one
             table.append(scores)
         return table
 
     def plan(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> Iterator[Record]:
-        """What `ratings` would ask, a row a model; questions that a screening may save are counted."""
+        """The questions that `ratings` would ask, one row for each model, including those that screening may save."""
         for model in dict.fromkeys([screen, *models] if screen is not None else models):
             rest = [question for question in questions if self._known(model, question) is None]
             if screen is not None and model != screen:
@@ -111,7 +109,7 @@ class Interview:
         return self._cache.rating(self._key(model, question))
 
     def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
-        """Put every question that has no answer yet. Raises the first `DataError` after all threads have ended."""
+        """Ask every question without an answer. Raises the first `DataError` after all threads have ended."""
         tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
@@ -129,11 +127,11 @@ class Interview:
                     if stop.is_set():
                         raise StoppedError
                     done.put((number, self._rate(client, *task)))
-                except BaseException as error:  # noqa: BLE001  raised again where it is waited for
+                except BaseException as error:  # noqa: BLE001  the main thread raises it
                     done.put((number, error))
-                    stop.set()  # every question that is left ends with a `StoppedError`, which comes behind the error
+                    stop.set()  # the remaining questions end with a `StoppedError`, after this error
 
-        # Not an executor's threads, which the end of the process waits for: a second Ctrl-C must not wait for a server.
+        # Not an executor: the process waits for its threads, but a second Ctrl-C must not wait for a server.
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self._jobs, len(tasks)))]
         for thread in threads:
             thread.start()
@@ -165,7 +163,7 @@ class Interview:
         self.failures += [failures[number] for number in sorted(failures)]
 
     def _what_is_left(self) -> str:
-        """What became of the answers of a run that ends early."""
+        """For messages: what happens to the answers of a run that ends early."""
         if not self.usage.answers:
             return "nothing was answered"
         if self._cache.on_disk:
@@ -173,7 +171,7 @@ class Interview:
         return f"the answers so far ({self.usage.answers:,}) are lost, run again with --cache FILE"
 
     def _rate(self, client: Client, model: str, question: Question) -> Failure | None:
-        """Ask until there is a rating; what keeps the model from giving one is the failure."""
+        """Ask until there is a rating; returns the failure if there is none."""
         if self._known(model, question) is not None:  # another process was faster
             return None
         messages = question.messages()
@@ -188,7 +186,7 @@ class Interview:
             self._keep(model, question, reply, rating)
             if rating is not None:
                 return None
-            # The same question would get the same answer: temperature is 0.
+            # The same question would get the same answer at temperature 0, so a reminder is added.
             text = self._endpoint.shown(reply.text)
             said = [{"role": "assistant", "content": text[:2000]}] if text.strip() else []
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]

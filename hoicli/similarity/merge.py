@@ -1,12 +1,9 @@
-"""Tables of similarities joined: each model's ratings side by side, and one similarity of them all.
+"""Joined tables of similarities: the ratings of all models for each pair, and one similarity.
 
-Lines with `scores` join by model; a line without is a rater of its own, by its similarity. Lines that say the same are
-one (shards that overlap); two ratings of one pair by one model that differ are an error, told with both places. Models
-are listed by name, whatever order the tables came in, and after them the raters without one, the lowest first: by that
-order a vote decides its ties. (By name is also how the supplement's Table 1 lists its models.)
-
-A line joined by another rule than the mean says so in `merge`: its similarity alone would not show it.
-"""
+Lines with `scores` are joined by model; a line without counts as one more rater with its similarity. Equal lines are
+counted once (overlapping shards); two different ratings of a pair by one model are an error that names both places.
+Raters are ordered by model name, then those without a name by value; a vote breaks ties in this order. (The
+supplement's Table 1 lists models by name, too.) A line joined by another rule than the mean has it in `merge`."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from hoicli.similarity.rules import RULES
 
 @dataclass
 class _Entry:
-    """What the tables say of a pair: ratings by model with their places, and similarities of lines without ratings."""
+    """The lines about a pair: ratings by model with their places, and similarities of lines without ratings."""
 
     scores: dict[str, tuple[int, str]] = field(default_factory=dict)
     others: list[float] = field(default_factory=list)
@@ -34,7 +31,7 @@ class _Entry:
 class Tables:
     """Lines of one or several tables, by pair. `add` takes a line, `merged` gives the table.
 
-    canonical: gives a sense the name by which all of its names are known.
+    canonical: maps any name of a sense to one name.
     """
 
     def __init__(self, canonical: Callable[[str], str] = str) -> None:
@@ -43,14 +40,14 @@ class Tables:
         self._said: dict[str, str] = {}
 
     def add(self, record: Record, place: str) -> None:
-        """Take up a line. Raises `DataError` for one that is none, or that contradicts another."""
+        """Add a line. Raises `DataError` for a bad line, or one that contradicts another."""
         pair = _pair(record, self._canonical)
         if pair is None:
             return
         scores, said = record.get("scores"), record.get("merge", "mean")
         if said not in RULES:
             raise DataError(f"none of {', '.join(RULES)}; hoicli shoe-sim writes it", field="merge")
-        entry = self._entries.get(pair, _Entry())  # it counts from when the line is known to be good
+        entry = self._entries.get(pair, _Entry())  # stored only after the line is checked
         if scores is None:
             similarity = record.get("similarity")
             if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
@@ -82,7 +79,7 @@ class Tables:
 
 
 def read_tables(lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> Tables:
-    """The tables in a stream, as `Tables`. What is wrong with a line goes to the policy."""
+    """The tables in a stream, as `Tables`. Errors of a line go to the policy."""
     tables = Tables(canonical)
     for line in lines:
         try:
@@ -97,12 +94,12 @@ def combined(values: Sequence[float], rule: str) -> float:
     if rule == "median":
         return float(median(values))
     if rule == "majority":
-        return float(mode(values))  # it gives the first it meets
+        return float(mode(values))  # the first of equally frequent values
     return fmean(values)
 
 
 def _pair(record: Record, canonical: Callable[[str], str]) -> Pair | None:
-    """The pair of a line, None for a sense with itself, which is 1 without saying."""
+    """The pair of a line, None for a sense with itself (always 1)."""
     pos, a, b = (record.get(key) for key in ("pos", "a", "b"))
     if pos not in ("n", "v"):
         raise DataError("neither n nor v; hoicli shoe-sim writes it", field="pos")
@@ -114,10 +111,10 @@ def _pair(record: Record, canonical: Callable[[str], str]) -> Pair | None:
 
 
 def _rated(entry: _Entry, rule: str) -> Rated:
-    """What is said of a pair as one similarity."""
+    """All ratings of a pair as one similarity."""
     scores = {model: rating for model, (rating, _) in sorted(entry.scores.items())}
     merge = None if rule == "mean" else rule
-    # Whole ratings are averaged as such: the division then gives the same digits as in a table of one run.
+    # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
     if scores and not entry.others:
         return Rated(combined(list(scores.values()), rule) / SCALE, scores, merge=merge)
     values = [rating / SCALE for rating in scores.values()] + sorted(entry.others)

@@ -1,4 +1,4 @@
-"""A pair of senses and how alike it is."""
+"""A pair of senses and its similarity."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ SCALE = 4
 
 @dataclass(frozen=True)
 class Rated:
-    """How alike a pair is, in [0, 1], None where the backend has no answer; each model's rating, where models gave
-    them; the measure's own number, where that is on another scale; and the rule by which several raters became one,
-    where that is not the mean."""
+    """similarity: in [0, 1], None if the backend has no answer. scores: each model's rating. raw: the measure's own
+    value, if on another scale. merge: the rule that combined several raters, if not the mean."""
 
     similarity: float | None
     scores: Mapping[str, int] | None = None

@@ -1,4 +1,4 @@
-"""What a language model is asked about two senses, and the rating in its answer."""
+"""The question to a language model about two senses, and the rating in its answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Question:
     gloss_b: str
 
     def messages(self) -> list[dict[str, str]]:
-        """The conversation that asks it."""
+        """The conversation that asks the question."""
         task = TASK.format(what=WHAT[self.pos], a=self.a, b=self.b, gloss_a=self.gloss_a, gloss_b=self.gloss_b)
         return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
 
@@ -54,8 +54,8 @@ class Question:
 def parse_rating(text: str) -> int | None:
     """The rating in an answer, None where it has none, several different ones, or one outside 0..4.
 
-    What a model thinks aloud (`<think>` to `</think>`), code fences and words around the object do not count; "3" and
-    3.0 are 3.
+    A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
+    3.
     """
     text = text.rsplit("</think>", 1)[-1]
     if "<think>" in text:
@@ -70,6 +70,7 @@ _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4]
 
 
 def setup_of(endpoint: Endpoint) -> str:
-    """Eight letters for the wording and the extra fields: answers to other wordings are other answers."""
+    """Eight letters that identify the wording and the extra fields, so that answers to another wording are not
+    reused."""
     text = json.dumps([SYSTEM, TASK, dict(endpoint.body)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

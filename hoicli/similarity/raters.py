@@ -1,4 +1,4 @@
-"""The options of `shoe-sim --backend llm` checked, and language models put to work by them."""
+"""The options of `shoe-sim --backend llm`, checked, and the run of the language models."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from hoicli.wordnet.selection import open_wordnet
 
 @dataclass(frozen=True)
 class Raters:
-    """Language models by the options of `--backend llm`, as they were given. Raises `UsageError` for what does not
-    fit."""
+    """The options of `--backend llm`. Raises `UsageError` for bad or conflicting ones."""
 
     base_url: str | None = None
     named: tuple[str, ...] = ()
@@ -61,7 +60,7 @@ class Raters:
         key_env = self.key_env or "OPENAI_API_KEY"
         key = "" if self.dry_run else os.environ.get(key_env, "").strip()
         if self.key_env is not None and not key and not self.dry_run:
-            # What does not look like the name of a variable may be the key itself.
+            # A value that does not look like a variable's name may be the key itself.
             named = f" {key_env}" if re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", key_env) else ""
             problem = f"--key-env{named}: there is no such environment variable, or it is empty"
             raise UsageError(problem if named else f"{problem}; give the name of the variable, not the key")
@@ -71,7 +70,7 @@ class Raters:
 
     @cached_property
     def _price(self) -> dict[str, tuple[float, float]]:
-        """Of each model that has one, the price of a million tokens in, and of a million out."""
+        """Model -> (price of a million tokens in, price of a million out)."""
         table: dict[str, tuple[float, float]] = {}
         for text in sorted(self.prices, key=lambda text: "=" in text):  # one model's own price comes last
             model, _, numbers = text.rpartition("=")
@@ -85,8 +84,8 @@ class Raters:
         return table
 
     def run(self, work: Work, policy: ErrorPolicy, output: str) -> None:
-        """Ask and write, or with `--dry-run` count. Raises `DataError` when questions stay without a usable answer:
-        stdout then has the complete pairs, a file does not appear, and the cache has all answers."""
+        """Ask and write, or with `--dry-run` count. Raises `DataError` if questions have no usable answer: stdout then
+        has the complete pairs, an output file is not written, and the cache has all answers."""
         cache = AnswerCache(self.cache)
         try:
             if cache.cut:
@@ -102,12 +101,12 @@ class Raters:
             cache.close()
 
     def _ask(self, interview: Interview, work: Work, policy: ErrorPolicy, output: str) -> None:
-        """Have the pairs rated, and write them."""
+        """Ask the models, and write the rated pairs."""
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
         rated = [Rated(sum(scores.values()) / (SCALE * len(scores)) if scores else None, scores) for scores in ratings]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
         error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
-        if not policy.skip:  # the mean of some of the models is not what was asked for
+        if not policy.skip:  # a mean over only some of the models would mislead
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
         write_rows(work.rows(rated), output, None if policy.skip else error)
         used = interview.usage
@@ -118,7 +117,7 @@ class Raters:
             note(f"left out what models did not rate: {error}")
 
     def _count(self, interview: Interview, work: Work, output: str) -> None:
-        """A row a model: questions, tokens and cost."""
+        """Write one row for each model: questions, tokens and cost."""
         rows = list(interview.plan(questions(work.pairs), self.models, self.screen))
         for row in rows:
             if row["model"] in self._price:
@@ -129,7 +128,7 @@ class Raters:
         screened = f"; {self.screen} may save the others some" if self.screen else ""
         note(
             f"asked nothing. Estimates: {CHARACTERS_A_TOKEN} characters a token, {TOKENS_AN_ANSWER} tokens an answer "
-            f"(more from a model that thinks aloud){screened}"
+            f"(more from a model that writes out its reasoning){screened}"
         )
 
 
@@ -141,7 +140,7 @@ def questions(pairs: Sequence[Pair]) -> list[Question]:
 
 
 def _json_object(text: str | None, endpoint: Endpoint) -> dict[str, Any]:
-    """What `--body` says. Raises `UsageError` for anything but a JSON object."""
+    """The value of `--body`. Raises `UsageError` for anything but a JSON object."""
     try:
         value = json.loads("{}" if text is None else text)
     except ValueError:

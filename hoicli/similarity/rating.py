@@ -1,4 +1,4 @@
-"""The work of `shoe-sim`: find out which pairs are wanted, have them rated, write what was found."""
+"""The work of `shoe-sim`: collect the pairs, rate them, write the results."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Words = tuple[str, str, str]
 
 
 class Work(Protocol):
-    """Pairs that are wanted, and the lines to write when they are rated. `strict`: every pair must have an answer."""
+    """The pairs to rate, and the lines to write from their ratings. `strict`: every pair must have an answer."""
 
     pairs: Sequence[Pair]
     strict: bool
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """The lines to write, of the ratings of `pairs`."""
+        """The lines to write, from the ratings of `pairs`."""
 
 
 class TableWork:
-    """A table: a line a pair, without those that nobody could rate."""
+    """A table: one line for each pair that has a rating."""
 
     strict = True
 
@@ -50,18 +50,16 @@ class TableWork:
 
 
 class PairLines:
-    """Lines {pos, a, b} of words or senses, to be written again as they came, with a `similarity`.
-
-    Two words are as alike as their most alike senses (`lexical` has a measure of words of its own); equal ones, and
-    those that share a sense, are 1. A line with a word that has no sense has similarity null, which is said with the
-    first such word and line. A measure of WordNet is asked in the order of the line, as nltk is, and where its own
-    numbers go beyond 1 they come along as `raw`.
+    """Lines {pos, a, b} of words or senses, written back with a `similarity`. The similarity of two words is that of
+    their most similar senses (`lexical` has its own measure of words); equal words, and words that share a sense, have
+    1. If a word has no sense, the similarity is null, and a note names the first such word. A WordNet measure compares
+    in the order of the line, as in nltk; its own value is added as `raw` if it may exceed 1.
     """
 
     strict = False
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: Backend | None = None) -> None:
-        """`backend`: who will rate them, None for language models."""
+        """`backend`: the backend that will rate the pairs, None for language models."""
         self._lexical = backend if isinstance(backend, Lexical) else None
         self._ordered = isinstance(backend, Measure)
         self._senseless: dict[str, str] = {}
@@ -69,7 +67,7 @@ class PairLines:
         for line in lines:
             try:
                 record = parse(line)
-                self._lines.append((record, self._wanted(record, line.place)))
+                self._lines.append((record, self._needed(record, line.place)))
             except DataError as error:
                 policy.handle(DataError(error.problem, place=line.place, field=error.field))
         self.pairs: Sequence[Pair] = sorted(
@@ -95,8 +93,8 @@ class PairLines:
                 f"no WordNet sense for {len(self._senseless):,} {unit}: similarity null (the first: {word!r}, {place})"
             )
 
-    def _wanted(self, record: Record, place: str) -> float | Words | list[Pair]:
-        """What a line asks for: 1 for what is equal, two words, or pairs of senses (none where a word has no sense)."""
+    def _needed(self, record: Record, place: str) -> float | Words | list[Pair]:
+        """What a line needs: 1.0 for equal words, two words, or pairs of senses (empty if a word has no sense)."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
             raise DataError("neither n nor v; say what part of speech the words are", field="pos")
@@ -120,7 +118,7 @@ class PairLines:
 
 
 def _is_sense(word: str) -> bool:
-    """Whether a text has the look of a sense's name, pet.v.01."""
+    """Whether a text looks like a sense's name, pet.v.01."""
     return word.count(".") >= 2 and word.rpartition(".")[2].isdecimal()
 
 
@@ -130,9 +128,8 @@ def _spelled(word: str) -> str:
 
 
 def senses_of(word: str, pos: str) -> list[str]:
-    """The sense that is named (as WordNet names it), or all senses that a word may have.
-
-    Raises `DataError` for what looks like a sense and is none.
+    """The named sense under WordNet's name, or all senses that a word may have. Raises `DataError` for an unknown name
+    of a sense.
     """
     if _is_sense(word):
         wordnet = open_wordnet()
@@ -148,7 +145,7 @@ def merge(paths: Sequence[str], rule: str, policy: ErrorPolicy, output: str) -> 
 
 
 def rate_offline(name: str, backend: Backend, work: Work, policy: ErrorPolicy, output: str) -> None:
-    """Rate with a backend that needs no network. Raises `DataError` when a table has not got what is wanted."""
+    """Rate with a backend that needs no network. Raises `DataError` if a table lacks a pair."""
     rated = backend.rate(work.pairs)
     missing = [pair for pair, found in zip(work.pairs, rated, strict=True) if found.similarity is None]
     if missing and work.strict:
@@ -160,7 +157,8 @@ def rate_offline(name: str, backend: Backend, work: Work, policy: ErrorPolicy, o
 
 
 def write_rows(rows: Iterable[Record], output: str, error: DataError | None = None) -> None:
-    """Write lines, then raise the error if there is one: stdout has the lines by then, a file does not appear."""
+    """Write lines, then raise the error if there is one: stdout has the lines by then, an output file is not
+    written."""
     with open_output(output) as write:
         for record in rows:
             write(dump(record))

@@ -1,5 +1,5 @@
-"""What `--backend` and `--merge` take, apart from the code that does it: help and shell completion read these names
-without loading it."""
+"""The values of `--backend` and `--merge`, apart from the code that computes, so that help and shell completion do not
+load it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ MEASURES = ("path", "wup", "lch", "lin", "res", "jcn")
 BACKENDS = (*(f"wordnet:{name}" for name in MEASURES), "lexical", "llm", "table:FILE")
 
 RULES = ("mean", "median", "majority")
-"""How several ratings become one; majority: the most frequent, of equally frequent ones that of the model listed
+"""Rules that combine several ratings; majority: the most frequent, of equally frequent ones that of the model listed
 first."""

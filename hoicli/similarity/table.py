@@ -1,8 +1,8 @@
-"""Similarities of WordNet senses as `shoe-sim` writes them: read, checked, looked up by the thousand.
+"""Similarities of WordNet senses as `shoe-sim` writes them: read, checked and looked up in arrays.
 
-A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}` with anything besides, of which
-`merge` says by what rule several raters became one, where it was not the mean. Similarity is symmetric and 1 of a sense
-with itself, so each pair has one line; a pair that two lines rate differently is an error.
+A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}` with optional keys; `merge` is the
+rule that combined several raters, if not the mean. Similarity is symmetric, and 1 of a sense with itself, so each pair
+has one line; two lines that rate a pair differently are an error.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _SENSE = re.compile(r".+\.([nv])\.\d+")
 
 
 class SimilarityTable:
-    """Similarities of pairs of senses. `read` makes one; `values` looks pairs up; `digest` names its content, `rules`
-    how its raters became one."""
+    """Similarities of pairs of senses. `read` creates a table; `values` looks pairs up; `digest` identifies its
+    content, `rules` are the rules that combined its raters."""
 
     def __init__(
         self, senses: Sequence[str], first: Ints, second: Ints, similarity: Floats, rules: Iterable[str] = ("mean",)
@@ -52,10 +52,9 @@ class SimilarityTable:
 
     @classmethod
     def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
-        """The table of all lines, in whatever order, of one file or of several, senses under their `canonical` names.
-
-        Raises `DataError` with file and line for a bad line or for a pair rated twice and differently; where the policy
-        skips, bad lines are dropped, and all lines of a pair they disagree about.
+        """The table of all lines, in any order, of one or several files, with senses under their `canonical` names.
+        Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy skips,
+        bad lines are dropped, and all lines of such a pair.
         """
         numbered = Numbered[str]()
         columns = partial(_columns, numbered, cache(canonical))
@@ -87,7 +86,7 @@ class SimilarityTable:
         return len(self._key)
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
-        """[M] similarity of each first[i] with second[i]: 1 of equal senses, NaN where the table has no such pair."""
+        """[M] similarity of each first[i] and second[i]: 1 for equal senses, NaN if the table lacks the pair."""
         a, b = (np.array([self._ids.get(sense, -1) for sense in side], dtype=np.int64) for side in (first, second))
         found = np.full(len(a), np.nan)
         known = np.flatnonzero((a >= 0) & (b >= 0))
@@ -127,7 +126,7 @@ class _Columns:
 
 
 def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: list[Line]) -> _Columns:
-    """Raises what `columns.attempt` expects where `_problems` finds fault with a line."""
+    """Lines as columns; raises an error that `columns.attempt` expects for a line with `_problems`."""
     records = [orjson.loads(line.data) for line in lines]
     rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
     rules = {record.get("merge", "mean") for record in records}

@@ -1,4 +1,4 @@
-"""The kinds of result rows: how a row's kind is told, and how a table lays out the rows of each."""
+"""The kinds of result rows: how to recognise them, and how a table lays out the rows of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = ("corruption", "family", "severity")
 """The keys that say which part of a corrupted benchmark a row is of."""
 
 MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold")
-"""What a mean over classes or images is of, besides its subset."""
+"""The keys that identify a mean over classes or images, besides its subset."""
 
 _ROBUSTNESS_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "sigma", "cri_term"})
 
@@ -44,7 +44,7 @@ DIFFERENCE = Kind(
     lambda row: "p_bootstrap" in row,
     ("protocol", "metric", "verb", "object", "role", "error", "oracle", "subset"),
 )
-"""Between two models, of a mean, a class or a type of error."""
+"""Differences between two models in a mean, a class or a type of error."""
 
 IMAGE = Kind("image", lambda row: "image_id" in row, ("image_id",), ("subset",))
 
@@ -55,7 +55,7 @@ ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
 MEAN = Kind("mean", lambda _: True, MEAN_KEYS, ("subset",))
 
 KINDS = (OTHER, DIFFERENCE, IMAGE, CLASS, ROBUSTNESS, MEAN)
-"""A row is of the first kind that tells it for its own."""
+"""The kind of a row is the first one that recognises it."""
 
 
 def kind_of(row: Row) -> Kind:

@@ -13,13 +13,13 @@ from hoicli.tables.kinds import OTHER, kind_of
 R = TypeVar("R")
 T = TypeVar("T")
 Column = tuple[str, str]
-"""A metric, or what else groups columns, and the head below it."""
+"""The group of a column, such as its metric, and its head."""
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as text. above: what stands over the heads, "" continuing the one before; the first `names` columns say
-    what a line is of, the others are values."""
+    """A table as text. above: the groups over the heads, "" continues the one before. The first `names` columns
+    identify a line, the others are values."""
 
     above: Sequence[str]
     heads: Sequence[str]

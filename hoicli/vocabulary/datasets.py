@@ -20,7 +20,7 @@ DATASETS = {
     "vcoco": "V-COCO: 26 actions, 25 of their roles, 80 objects",
     "swig": "SWIG-HOI: 407 verbs, 1,000 objects, 14,130 interactions, of which 5,539 are evaluated",
 }
-"""The datasets `load` knows, with a line about each."""
+"""The datasets that `load` knows, with a description of each."""
 
 
 def _read(file_name: str) -> dict[str, Any]:
@@ -44,11 +44,11 @@ def load(dataset: str) -> Vocabulary:
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """A vocabulary from what its file says. Fields that are not there are empty.
+    """A vocabulary from the content of its file. Missing fields are empty.
 
     objects: names, names with their noun senses, or "coco" for COCO's 80. interactions: the verbs of each object, or
     pairs of verb and object (or role), by name or by number. groups, subsets, unseen: interaction ids by name.
-    test_images: the first and the last number of a template, without those missing.
+    test_images: a template with its first and last number, and the numbers that are missing.
     """
     verbs, named = content["verbs"], content["objects"]
     objects = list(coco_objects() if named == "coco" else named)
@@ -95,5 +95,5 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
 
 
 def records_of(dataset: str) -> str:
-    """The question whether records are of another dataset, with the option that says so."""
+    """A question for messages: are the records of this dataset? With the option to give."""
     return f"{DATASETS[dataset].partition(':')[0]} records? --dataset {dataset}"

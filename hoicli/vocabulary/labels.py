@@ -13,11 +13,11 @@ SUBJECT = "person"
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """One dataset's closed world. Positions in `verbs`, `objects` and `interactions` are the 0-based ids.
+    """The verbs, objects and interactions of a dataset. Positions in these three are the 0-based ids.
 
     `interactions` are the classes that are scored: (verb, object), or, in a dataset with `roles` (V-COCO), (verb,
-    role), where the role "" is the action itself, whatever it is done to. `objects` is in COCO order (person first),
-    but for SWIG-HOI, which has its own and for each object the WordNet 3.0 offset of its noun sense (`noun_ids`);
+    role), where the role "" is the action itself, with any object. `objects` is in COCO order (person first); SWIG-HOI
+    has its own order, and `noun_ids` has the WordNet 3.0 offset of the sense of each of its objects;
     `alphabetical_objects` is HICO-DET's own order of the same names. `groups` partitions the interactions by training
     frequency ("rare", "non_rare", in SWIG-HOI also "zero_shot"); `subsets` names other sets of them that a protocol
     averages; `unseen` names, for each zero-shot split, the interactions withheld from training. `test_images` are in
@@ -49,12 +49,12 @@ class Vocabulary:
 
     @property
     def qualifier(self) -> str:
-        """What tells the interactions of one verb apart: "object", or "role"."""
+        """What distinguishes the interactions of one verb: "object", or "role"."""
         return "role" if self.roles else "object"
 
     @property
     def roles_of(self) -> dict[str, tuple[str, ...]]:
-        """The roles each verb has, in the dataset's order; none for an action without object (walk)."""
+        """The roles of each verb, in the dataset's order; none for an action without object (walk)."""
         return {
             verb: tuple(role for action, role in self.interactions if action == verb and role) for verb in self.verbs
         }
@@ -84,7 +84,7 @@ class Vocabulary:
         return [i for i, (_, name) in enumerate(self.interactions) if name == object_name]
 
     def split(self, name: str) -> str:
-        """The canonical name of a zero-shot split, given it or the papers' name for it (RF-UC or UC-RF, NF-UC, UO, UV).
+        """The canonical name of a zero-shot split, from that name or the papers' (RF-UC or UC-RF, NF-UC, UO, UV).
 
         Raises `UsageError` for a split this dataset does not have.
         """

@@ -6,7 +6,7 @@ Each entry is `action_role`, or the action alone where it has no role. Both coun
 from __future__ import annotations
 
 VCOCO_ORDERS: dict[str, tuple[str, ...]] = {
-    # hitachi-rd-cv/qpic convert_vcoco_annotations.py, datasets/vcoco_eval.py; CDN and GEN-VLKT have it from there
+    # hitachi-rd-cv/qpic convert_vcoco_annotations.py, datasets/vcoco_eval.py; CDN and GEN-VLKT copied it
     "qpic": (
         *("hold_obj", "stand", "sit_instr", "ride_instr", "walk", "look_obj", "hit_instr", "hit_obj", "eat_obj"),
         *("eat_instr", "jump_instr", "lay_instr", "talk_on_phone_instr", "carry_obj", "throw_obj", "catch_obj"),

@@ -381,8 +381,8 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
         ),
         (
             {**ppdm_item(), "file_name": "COCO_val2014_000000000042.jpg"},
-            "[0].file_name: 'COCO_val2014_000000000042.jpg' is a V-COCO image, whose verbs count otherwise: use --from "
-            "qpic-vcoco-list or ppdm-vcoco-list",
+            "[0].file_name: 'COCO_val2014_000000000042.jpg' is a V-COCO image, whose verbs are numbered differently: "
+            "use --from qpic-vcoco-list or ppdm-vcoco-list",
         ),
         ({"file_name": "a.jpg", "predictions": []}, f"[0]: has no 'hoi_prediction'; {REALLY}"),
     ],

@@ -390,7 +390,7 @@ def test_explain_names_each_rule(hoicli: Hoicli) -> None:
     first, second, qpic = (
         hoicli("eval", "--explain", "--protocol", name).out for name in ("vcoco-s1", "vcoco-s2", "vcoco-qpic")
     )
-    assert "the person with the largest IoU, first of equals, whatever they do; ignored if nobody annotated" in first
+    assert "the person with the largest IoU, first of equals, doing anything; ignored if nobody annotated" in first
     assert "without an object, an empty one will do" in first
     assert "without an object, any will do" in second
     assert "boxes of different labels do not overlap" in qpic

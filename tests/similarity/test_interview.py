@@ -411,7 +411,7 @@ def test_a_lock_of_another_is_waited_for_and_that_is_said(
         timer.join()
     cache.add(answer(1))
     cache.close()
-    assert capfd.readouterr().err == f"hoicli: {path}: locked by another process, which is waited for\n"
+    assert capfd.readouterr().err == f"hoicli: {path}: locked by another process; waiting for it\n"
 
 
 @pytest.mark.parametrize(

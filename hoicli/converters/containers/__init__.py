@@ -1,1 +1,1 @@
-"""What foreign files are kept in: pickles, MATLAB files, NumPy archives, JSON and Python literals."""
+"""Containers of foreign files: pickles, MATLAB files, NumPy archives, JSON and Python literals."""

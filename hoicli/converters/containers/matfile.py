@@ -2,9 +2,9 @@
 
     variables(source) -> {name: Variable};   load(source, name) -> Numbers, Cells, Structs or text, nested
 
-Read here and not by SciPy, whose reader makes room for whatever sizes a header declares and crashes the interpreter on
-a changed type tag; here every step stays within the bytes that are there. Sparse matrices, functions and objects are
-refused: nobody's annotations or detections hold them.
+SciPy's reader is not used: it allocates any size that a header declares, and crashes the interpreter on a changed type
+tag. Here every step stays within the bytes of the file. Sparse matrices, functions and objects are refused, since
+annotations and detections have none.
 
 The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
 """
@@ -31,26 +31,26 @@ MATRIX, COMPRESSED = 14, 15
 FLAGS, DIMENSIONS = (6, 8), 5
 CELL, STRUCT, TEXT, NUMBERS = 1, 2, 4, range(6, 16)
 KINDS = {CELL: "cell", STRUCT: "struct", TEXT: "text"}
-"""Classes of matrices: all that HICO-DET's files hold. Objects, functions and sparse matrices are not among them."""
+"""Classes of matrices in HICO-DET's files, which have no objects, functions or sparse matrices."""
 
 CODES = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 9: "d", 12: "q", 13: "Q"}
-"""Type of a data element -> how `struct` and NumPy call it."""
+"""Type of a data element -> its code in `struct` and NumPy."""
 
 ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
-"""Type of a data element -> how text is stored in it."""
+"""Type of a data element -> the encoding of its text."""
 
 LARGEST = 1 << 30
 """Bytes a variable may decompress to: several times bbox_train, the largest of HICO-DET."""
 
 DENSE, DENSEST = 1 << 26, 200
-"""Bytes to which it may in any case, and beyond which it is a bomb if they are so many times what they come from."""
+"""A variable may unpack to DENSE bytes, and to more only up to DENSEST times its compressed size."""
 
 DEEPEST = 32
 """Structs within structs; bbox_test goes four deep."""
 
 
 class Numbers(NamedTuple):
-    """A numeric matrix as it is stored, column by column; `code` is the format of one number."""
+    """A numeric matrix as stored, column by column; `code` is the format of one number."""
 
     shape: tuple[int, ...]
     code: str
@@ -61,7 +61,7 @@ class Numbers(NamedTuple):
         return struct.unpack(f"{self.code[0]}{len(self.data) // struct.calcsize(self.code)}{self.code[1]}", self.data)
 
     def array(self) -> NDArray[Any]:
-        """The matrix as NumPy has it."""
+        """The matrix as a NumPy array."""
         import numpy as np
 
         return np.frombuffer(self.data, self.code).reshape(self.shape, order="F")
@@ -82,7 +82,7 @@ class Structs(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """Where in the file a variable is, what it is (cell, struct, text, numbers, or class 5 and the like), its shape."""
+    """A variable's place in the file, its kind (cell, struct, text, numbers, or `class 5` for another), its shape."""
 
     start: int
     end: int
@@ -127,7 +127,7 @@ def load(source: Source, name: str) -> Any:
 
 @contextmanager
 def _undamaged(source: Source) -> Iterator[None]:
-    """Turns what bytes raise that are not what they say into a `DataError`."""
+    """Turn errors of parsing damaged bytes into a `DataError`."""
     try:
         yield
     except (struct.error, zlib.error, ValueError) as error:
@@ -158,7 +158,7 @@ def _element(data: bytes, start: int, end: int, order: str, *, limit: int) -> by
 
 
 class _MatrixReader:
-    """The matrices of one variable. Raises ValueError or struct.error where the bytes do not say what they should."""
+    """Reads the matrices of one variable. Raises ValueError or struct.error for damaged bytes."""
 
     def __init__(self, data: bytes, order: str) -> None:
         self.data = data
@@ -174,7 +174,7 @@ class _MatrixReader:
         return self.content(32 + dimensions + -dimensions % 8, len(self.data))[1].decode("latin-1")
 
     def kind_and_shape(self) -> tuple[str, tuple[int, ...]]:
-        """What the variable is, and its shape."""
+        """The kind of the variable, and its shape."""
         flags = self.header(self.data, 8)
         kind = flags[2] & 0xFF
         name = "numbers" if kind in NUMBERS else KINDS.get(kind, f"class {kind}")
@@ -214,7 +214,7 @@ class _MatrixReader:
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
         """Type and bytes of the data element at `start`, and where the next element begins."""
         kind, size = self.tag(self.data, start)
-        small = kind >> 16  # a small element: its bytes stand where the size would be
+        small = kind >> 16  # a small element: its bytes are in place of the size
         begin = start + 4 if small else start + 8
         size = small or size
         if begin + size > limit or small > 4:
@@ -246,12 +246,12 @@ class _MatrixReader:
         return Structs(names, self.rows(position, end, count, len(names), levels))
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
-        """`count` rows of `width` matrices. They are taken as they come: what is declared takes no room."""
+        """`count` rows of `width` matrices, read one by one: a declared count allocates nothing."""
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):
             spelled, empty = self.empty
             if spelled and width == 1 and self.data.startswith(spelled, position):
-                rows.append(empty)  # a set of detections has millions of empty cells, each spelled alike
+                rows.append(empty)  # detections have millions of empty cells with equal bytes
                 position += len(spelled)
                 continue
             start, row = position, []

@@ -1,8 +1,8 @@
-""".npz archives, a row at a time: arrays far larger than memory, from files that may hold anything.
+""".npz archives read row by row, for arrays larger than memory and files from untrusted sources.
 
 An archive is a zip of .npy members, each a short header and then the numbers (NumPy's numpy.lib.format documents it).
-The header is a Python literal, parsed here and never evaluated; only arrays of numbers and of text are read, so that
-nothing of a file can run. A member is decompressed as its rows are asked for.
+The header is a Python literal, parsed here and never evaluated; only arrays of numbers and of text are read, so a file
+cannot run code. A member is decompressed while its rows are read.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from hoicli.io.inputs import readable
 SUFFIX = ".npy"
 MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: "<H", 2: "<I", 3: "<I"}
-"""How the header's length is written, by version."""
+"""The format of the header's length, by version."""
 LONGEST_HEADER = 10_000
 DENSE, DENSEST = 1 << 28, 200
-"""Bytes that may be read at once, and beyond which they are a bomb if they are so many times what they come from."""
+"""A read may take DENSE bytes, and more only up to DENSEST times the compressed size."""
 _NUMBERS = re.compile(r"[<>=|]?([fiuUS])(\d{1,9})")
 """The element types that are read: floats, integers, text."""
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, TypeError, IndexError, KeyError,
     AttributeError, OverflowError, RuntimeError, NotImplementedError,
 )  # fmt: skip
-"""What zipfile and NumPy raise for bytes that are not what they say, or that they do not read."""
+"""The exceptions of zipfile and NumPy for damaged or unsupported bytes."""
 
 
 @contextmanager
 def _whole(source: Source, name: str = "") -> Iterator[None]:
-    """Turn whatever damage does into a `DataError`."""
+    """Turn the exceptions for damaged bytes into a `DataError`."""
     try:
         yield
     except _DAMAGE as error:
@@ -51,9 +51,8 @@ def _whole(source: Source, name: str = "") -> Iterator[None]:
 
 
 class Archive:
-    """The arrays of one .npz file, by name; nothing is read before it is asked for.
-
-    Raises `DataError` naming the file, and the array where it is one of them.
+    """The arrays of one .npz file, by name, read on first use. Raises `DataError` that names the file, and the array if
+    it is the problem.
     """
 
     def __init__(self, source: Source) -> None:
@@ -74,7 +73,7 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self._zip.close()
-        self._file.close()  # a reader left half way has it open, too
+        self._file.close()  # an unfinished reader keeps it open, too
 
     @property
     def names(self) -> list[str]:
@@ -92,15 +91,14 @@ class Archive:
         return rows[0] if rows else np.zeros(self.shape(name))
 
     def rows(self, name: str, row: tuple[int, ...]) -> Iterator[np.ndarray[Any, Any]]:
-        """An array of shape [N, *row] as N arrays of shape `row`; the whole for a `row` of ().
-
-        Raises `DataError` where the array breaks off or has another shape.
+        """An array of shape [N, *row] as N arrays of shape `row`; the whole for a `row` of (). Raises `DataError` if
+        the array is cut off or has another shape.
         """
         with self._opened(name) as (stream, shape, fortran, dtype):
             part = row or shape
             if row and shape[-len(row) :] != row:
                 raise DataError(f"shape {list(shape)}, not [N, {', '.join(map(str, row))}]", **self._at(name))
-            if fortran and len(shape) > 1:  # rows lie apart: there is no way but to read it all
+            if fortran and len(shape) > 1:  # rows are not contiguous: read all of it
                 flat = np.frombuffer(self._read(stream, math.prod(shape) * dtype.itemsize, name), dtype)
                 yield from flat.reshape(shape, order="F").reshape((-1, *part))
                 return
@@ -110,7 +108,7 @@ class Archive:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[tuple[IO[bytes], tuple[int, ...], bool, np.dtype[Any]]]:
-        """A member's bytes behind its header, and what the header says."""
+        """A member's stream after its header, and the header's shape, order and type."""
         if name not in self._members:
             has = ", ".join(self.names[:8]) or "nothing"
             raise DataError(f"has no array {name}; it holds {has[:120]}", place=self._source.name)

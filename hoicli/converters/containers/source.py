@@ -1,8 +1,6 @@
-"""A foreign file, opened once: what kind of container it is, and its items one at a time.
-
-JSON, JSON that holds a Python repr as text, pickles, MATLAB files and folders all look the same to a converter: a
-list's `items()`, or a `mapping()`. Files of hundreds of megabytes are cut into items first and parsed one item at a
-time, so memory stays at the size of the bytes.
+"""A foreign file, opened once: its kind of container, and its items one at a time. Converters read JSON, JSON with a
+Python repr as text, and pickles in the same way: by `items()` of a list, or `mapping`. Large files are split into items
+first and parsed one item at a time, so memory stays near the size of the file.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from hoicli.io.messages import display_name
 
 ZIP_MAGIC = b"PK\x03\x04"
 HEAD = 1 << 16
-"""Bytes looked at to tell the containers apart."""
+"""Bytes read to detect the container."""
 
 
 class Source:
@@ -66,14 +64,14 @@ class Source:
 
     @staticmethod
     def _is_object(line: bytes) -> bool:
-        """A whole JSON object with an image_id on one line: a record, whatever comes after it."""
+        """Whether a line is a whole JSON object with an image_id: then the file is JSON lines."""
         try:
             return "image_id" in orjson.loads(line)
         except orjson.JSONDecodeError:
             return False
 
     def describe(self) -> str:
-        """What the file looks like, for the message that it is unknown."""
+        """A description of the file for the message that its format is unknown."""
         if self.kind in ("json-list", "json-text"):
             item = self.first_item
             if item is None:
@@ -93,14 +91,14 @@ class Source:
 
     @cached_property
     def is_list(self) -> bool:
-        """Whether there is a list to take items from; `items` of anything else is an error."""
+        """Whether the file holds a list; `items` of anything else is an error."""
         if self.kind == "pickle":
             return isinstance(self.unpickled, list | tuple)
         return self.kind in ("json-list", "json-text")
 
     @cached_property
     def first_item(self) -> Any:
-        """The first item of a list, None where there is none."""
+        """The first item of a list, None if it is empty or the file holds no list."""
         return next((item for _, item in self.items()), None) if self.is_list else None
 
     def first_has(self, *keys: str) -> bool:
@@ -110,7 +108,7 @@ class Source:
     def items(self, key: str = "preds") -> Iterator[tuple[str, Any]]:
         """(position as `[3]`, item) of a list: JSON, pickled, or under `key` of a dictionary written as text.
 
-        Raises `DataError` where the list breaks off or an item is not readable, and when there is no list at all.
+        Raises `DataError` if the list is cut off, an item is not readable, or there is no list.
         """
         if not self.is_list:
             raise DataError(f"holds no list ({self.kind}); --from NAME chooses another format", place=self.name)
@@ -129,7 +127,7 @@ class Source:
 
     @cached_property
     def text(self) -> bytes:
-        """The content of a JSON document that is one string (with its quotes, where nothing else needs decoding)."""
+        """The content of a JSON document that is one string (with its quotes, if there are no escapes)."""
         if b"\\" not in self.data:
             return self.data
         try:
@@ -160,7 +158,7 @@ class Source:
             mapping = orjson.loads(self.data)
         except orjson.JSONDecodeError as error:
             try:
-                mapping = json.loads(self.data)  # knows NaN, which the records then refuse by its place
+                mapping = json.loads(self.data)  # json reads NaN, which the check of records reports with its place
             except (ValueError, RecursionError):
                 raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
         return mapping if isinstance(mapping, dict) else {}
@@ -178,5 +176,5 @@ class Source:
 
 
 def _some_keys(mapping: dict[Any, Any]) -> str:
-    """The first keys of a dictionary, as far as they are fit to be shown."""
+    """The first keys of a dictionary, shortened for a message."""
     return ", ".join(key[:40] if isinstance(key, str) else type(key).__name__ for key in islice(mapping, 6))

@@ -1,4 +1,5 @@
-"""Lists of JSON or of Python literals as text, read one item at a time, nothing evaluated; and JSON written so."""
+"""Lists of JSON or of Python literals in text, read item by item without evaluation; and JSON lists written item by
+item."""
 
 from __future__ import annotations
 
@@ -15,11 +16,10 @@ from hoicli.io.outputs import open_output
 
 
 def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
-    """The items of the list whose content starts at `start`, as slices, without a tree of the whole.
-
-    Items that are dictionaries nearly always begin with the same key, so the text is cut where that beginning recurs;
-    where the cut is not plainly the end of one item, the brackets are followed one by one. The list ends at its own
-    closing bracket (`to_end`: with nothing behind it). Raises ValueError where it breaks off.
+    """The items of the list whose content starts at `start`, as slices, without parsing the whole. Items that are
+    dictionaries nearly always begin with the same key, so the text is split where that beginning recurs; if that may
+    not be the end of the item, its brackets are matched one by one. The list ends at its closing bracket (`to_end`:
+    nothing may follow). Raises ValueError if it is cut off.
     """
     begin = after = _skip_space(data, start)
     first_key = _FIRST_KEY.match(data, begin)
@@ -39,7 +39,7 @@ def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[by
 
 BROKEN_OFF = "the list breaks off"
 LONGEST = 1 << 20
-"""Bytes within which another item is looked for; far more than an image's detections take."""
+"""Bytes within which the next item is searched; far more than an image's detections."""
 
 _SPACE = re.compile(rb"\s*")
 _STRING = rb"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
@@ -55,10 +55,9 @@ def _skip_space(data: bytes, position: int) -> int:
 
 
 def _plain_end(data: bytes, begin: int, first_key: bytes) -> int:
-    """Where the item ends if it is all there is before `first_key` recurs, or -1 where that is not plain to see.
-
-    What is left of the text without everything but brackets, quotes and backslashes tells: when each quote meets
-    its partner, no string holds a bracket, and the brackets must come in pairs inside one outer pair.
+    """Where the item ends if it is all text before `first_key` recurs, or -1 if that is not certain. The check keeps
+    only brackets, quotes and backslashes: if all quotes are in adjacent pairs, no string holds a bracket, and the
+    brackets must match inside one outer pair.
     """
     cut = data.find(first_key, begin + 1, begin + LONGEST)
     body = data[begin:cut].rstrip(b" \t\r\n,") if cut >= 0 else b""
@@ -73,7 +72,7 @@ def _plain_end(data: bytes, begin: int, first_key: bytes) -> int:
 
 
 def _followed_end(data: bytes, begin: int) -> int:
-    """Where the value at `begin` ends, strings told apart from structure. Raises ValueError if it does not end."""
+    """Where the value at `begin` ends; brackets in strings do not count. Raises ValueError if it does not end."""
     if data[begin : begin + 1] not in (b"{", b"[", b"("):
         scalar = _SCALAR.match(data, begin)
         if scalar is None:
@@ -89,7 +88,7 @@ def _followed_end(data: bytes, begin: int) -> int:
 
 
 def write_items(path: str, items: Iterable[bytes], brackets: bytes) -> None:
-    """A JSON list or object with an item a line, written as the items come."""
+    """Write a JSON list or object, one line for each item, as the items come."""
     with open_output(path) as output:
         before = brackets[:1]
         for item in items:
@@ -99,22 +98,22 @@ def write_items(path: str, items: Iterable[bytes], brackets: bytes) -> None:
 
 
 def json_item(span: bytes) -> Any:
-    """One item of a JSON list; NaN is read, as json.dump writes it, for the records' check to name its place."""
+    """One item of a JSON list; NaN (from json.dump) is accepted, so that the check of records can name its place."""
     try:
         return orjson.loads(span)
     except orjson.JSONDecodeError:
         return json.loads(span)
 
 
-# What NumPy 2 writes around each number of a repr.
+# The text that NumPy 2 writes before each number of a repr.
 _SCALARS = tuple(f"np.{kind}{bits}(" for kind in ("float", "int", "uint") for bits in (16, 32, 64))
 
 
 def literal(span: bytes) -> Any:
     """A Python literal without evaluating anything: containers, strings, numbers, NumPy scalars, nan and inf.
 
-    Tuples become lists. Most reprs become JSON by exchanging quotes and are then parsed at C speed; the rest goes
-    through `ast`. Raises ValueError for whatever is more than a literal.
+    Tuples become lists. Most reprs become JSON after a replacement of quotes and are parsed at C speed; others go
+    through `ast`. Raises ValueError for anything but a literal.
     """
     text = span.decode()
     if '"' not in text and "\\" not in text:
@@ -126,7 +125,7 @@ def literal(span: bytes) -> Any:
         if not _flat(text):
             raise SyntaxError("more than containers, strings, numbers and NumPy's scalars")
         with catch_warnings():
-            simplefilter("ignore")  # what the compiler thinks of "1if" is no matter here
+            simplefilter("ignore")  # ignore the compiler's warnings about text like "1if"
             return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError(f"no Python literal: {str(error) or 'nested too deeply'}") from None
@@ -148,13 +147,14 @@ _CHAIN = re.compile("|".join(pattern for pattern, _ in CHAINS))
 
 
 def _flat(text: str) -> bool:
-    """Whether only brackets can nest in a text, of which the parser takes 200: Python 3.10 dies of a long 1+1+1+..."""
+    """Whether only brackets nest in a text, which the parser limits to 200 levels: Python 3.10 crashes on a long
+    1+1+1+..."""
     rest = re.sub(r"(?<=[\d.])[eE][-+]?(?=\d)", "e", _STRINGS.sub(" ", text))
     return not _CHAIN.search(rest) and all(map(_KNOWN_WORD.fullmatch, _WORD.findall(rest)))
 
 
 def _without_scalars(text: str) -> str:
-    """`np.float32(0.5)` as 0.5, where only such scalars have parentheses (a file name may)."""
+    """`np.float32(0.5)` as 0.5, if only such scalars have parentheses (file names may have them, too)."""
     if "np." not in text:
         return text
     strings = "".join(text.split("'")[1::2])

@@ -1,8 +1,8 @@
 """Pickles as data: plain containers, numbers, text and NumPy arrays are built, everything else is refused by name.
 
-A pickle is a program that names functions and calls them. `load_pickle` runs CPython's own (fast) machine, but every
-name the program may use is a row of `_NAMES`, and what it gets for it is a `_Name`: an object that only builds plain
-values and cannot be changed. No module is imported, no attribute is followed, no class is handed out.
+A pickle is a program that names functions and calls them. `load_pickle` runs CPython's own (fast) unpickler, but the
+program can use only the names in `_NAMES`, and gets a `_Name` for each: an immutable object that only builds plain
+values. No module is imported, no attribute is followed, no class is exposed.
 
 Read: dict, list, tuple, set, frozenset, bytes; OrderedDict, defaultdict and every class called CacheTemplate (the
 V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64 bits
@@ -27,19 +27,19 @@ from hoicli.errors import DataError
 from hoicli.io.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
-"""What building may take: 1 GiB, or 64 bytes a byte of the file. The densest honest content, a list of empty lists,
-takes about 50; the rest is room."""
+"""Memory for building: 1 GiB, or 64 bytes for each byte of the file. The densest honest content, a list of empty lists,
+takes about 50."""
 
 DEEP, STACK_RATIO, STACK_CAP = 10_000, 256, 1 << 30
-"""From so many possible nestings on, reading gets a stack of its own, in bytes a nesting and at most. (A level of a
-tuple takes about 60 bytes to hash.)"""
+"""From DEEP possible levels on, reading gets a stack of its own, of STACK_RATIO bytes per level and at most STACK_CAP.
+(Hashing a level of a tuple takes about 60 bytes.)"""
 
 
 def load_pickle(data: bytes, name: str) -> Any:
     """The content of a pickle, as plain values.
 
     Raises `DataError` (with `name` as its place) for an empty, damaged or cut-off file, for sizes that the file cannot
-    hold, and for anything that is not data: nothing of it is imported or run.
+    hold, and for anything that is not data, which is never imported or run.
     """
     if not data:
         raise DataError("is empty (0 bytes); write it again", place=name)
@@ -62,14 +62,14 @@ def _damage(what: str, error: Exception) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text out of a pickle as it may appear in a message: printable, on one line, of a readable length."""
+    """Text from a pickle for a message: printable, on one line, cut to 80 characters."""
     plain = text[:200].encode("unicode_escape").decode()
     return plain if len(plain) <= 80 else plain[:77] + "..."
 
 
-def _refuse(wanted: str) -> NoReturn:
+def _refuse(named: str) -> NoReturn:
     raise DataError(
-        f"wants {wanted}, which hoicli does not build (nothing was run); "
+        f"wants {named}, which hoicli does not build (nothing was run); "
         "save it again as lists, dictionaries, numbers, text and numpy arrays"
     )
 
@@ -78,7 +78,7 @@ def _refuse(wanted: str) -> NoReturn:
 
 
 class _Unpickler(pickle.Unpickler):
-    """CPython's unpickler with the table of names in the place of imports."""
+    """CPython's unpickler with a table of names instead of imports."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if global_name == "CacheTemplate":
@@ -86,19 +86,19 @@ class _Unpickler(pickle.Unpickler):
         found = _NAMES.get((module_name, global_name))
         if found is not None:
             return found
-        wanted = _shown(f"{module_name}.{global_name}")
+        named = _shown(f"{module_name}.{global_name}")
         if module_name.split(".")[0] == "torch":
-            raise DataError(f"wants {wanted}; hoicli builds no torch tensors: save with .numpy() or .tolist()")
-        return _refuse(wanted)
+            raise DataError(f"wants {named}; hoicli builds no torch tensors: save with .numpy() or .tolist()")
+        return _refuse(named)
 
     def persistent_load(self, pid: Any, /) -> Any:
         raise DataError("refers to data outside of itself, as files of torch.save do; save with .numpy() or .tolist()")
 
 
 def _load(data: bytes) -> Any:
-    # A buffered reader has peek(), without which the machine asks for every opcode by a call of its own.
+    # A buffered reader has peek(), without which the unpickler makes a call for every opcode.
     stream = io.BufferedReader(io.BytesIO(data), 1 << 20)  # type: ignore[arg-type,unused-ignore]
-    # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
+    # If memory for a bytearray is refused, CPython (3.11) prints on stderr besides raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
     with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
         value = _Unpickler(stream, encoding="latin1").load()
@@ -112,11 +112,11 @@ def _load(data: bytes) -> Any:
 def _bounded_memory(extra: int) -> Iterator[None]:
     """Let the process grow by `extra` bytes of address space at most.
 
-    A ten-byte pickle can ask for place number four billion of the memo, which the machine then fills with zeros before
-    anything here is called; a container or a byte string can declare any size. Only the operating system can turn that
-    into a MemoryError. The soft limit alone is lowered, from the usage of this moment, and put back whatever happens; a
-    lower one is left alone. It holds for all threads, of which hoicli has one. Elsewhere than on Linux nothing is done:
-    the usage is not known there.
+    A ten-byte pickle can use place four billion of the memo, which the unpickler then allocates before it calls any
+    code here; a container or a byte string can declare any size. Only the operating system can turn that into a
+    MemoryError. Only the soft limit is lowered, relative to the current usage, and always restored; a lower one is
+    kept. It holds for all threads; hoicli has one. On systems other than Linux nothing is done, since the usage is
+    unknown.
     """
     try:
         import resource
@@ -136,16 +136,14 @@ def _bounded_memory(extra: int) -> Iterator[None]:
 
 
 def _possible_depth(data: bytes) -> int:
-    """How deeply tuples could be nested at most: each level takes one of these opcodes."""
+    """An upper bound on the nesting of tuples: each level takes one of these opcodes."""
     return sum(data.count(code) for code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3))
 
 
 def _with_stack(depth: int, action: Callable[[], Any]) -> Any:
-    """`action()`, in a thread with a large stack where nested tuples could overflow the ordinary one.
-
-    Hashing a tuple (as a key) recurses in C without a check: 150,000 levels, a file of 150 kB, kill the process
-    otherwise. The stack is address space, used only as far as it is needed; beyond STACK_CAP the risk stays.
-    """
+    """`action()`, in a thread with a large stack if nested tuples could overflow the ordinary one. Hashing a tuple (as
+    a key) recurses in C without a check: otherwise 150,000 levels, a file of 150 kB, kill the process. The stack takes
+    memory only as far as it is used; beyond STACK_CAP the risk stays."""
     if depth < DEEP:
         return action()
     done: list[Any] = []
@@ -161,7 +159,7 @@ def _with_stack(depth: int, action: Callable[[], Any]) -> Any:
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-    except RuntimeError:  # the system grants no such stack
+    except RuntimeError:  # the system refuses a stack of this size
         return action()
     finally:
         threading.stack_size(before)
@@ -175,7 +173,8 @@ def _with_stack(depth: int, action: Callable[[], Any]) -> Any:
 
 
 class _Name:
-    """What a pickle gets for a name: calling it builds a plain value. It cannot be changed (BUILD sets attributes)."""
+    """The object that a pickle gets for a name: calling it builds a plain value. It is immutable (BUILD sets
+    attributes)."""
 
     __slots__ = ("_build",)
 
@@ -190,7 +189,7 @@ class _Name:
 
 
 def _factory(kind: type) -> _Name:
-    """A type that stands in a defaultdict and is at most called without arguments."""
+    """A type used in a defaultdict, called without arguments at most."""
     return _Name(lambda: kind())
 
 
@@ -213,7 +212,7 @@ def _encoded(text: str, encoding: str) -> bytes:
 
 
 class _Dtype:
-    """A dtype on its way: code ("f4") from the call, byte order from the state that follows."""
+    """A dtype while it is built: code ("f4") from the call, byte order from the state that follows."""
 
     __slots__ = ("code", "real")
 
@@ -238,7 +237,7 @@ def _dtype(code: Any, *_: Any) -> _Dtype:
 
 
 class _Array(np.ndarray[Any, Any]):
-    """An array that checks its state before it takes it. It behaves like any ndarray; `tolist()` gives plain values."""
+    """An array that checks its state before setting it. It behaves like any ndarray; `tolist()` gives plain values."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""What vision-language models answer, and how they are asked."""
+"""Prompts for vision-language models, and the reading of their answers."""

@@ -1,8 +1,7 @@
-"""From the values in a model's answer to what it claims: this person does that to this object, here and there.
-
-Models name their keys as they please; what a key means is told by its words (`human_bbox`, `person box`, `sub_bbox` are
-one key), and what it holds by its value: a list is a box, a whole number the index of a box, text a name. Nothing is
-made up: a claim that lacks a part is reported by what it lacks.
+"""From the values in a model's answer to its claims: who does what to which object, and where. Models choose their own
+keys; a key's words give its meaning (`human_bbox`, `person box`, `sub_bbox` are one key), and the type of its value
+gives the content: a list is a box, a whole number the index of a box, text a name. Nothing is invented: a claim with a
+missing part is reported.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from hoicli.converters.vlm.names import label_of, split_phrase, verbs_of
 Place = list[float] | int | str | None
 """Where something is: a box's numbers, the index of a box, its name alone, or nothing."""
 Report = Callable[[str], None]
-"""Takes the reason why something is left out."""
+"""A function that takes the reason why a part of an answer is left out."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One triplet as an answer has it: the subject's and the object's place, the object's name, verbs, and a score."""
+    """One triplet of an answer: the subject's and the object's place, the object's name, verbs, and a score."""
 
     subject: Place
     object: Place
@@ -34,7 +33,8 @@ class Claim:
 
 @dataclass
 class Claims:
-    """What an answer holds: triplets; (box, name) of what it only locates, `listed` where triplets index them."""
+    """The content of an answer: triplets; `located`, (box, name) without a triplet; `listed`: triplets index `located`;
+    `understood`: some value could be read."""
 
     triplets: list[Claim] = field(default_factory=list)
     located: list[tuple[list[float], str]] = field(default_factory=list)
@@ -43,9 +43,8 @@ class Claims:
 
 
 def claims_of(values: Sequence[Any], report: Report, *, verbs: Sequence[str] = (), label: str | None = None) -> Claims:
-    """The claims in the values of one answer, not `understood` where none is a claim, a box with a name or `[]`.
-
-    `verbs`, `label`: of the question, where the answer only says where (grounding).
+    """The claims in the values of one answer; not `understood` if none is a claim, a box with a name or `[]`. `verbs`,
+    `label`: those of the question, for answers with boxes only (grounding).
     """
     reader = _ClaimReader(report, tuple(verbs), label)
     for value in values:
@@ -63,7 +62,7 @@ class _ClaimReader:
         self._label = label
 
     def read(self, value: Any) -> None:
-        """Take up whatever of a value is a claim."""
+        """Add the claims in a value."""
         if isinstance(value, list):
             self._read_list(value)
         elif isinstance(value, dict):
@@ -80,8 +79,8 @@ class _ClaimReader:
             self.read(item)
 
     def _read_pair(self, first: dict[str, Any], second: dict[str, Any]) -> None:
-        """Two boxes with names in a list of their own: the person and the object, in this order unless only the second
-        is called a person. Two persons are a pair like any other."""
+        """A list of two boxes with names: the person and the object, in this order unless only the second is named as a
+        person."""
         if _name_of(first) not in PERSONS and _name_of(second) in PERSONS:
             first, second = second, first
         self.claims.understood = True
@@ -128,7 +127,7 @@ class _ClaimReader:
             self.claims.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
-        """`{"boxes": [...], "labels": [...], "interactions": [...]}`, or anything that holds lists of claims."""
+        """`{"boxes": [...], "labels": [...], "interactions": [...]}`, or any object with lists of claims."""
         boxes, labels = entry.get("boxes", entry.get("bboxes")), entry.get("labels")
         if isinstance(boxes, list) and isinstance(labels, list) and len(boxes) == len(labels):
             numbers = [numbers_of(box) for box in boxes]
@@ -164,7 +163,7 @@ _SCORE = re.compile(r"score|confidence|conf|probability|prob")
 PERSONS = frozenset(
     ("person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player", "rider")
 )
-"""What a box with the person may be called."""
+"""Names of a box that mean a person."""
 
 
 def _plain(key: str) -> str:
@@ -184,7 +183,7 @@ def _value(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
 
 
 def _is_located(entry: dict[str, Any]) -> bool:
-    """Whether an entry locates something: a box of its own, and nobody's in particular."""
+    """Whether an entry has a box of its own, without a subject."""
     return _value(entry, _BOX) is not None and _value(entry, _SUBJECT) is None
 
 
@@ -198,7 +197,7 @@ def _text(value: Any) -> str | None:
 
 
 def _place(value: Any) -> Place:
-    """What a value says of where something is."""
+    """The place that a value describes."""
     if isinstance(value, dict):
         entry = _by_plain_key(value)
         box = _value(entry, _BOX)
@@ -218,7 +217,7 @@ def _place(value: Any) -> Place:
 
 
 def numbers_of(value: Any) -> list[float] | None:
-    """The four numbers of a box, whatever they mean; None where there are not four finite ones.
+    """The four numbers of a box, in any convention; None if there are not four finite ones.
 
     Numbers may be text, the list nested ([[x1, y1, x2, y2]] or two points), text itself, or keyed (x1.., xmin..;
     x, y, width, height).

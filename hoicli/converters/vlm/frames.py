@@ -1,4 +1,4 @@
-"""What the four numbers of a model's box mean: the conventions behind `--coords`, and the way to pixels and back.
+"""The conventions of `--coords` for a model's boxes, and the conversion to pixels and back.
 
 | family | convention | evidence |
 | --- | --- | --- |
@@ -7,7 +7,7 @@
 | Gemini | 0-1000, y first | its documentation |
 | Groma | 0-1 | FoundationVision/Groma#11 |
 
-Value ranges do not tell them apart; so nothing here looks at values.
+Ranges of values cannot distinguish them, so no code here guesses from values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONVENTIONS = (
 """What `--coords` takes, for help and messages."""
 
 PLAIN = ("1000", "1000-yx", "relative", "pixels")
-"""Those that are a name alone; qwen2.5 may bring numbers along, and resized has to."""
+"""The conventions without numbers; qwen2.5 may have numbers, resized must."""
 
 FACTOR = 28
 """Qwen2.5-VL's processor makes both sides a multiple of this: patches of 14, merged two by two."""
@@ -37,7 +37,7 @@ QWEN_PIXELS = (56 * 56, 14 * 14 * 4 * 1280)
 
 @dataclass(frozen=True)
 class Frame:
-    """A convention: the `kind`, and the bounds on the copy's area or its size where the kind needs two numbers."""
+    """A convention: the `kind`, and for some kinds two numbers, the bounds on the copy's area or its size."""
 
     kind: str
     numbers: tuple[int, int] = (0, 0)
@@ -45,12 +45,12 @@ class Frame:
     def _scale(self, size: tuple[float, float] | None) -> tuple[float, float, float, float]:
         """(width, units of it, height, units of it): how many of the convention's units the image's sides have.
 
-        Raises `DataError` where the image's (width, height) is needed and not known.
+        Raises `DataError` if the image's (width, height) is needed and unknown.
         """
         if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
-            raise DataError("the image's size is not known; give width and height in the record, or to convert a file of them with --image-list")
+            raise DataError("the image's size is not known; give the record width and height (or convert --image-list)")
         width, height = size
         if self.kind == "relative":
             return width, 1.0, height, 1.0
@@ -68,7 +68,7 @@ class Frame:
         return [x1 * width / across, y1 * height / down, x2 * width / across, y2 * height / down]
 
     def from_pixels(self, box: Sequence[float], size: tuple[float, float] | None) -> list[float]:
-        """The way back, in whole numbers (`relative`: four decimals), as a prompt shows it."""
+        """The inverse of `to_pixels`, in whole numbers (`relative`: four decimals), for prompts."""
         width, across, height, down = self._scale(size)
         x1, y1, x2, y2 = (
             box[0] * across / width,

@@ -1,7 +1,7 @@
 """The words of an answer as verbs and labels in the records' spelling.
 
-Only the spelling changes: "Sitting on the bench" is `sitting_on` a `bench`. What a verb means, and that sitting is a
-form of sit, is found out when senses are looked up.
+Only the spelling changes: "Sitting on the bench" is `sitting_on` a `bench`. The look-up of senses finds the base form
+and the meaning of a verb.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PREPOSITIONS = frozenset(
     )
 )
 MOST_WORDS = 6
-"""Words of a phrase that may still be "verb object"; a longer one is a sentence, and what its verb is no rule tells."""
+"""Words of a phrase that may still be "verb object"; no rule finds the verb of a longer sentence."""
 
 
 def label_of(text: str) -> str:
@@ -35,7 +35,7 @@ def label_of(text: str) -> str:
 
 
 def verbs_of(said: Any, label: str | None = None) -> list[str]:
-    """The verbs in what an answer says: a list, or one text with several ("ride, sit on"), each as `sit_on`.
+    """The verbs in a value of an answer: a list, or one text with several ("ride, sit on"), each as `sit_on`.
 
     Articles, "the person is" and the object's own name at the end ("riding the bicycle") are left off; a text of
     more than `MOST_WORDS` words gives none. Gerunds stay as they are: the evaluation lemmatises.
@@ -86,7 +86,7 @@ def _verb(words: list[str]) -> str:
 
 
 def _parts(said: str) -> Iterator[str]:
-    """The phrases of a text: commas, semicolons, slashes (not of a/an), bars, line ends and "and" part them."""
+    """The phrases of a text, separated by commas, semicolons, slashes (except a/an), bars, line ends and "and"."""
     text = re.sub(r"[`*\"]+", "", said).strip()
     text = text[_prefix_end(text) :]
     for part in re.split(r"\s*[,;|\n]\s*|\s+and\s+|(?<!\ba)\s*/\s*", text):
@@ -101,7 +101,7 @@ def _prefix_end(text: str) -> int:
 
 
 def _words(part: str) -> list[str]:
-    """The words of a phrase in lower case; "no interaction" stays one."""
+    """The words of a phrase in lower case; "no interaction" stays one word."""
     words = re.split(r"[\s_]+", part.lower())
     if words[:2] == ["no", "interaction"]:
         words = ["no_interaction", *words[2:]]

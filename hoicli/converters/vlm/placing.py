@@ -1,4 +1,5 @@
-"""From what an answer claims to boxes of a record: persons and objects as boxes in pixels, or left out and counted."""
+"""From the claims of an answer to boxes of a record: persons and objects as boxes in pixels, or left out and
+counted."""
 
 from __future__ import annotations
 
@@ -20,9 +21,8 @@ Size = tuple[float, float]
 
 @dataclass
 class AnsweredImage:
-    """An image while its answers come in: its triplets with their scores, and the record of --boxes that it `shown`.
-
-    `read`: something of it could be read.
+    """An image while its answers are read: its triplets with their scores, and the record of --boxes that was `shown`.
+    `read`: some answer about it could be read.
     """
 
     image_id: str | int
@@ -59,21 +59,21 @@ class AnsweredImage:
 
 
 def size_of(record: Record) -> Size | None:
-    """Width and height of a row or a record, where it has both and they are sizes."""
+    """Width and height of a row or a record, None unless both are positive numbers."""
     width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
     return (width, height) if width > 0 and height > 0 else None
 
 
 @dataclass(frozen=True)
 class _Placed:
-    """Where a person or an object is: a box in pixels with its label; its `index` where the record has it already."""
+    """A person or an object: a box in pixels with its label; its `index` if the record has it already."""
 
     box: Sequence[float]
     label: str
     index: int | None = None
 
     def row(self, table: BoxTable) -> int:
-        """The index of the box in the record, where it is added if need be."""
+        """The index of the box in the record, added if it is new."""
         return table.add(self.box, self.label) if self.index is None else self.index
 
 
@@ -82,7 +82,7 @@ class _NotPlacedError(Exception):
 
 
 class Placer:
-    """Adds what answers claim to their images. `indexed`: indices are of --boxes, which was given."""
+    """Adds the claims of answers to their images. `indexed`: --boxes was given, and indices refer to it."""
 
     def __init__(self, context: Context, *, indexed: bool) -> None:
         self._context = context
@@ -92,7 +92,7 @@ class Placer:
         self._outside = Noticed()
 
     def add_claim(self, image: AnsweredImage, claim: Claim, claims: Claims, frame: Frame | None) -> None:
-        """Add a triplet a verb, with its boxes; what cannot be placed is left out."""
+        """Add one triplet for each verb, with its boxes; a claim without usable boxes is left out."""
         label = self._object_name(claim.label) if claim.label is not None else None
         if claim.label is not None and label is None:
             self._drop("an object outside the vocabulary")
@@ -175,7 +175,7 @@ class Placer:
         raise _NotPlacedError("a triplet that names a label of no box, or of several")
 
     def _located(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> _Placed:
-        """A box with a name as a box of the record; a person is one whatever it is called."""
+        """A box with a name as a box of the record; all names of persons become `person`."""
         pixels = self._pixels(box, image, frame)
         label = SUBJECT if name in PERSONS else self._object_name(name)
         if label is None:
@@ -183,7 +183,7 @@ class Placer:
         return _Placed(pixels, label)
 
     def _pixels(self, box: Sequence[float], image: AnsweredImage, frame: Frame | None) -> list[float]:
-        """The box in pixels; raises `UsageError` where nothing says what its numbers mean."""
+        """The box in pixels; raises `UsageError` if the convention of its numbers is unknown."""
         if len(box) != 4:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:

@@ -56,7 +56,7 @@ def prompts(
     """The prompt for one image record: a line with image_id, file_name, coords, task, system and prompt; none for an
     image without a pair to ask about.
 
-    `vocabulary`: whose names are to be used, None for any. `response_format`: add a JSON schema of the reply, as
+    `vocabulary`: the names to use, None for any. `response_format`: add a JSON schema of the reply, as
     OpenAI's protocol takes it. Raises `DataError` when the image's size is needed and missing.
     """
     size = _size(record)
@@ -88,7 +88,7 @@ def prompts(
 
 
 def _pairs_of(record: Record) -> list[tuple[int, int]]:
-    """The pairs to ask about: the record's `pairs`, else those of its triplets, else every person with everything."""
+    """The pairs to ask about: the record's `pairs`, else those of its triplets, else every person with every box."""
     listed = record.get("pairs") or record.get("hois") or ()
     pairs = [(pair["subject"], pair["object"]) for pair in listed if pair["object"] is not None]
     if not listed:
@@ -99,7 +99,7 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
 
 
 def _closed(vocabulary: Vocabulary, objects: set[str] | None) -> str:
-    """The names there are: for each of `objects` its verbs, or for all objects."""
+    """The vocabulary's names for a prompt: the verbs of each of `objects`, None for all objects."""
     if vocabulary.roles:
         words = [", ".join(names).replace("_", " ") for names in (vocabulary.verbs, vocabulary.objects)]
         return f"Use these names only.\nVerbs: {words[0]}\nObjects: {words[1]}"

@@ -1,8 +1,6 @@
-"""What vision-language models answered, as predictions: text with JSON in it, tokens with boxes, or a bare phrase.
-
-Rows of an image are taken together. A row says which image it is about (`file_name`, `image_id`, `image_path`, ...)
-and holds the answer (`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already).
-Containers:
+"""Answers of vision-language models as predictions: text with JSON in it, tokens with boxes, or a bare phrase. All rows
+about an image are combined. A row names its image (`file_name`, `image_id`, `image_path`, ...) and holds the answer
+(`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already). Containers:
 
 - JSONL or a list of such rows; OpenAI's batch output ({custom_id, response: {body: {choices}}}); {file name: answer}
 - {outputs, preds, gt_paths} of cjw2021/HOI-R1, joined by position
@@ -10,16 +8,15 @@ Containers:
 - hoi-benchmarks action referring: person_bbox, object_bbox in pixels and a phrase in `prediction`
 - {file name: [{obj_class, action, score, sub_bbox, obj_bbox}]} of oriol-rabasseda/mllms-zs-hoi, in pixels
 
-What a box's numbers mean is asked for (`--coords`), unless the row says it (`coords`, as `hoicli prompts` writes it),
-the container is one whose boxes are pixels, or the boxes stand in the tokens of InternVL and Qwen2-VL (0-1000); the
-last two are announced. Boxes come out in pixels of the original image, as float edges, as the model gave them:
-unclipped. `--boxes` gives a detector's boxes, which answers then name by index or by a label that only one box has.
+`--coords` gives the convention of boxes, unless the row has it (`coords`, as `hoicli prompts` writes it), the container
+always has pixels, or the boxes are in the tokens of InternVL and Qwen2-VL (0-1000); a note says so in the last two
+cases. Boxes come out in pixels of the original image, as float edges, unclipped. `--boxes` gives a detector's boxes,
+which answers then name by index or by a label that only one box has.
 
-Whatever cannot be read is left out and counted with its first place: a box that is not four numbers or whose corners
-are the wrong way round, a verb that is a sentence, a triplet without an object, an answer without anything in it, in
-which case its image has no record. A score is there only where the model gave one. Verbs are spelled as in records
-(`sit_on`) and otherwise left alone; `--to-vocabulary` maps them, gerunds included, to the dataset's own and leaves out
-the rest.
+Unreadable parts are left out and counted with their first place: a box that is not four numbers or whose second corner
+lies before its first, a verb that is a sentence, a triplet without an object, an empty answer (then its image has no
+record). A triplet has a score only if the model gave one. Verbs are spelled as in records (`sit_on`) and otherwise
+unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own and leaves out the rest.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """One record an image that anything could be read of, in the order of first appearance."""
+    """One record for each image with a readable answer, in the order of first appearance."""
     reader = _AnswerReader(source, context)
     for place, row in rows(source, context):
         context.place = place
@@ -62,7 +59,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 class _AnswerReader:
-    """Turns rows into images, row by row (`context.place` says which); `records` gives them."""
+    """Turns rows into images, row by row (`context.place` is the current row); `records` yields them."""
 
     def __init__(self, source: Source, context: Context) -> None:
         self._context = context
@@ -74,7 +71,7 @@ class _AnswerReader:
         self._noticed: dict[str, Noticed] = defaultdict(Noticed)
 
     def add(self, row: Any) -> None:
-        """Take up a row. Raises `DataError` for one that is no row, or lacks what is needed to understand it."""
+        """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
         image = self._image(row)
@@ -106,7 +103,7 @@ class _AnswerReader:
                 self._placer.add_box(image, box, name, frame)
 
     def records(self) -> Iterator[Record]:
-        """The images of which something was read."""
+        """The images with a readable answer."""
         for what, noticed in self._noticed.items():
             self._context.announce(f"{what}: {noticed}")
         scored = [score is not None for image in self._images.values() for score in image.hois.values()]
@@ -121,7 +118,7 @@ class _AnswerReader:
                 yield image.record()
 
     def _image(self, row: dict[str, Any]) -> AnsweredImage:
-        """The image a row is about, made at its first row; with --boxes it begins with those."""
+        """The image of a row, created at its first row; with --boxes it begins with these."""
         image_id, file_name = image_named_in(row)
         image = self._images.get(str(image_id))
         if image is None:
@@ -134,7 +131,7 @@ class _AnswerReader:
         return image
 
     def _row_frame(self, row: dict[str, Any], key: str) -> Frame | None:
-        """What the row itself, or the container it comes from, says of its boxes; None where nothing does."""
+        """The convention of boxes by the row itself or its container; None if neither has one."""
         if self._frame is not None:
             return self._frame
         if isinstance(row.get("coords"), str):
@@ -148,14 +145,14 @@ class _AnswerReader:
         return None
 
     def _known(self, kind: str, what: str) -> Frame:
-        """The frame of boxes that are known to have it; said once."""
+        """The frame of boxes whose convention is known; a note says so once."""
         if what not in self._announced:
             self._announced.add(what)
             self._context.announce(f"{what}: taken as {kind}; --coords says otherwise")
         return Frame(kind)
 
     def _claims(self, answer: Any, action: str | None, label: str | None) -> tuple[Claims, Frame | None]:
-        """What an answer claims, and the frame of its boxes where its tokens tell."""
+        """The claims of an answer, and the frame of its boxes if its tokens imply one."""
         verbs = verbs_of(action, label) if action is not None else []
         if not isinstance(answer, str):
             return claims_of([answer], self._drop, verbs=verbs, label=label), None
@@ -171,7 +168,8 @@ class _AnswerReader:
         return claims_of(found.values, self._drop, verbs=verbs, label=label), None
 
     def _sentences(self, mentions: Sequence[Mention], verbs: list[str], label: str | None) -> Claims:
-        """Of two boxes mentioned one after the other the first does to the second what the words between them say."""
+        """Claims from mentioned boxes: of two consecutive boxes, the words between are the verb from the first to the
+        second."""
         claims = Claims(understood=True)
         index = 0
         while index < len(mentions):
@@ -192,7 +190,7 @@ class _AnswerReader:
         self._context.drop(reason, self._context.place)
 
     def _notice(self, what: str) -> None:
-        """Count something that is read, but should be known of."""
+        """Count an answer that is read, but worth a note."""
         self._noticed[what].add(self._context.place)
 
 

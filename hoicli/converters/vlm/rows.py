@@ -1,8 +1,6 @@
-"""Files of answers: which they are, and their rows one at a time, whatever contains them.
-
-A row is an object that names its image and has the model's answer; where each may be found is said by the tables of
-keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021), mllms-zs-hoi (oriol-rabasseda) and OpenAI's batches
-are such files, or become so here.
+"""Files of answers: their detection, and their rows one at a time, from any container. A row is an object that names
+its image and has the model's answer, under one of the keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021),
+mllms-zs-hoi (oriol-rabasseda) and OpenAI's batches have such rows, or are converted to them here.
 """
 
 from __future__ import annotations
@@ -22,13 +20,15 @@ ANSWER_KEYS = (
     "response", "generated_text", "answer", "predicted_pairs", "text", "output", "output_text", "completion", "content",
     "prediction", "predicted_action", "raw_output", "caption", "generation", "choices",
 )  # fmt: skip
-"""Where a row's answer is, the first that is there: `prediction` before `raw_output`, cut at 200 characters."""
+"""The keys of a row's answer; the first present one counts: `prediction` before `raw_output`, which is cut at 200
+characters."""
 FILE_KEYS = ("file_name", "filename", "image_path", "img_path", "image_file", "image", "img", "path")
 ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
 
 def is_answers(source: Source) -> bool:
-    """HOI-R1's three lists, or rows with an answer. JSON lines with image_id are records, unless --from says else."""
+    """HOI-R1's three lists, or rows with an answer. JSON lines with image_id are records, unless --from names another
+    format."""
     if source.kind == "json-object":
         return {"outputs", "gt_paths"} <= source.mapping.keys() or is_row(_first_line(source))
     if source.kind != "json-list":
@@ -37,7 +37,7 @@ def is_answers(source: Source) -> bool:
 
 
 def _first_line(source: Source) -> Any:
-    """The first line of a file as JSON, None where it is none."""
+    """The first line of a file as JSON, None if it is not JSON."""
     try:
         return orjson.loads(source.data.lstrip().split(b"\n", 1)[0])
     except orjson.JSONDecodeError:
@@ -45,7 +45,7 @@ def _first_line(source: Source) -> Any:
 
 
 def is_row(item: Any) -> bool:
-    """Whether something is a row with an answer, and no record or image of another format."""
+    """Whether an item is a row with an answer, not a record or an image of another format."""
     if not isinstance(item, dict) or {"hois", "hoi_prediction", "annotations", "box_annotations"} & item.keys():
         return False
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
@@ -63,7 +63,7 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
         image_id = given if given is not None else ""
     elif isinstance(given, str) and "image_id" in row:
         image_id = given
-    else:  # a number that is not the image's is a row's number
+    else:  # another number is that of the row
         image_id = stem
     if isinstance(image_id, str) and image_id.lower().endswith((".jpg", ".jpeg", ".png", ".webp")):
         return image_id_of(image_id), file_name or image_id
@@ -71,7 +71,7 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
 
 
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """(place, row) of every row of the file, whatever it is contained in."""
+    """(place, row) of every row of the file, in any container."""
     if source.is_list:
         try:
             for position, item in source.items():
@@ -103,7 +103,7 @@ _QUESTIONS = {"QA_0", "gt_choices", "wrong_choices"}
 
 
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """Rows of {outputs, preds, gt_paths}: three lists of one length. An image that comes again is left out."""
+    """Rows of {outputs, preds, gt_paths}: three lists of one length. A repeated image is left out."""
     outputs, truth = source.mapping["outputs"], source.mapping["gt_paths"]
     if not isinstance(outputs, list) or not isinstance(truth, list) or len(outputs) != len(truth):
         raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)
@@ -120,7 +120,7 @@ def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
 
 
 def content(answer: Any) -> Any:
-    """The text of an answer that comes in a chat completion, or in a batch's response; anything else as it is."""
+    """The text of an answer in a chat completion or a batch's response; anything else unchanged."""
     for _ in range(6):
         if isinstance(answer, dict):
             key = next((key for key in ("body", "choices", "message", "content") if key in answer), None)

@@ -1,4 +1,4 @@
-"""A dataset's own names for a model's words: `--to-vocabulary`. Spelling only; meaning is the similarity's affair."""
+"""A dataset's names for a model's words (`--to-vocabulary`), by spelling only, not by meaning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Spelling:
-    """Looks names up in a vocabulary: whatever the case and the spaces, and a gerund as its base form."""
+    """Looks up names in a vocabulary, ignoring case and spaces; a gerund also as its base form."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._verbs = {_folded(name): name for name in vocabulary.verbs}
@@ -30,7 +30,7 @@ def _folded(name: str) -> str:
 
 
 def base_forms(word: str) -> Iterator[str]:
-    """What a gerund may be of: riding -> rid, ride; sitting -> sitt, sitte, sit; lying -> ly, lye, lie."""
+    """The possible base forms of a gerund: riding -> rid, ride; sitting -> sitt, sitte, sit; lying -> ly, lye, lie."""
     if not word.endswith("ing") or len(word) < 5:
         return
     stem = word[:-3]

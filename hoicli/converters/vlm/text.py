@@ -1,8 +1,8 @@
-"""The text a vision-language model answers with, and the values in it: JSON as models write it, and boxes in tokens.
+"""The values in the text of a vision-language model's answer: JSON as models write it, and boxes in tokens.
 
 Accepted: prose around, code fences, `<think>` with or without its end, `<answer>`, single quotes, comments, trailing
-or missing commas, Python's words for true and null, parentheses for brackets, and an end before the end, where every
-complete item is kept. Nothing is guessed.
+or missing commas, Python's words for true and null, parentheses for brackets, and a text that is cut off, of which
+every complete item is kept. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ LONGEST = 1 << 20
 
 @dataclass
 class Values:
-    """What a text holds: the values in order; whether the last list was cut off, and a thought never ended."""
+    """The content of a text: the values in order; whether the last list was cut off, and whether a thought has no
+    end."""
 
     values: list[Any] = field(default_factory=list)
     cut: bool = False
@@ -29,8 +30,8 @@ class Values:
 def values_in(text: str) -> Values:
     """The objects and lists of an answer, in order. Without any, `values` is empty.
 
-    Thoughts are passed over; where one never ends, the last value in it counts (later ones replace drafts). Code
-    fences, if any holds a value, are all that counts.
+    Thoughts are ignored; if one has no end, its last value counts (later values replace drafts). If any code fence
+    holds a value, only code fences count.
     """
     found = Values()
     text = text[:LONGEST]
@@ -55,7 +56,7 @@ _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Mention:
-    """Something named in a sentence with its box: `label`, the numbers, and the words up to the next mention."""
+    """A named box in a sentence: `label`, the numbers, and the words up to the next mention."""
 
     label: str
     box: list[float]
@@ -65,7 +66,7 @@ class Mention:
 def mentions_in(text: str) -> list[Mention]:
     """The boxes of `<ref>..</ref><box>[[..]]</box>` (InternVL) and `<|box_start|>(x,y),(x,y)<|box_end|>` (Qwen2-VL).
 
-    A reference with several boxes is several mentions; a box whose numbers are not four has them all, however many.
+    A reference with several boxes gives several mentions; the last may have fewer than four numbers.
     """
     if "</think>" in text:
         text = text.rsplit("</think>", 1)[1]
@@ -89,7 +90,7 @@ _MENTION = re.compile(
 
 
 class _NoValueError(Exception):
-    """What stands here is no value."""
+    """There is no value at this place."""
 
 
 class _TooDeepError(Exception):
@@ -114,7 +115,7 @@ def _scan(text: str) -> tuple[list[Any], bool]:
         except _NoValueError:
             effort += reader.position - found.start()
             position = found.end()
-        except _CutOffError:  # a wrapper that never closes; what is inside it may still be whole
+        except _CutOffError:  # an unclosed wrapper; values inside may be complete
             ends_seen += 1
             cut = True
             position = found.end()
@@ -127,7 +128,8 @@ def _scan(text: str) -> tuple[list[Any], bool]:
 
 
 MOST_ENDS, MOST_EFFORT = 20, 10
-"""Times the end of the text may be met, and lengths of the text that may be read in vain: no text takes long."""
+"""Limits on how often the end of the text is reached, and on wasted reading in text lengths, so that no text takes
+long."""
 _OPENING = re.compile(r"[\[{]")
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -147,7 +149,7 @@ class _ValueReader:
         self.cut = False
 
     def value(self, depth: int) -> Any:
-        """The value at the position. Raises `_NoValueError`, or `_CutOffError` where the text ends."""
+        """The value at the position. Raises `_NoValueError`, or `_CutOffError` at the end of the text."""
         self._skip()
         head = self._head()
         if depth > DEEPEST:
@@ -159,7 +161,7 @@ class _ValueReader:
         if head in "\"'":
             return self._string()
         if number := _NUMBER.match(self.text, self.position):
-            if number.end() == len(self.text):  # more digits may have been meant to come
+            if number.end() == len(self.text):  # digits may be missing
                 raise _CutOffError
             self.position = number.end()
             text = number.group()
@@ -246,7 +248,7 @@ class _ValueReader:
 
 
 def _unescaped(text: str) -> str:
-    """A string's content without its backslashes; an escape nobody knows stands for its character."""
+    """A string's content with escapes resolved; an unknown escape means its character."""
     if "\\" not in text:
         return text
 

@@ -459,7 +459,8 @@ def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
     _, result = convert(bare, options=("--coords", "1000"))
     assert result.code == 1
     assert (
-        "answers.jsonl:1: the image's size is not known; give width and height in the record, or to convert a file of them with --image-list" in result.err
+        "answers.jsonl:1: the image's size is not known; give the record width and height (or convert --image-list)"
+        in result.err
     )
     truth = tmp_path / "gt.jsonl"
     truth.write_text('{"image_id": "a", "width": 1000, "height": 500, "boxes": [], "labels": [], "hois": []}\n')
