@@ -6,6 +6,10 @@ Read here and not by SciPy, whose reader makes room for whatever sizes a header 
 a changed type tag; here every step stays within the bytes that are there. Sparse matrices, functions and objects are
 refused: nobody's annotations or detections hold them.
 
+What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
+unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, has a million cells and fields or 16 a byte, of 16 bytes each, and
+in them 262,144 matrices or 4 a byte, of 200 bytes each.
+
 The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
 """
 
@@ -15,6 +19,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hoicli.converters.containers.source import Source
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
 
 HEADER = 128
 """Bytes before the first variable: text, version, and IM or MI for the byte order."""
+
+HEAD = 512
+"""Bytes of a variable that hold its class, shape and name."""
 
 MATRIX, COMPRESSED = 14, 15
 FLAGS, DIMENSIONS = (6, 8), 5
@@ -42,6 +50,19 @@ LARGEST = 1 << 30
 
 DENSE, DENSEST = 1 << 26, 200
 """Bytes to which it may in any case, and beyond which it is a bomb if they are so many times what they come from."""
+
+PACKED_PIECE = 1 << 14
+"""Compressed bytes unpacked at a time: at most a thousand times as many come of them before they are counted."""
+
+PLACES, PLACES_PER_BYTE = 1 << 20, 16
+"""Cells and fields of structs that a variable may have in any case, and a byte of the file. An object of HICO-DET has
+up to 200,000 cells, nearly all of them empty: compressed, they are less than a byte each."""
+
+MATRICES, MATRICES_PER_BYTE = 1 << 18, 4
+"""Matrices in them, but for empty ones that are spelled alike. HICO-DET's annotations have 0.2 a byte."""
+
+MOST_DIMENSIONS = 32
+"""As many as MATLAB's functions and NumPy's arrays have."""
 
 DEEPEST = 32
 """Structs within structs; bbox_test goes four deep."""
@@ -93,7 +114,7 @@ def variables(source: Source) -> dict[str, tuple[int, int]]:
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            found[_Reader(_element(data, position, end, order, limit=512), order).name()] = (position, end)
+            found[_Reader(_head(data, position, end, order), order).name()] = (position, end)
         except (struct.error, zlib.error, ValueError) as error:
             raise _damaged(source, error) from None
         position = end
@@ -105,7 +126,7 @@ def describe(source: Source, name: str) -> tuple[str, tuple[int, ...]]:
     start, end = variables(source)[name]
     order = _byte_order(source)
     try:
-        kind, shape = _Reader(_element(source.data, start, end, order, limit=512), order).kind_and_shape()
+        kind, shape = _Reader(_head(source.data, start, end, order), order).kind_and_shape()
     except (struct.error, zlib.error, ValueError) as error:
         raise _damaged(source, error) from None
     names = {CELL: "cell", STRUCT: "struct", TEXT: "text", **dict.fromkeys(NUMBERS, "numbers")}
@@ -117,11 +138,10 @@ def load(source: Source, name: str) -> Any:
     start, end = variables(source)[name]
     order = _byte_order(source)
     try:
-        largest = min(LARGEST, max(DENSE, DENSEST * (end - start)))
-        element = _element(source.data, start, end, order, limit=largest + 1)
-        if len(element) > largest:
-            raise ValueError(f"{name} unpacks to more than {largest >> 20} MiB")
-        value, end = _Reader(element, order).matrix(0, len(element), DEEPEST)
+        size = _stored_size(source)
+        element = _element(source.data, start, end, order, size)
+        reader = _Reader(element, order, size)
+        value, end = reader.matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
         return value
@@ -144,28 +164,55 @@ def _byte_order(source: Source) -> str:
     raise DataError("is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=source.name)
 
 
-def _element(data: bytes, start: int, end: int, order: str, *, limit: int) -> bytes:
-    """At most `limit` bytes of the matrix between `start` and `end`, decompressed."""
+def _stored_size(source: Source) -> int:
+    """Bytes of the file on the disk, before .gz and .zst are unpacked; those of the content where there is none."""
+    path = Path(source.path)
+    return min(path.stat().st_size, len(source.data)) if path.is_file() else len(source.data)
+
+
+def _head(data: bytes, start: int, end: int, order: str) -> bytes:
+    """The first bytes of the matrix between `start` and `end`, with its header and name."""
+    kind, _ = struct.unpack_from(order + "II", data, start)
+    content = data[start : min(end, start + PACKED_PIECE)]
+    return content[:HEAD] if kind == MATRIX else zlib.decompressobj().decompress(content[8:], HEAD)
+
+
+def _element(data: bytes, start: int, end: int, order: str, stored: int) -> bytes:
+    """The matrix between `start` and `end`, decompressed, of a file that has `stored` bytes on the disk.
+
+    Raises ValueError where it unpacks to more than that justifies, or has no end; what follows the end does not count.
+    """
     kind, _ = struct.unpack_from(order + "II", data, start)
     if kind == MATRIX:
-        return data[start : min(end, start + limit)]
+        return data[start:end]
     stream = zlib.decompressobj()
-    element = stream.decompress(memoryview(data)[start + 8 : end], limit)
-    if len(element) < limit and not stream.eof:
-        raise ValueError("compressed data without an end")
-    return element
+    pieces: list[bytes] = []
+    unpacked = 0
+    for position in range(start + 8, end, PACKED_PIECE):
+        pieces.append(stream.decompress(data[position : min(end, position + PACKED_PIECE)]))
+        unpacked += len(pieces[-1])
+        packed = min(stored, position + PACKED_PIECE - start - len(stream.unused_data))
+        if unpacked > min(LARGEST, max(DENSE, DENSEST * packed)):
+            raise ValueError(f"unpacks to more than {unpacked >> 20} MiB, as no file of {stored:,} bytes does")
+        if stream.eof:
+            return b"".join(pieces)
+    raise ValueError("compressed data without an end")
 
 
 class _Reader:
     """The matrices of one variable. Raises ValueError or struct.error where the bytes do not say what they should."""
 
-    def __init__(self, data: bytes, order: str) -> None:
+    def __init__(self, data: bytes, order: str, stored: int = 0) -> None:
+        """`stored`: bytes of the file on the disk."""
         self.data = data
         self.order = order
+        self.places = max(PLACES, PLACES_PER_BYTE * stored)
+        self.matrices = max(MATRICES, MATRICES_PER_BYTE * stored)
         self.tag: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "II").unpack_from
         self.header: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "8I").unpack_from
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
-        self.empty = b"", (Numbers((0, 0), order + "d", b""),)
+        self.nothing = Numbers((0, 0), order + "d", b"")
+        self.empty = b"", (self.nothing,)
 
     def name(self) -> str:
         """The name of the variable: the third element of its matrix, after the flags and the dimensions."""
@@ -186,11 +233,16 @@ class _Reader:
             raise ValueError(f"no matrix at byte {start}")
         if end > limit or not levels:
             raise ValueError(f"a matrix goes beyond its end at byte {start}")
+        self.matrices -= 1
+        if self.matrices < 0:
+            raise ValueError("more matrices than any file of its size has")
         if not size:
-            return Numbers((0, 0), self.order + "d", b""), end
+            return self.nothing, end
         flags, flag_size, word, _, kind, dimension_size, *shape = self.header(data, start + 8)
         if (flags, flag_size) != FLAGS or kind != DIMENSIONS or dimension_size < 8:
             raise ValueError(f"no matrix header at byte {start}")
+        if dimension_size > 4 * MOST_DIMENSIONS:
+            raise ValueError(f"{dimension_size // 4:,} dimensions at byte {start}")
         if dimension_size > 8:
             shape = [*struct.unpack_from(f"{self.order}{dimension_size // 4}I", data, start + 32)]
         position = start + 32 + dimension_size + -dimension_size % 8
@@ -207,6 +259,12 @@ class _Reader:
         if kind == TEXT:
             return self.text(position, end), end
         raise ValueError(f"a matrix of class {kind} at byte {start}")
+
+    def take_places(self, number: int) -> None:
+        """Raises ValueError for more cells and fields than the file's size justifies."""
+        self.places -= number
+        if self.places < 0:
+            raise ValueError("more cells and fields than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
         """Type and bytes of the data element at `start`, and where the next element begins."""
@@ -238,12 +296,14 @@ class _Reader:
         names = self.field_names.get((length, content))
         if names is None:
             parts = (content[at : at + length] for at in range(0, len(content), length))
+            self.take_places(len(content) // length)
             names = tuple(part.split(b"\0")[0].decode("latin-1") for part in parts)
             self.field_names[length, content] = names
         return Structs(names, self.rows(position, end, count, len(names), levels))
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
         """`count` rows of `width` matrices. They are taken as they come: what is declared takes no room."""
+        self.take_places(min(count * width, (end - position) // 8))  # as many as there can be
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):
             spelled, empty = self.empty
