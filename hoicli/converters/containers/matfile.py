@@ -19,10 +19,10 @@ import struct
 import zlib
 from collections.abc import Callable
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.stored import stored_size
 from hoicli.errors import DataError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def load(source: Source, name: str) -> Any:
     start, end = variables(source)[name]
     order = _byte_order(source)
     try:
-        size = _stored_size(source)
+        size = stored_size(source)
         element = _element(source.data, start, end, order, size)
         reader = _Reader(element, order, size)
         value, end = reader.matrix(0, len(element), DEEPEST)
@@ -162,12 +162,6 @@ def _byte_order(source: Source) -> str:
     if head[124:] in (b"\x00\x02IM", b"\x02\x00MI") or head.startswith(b"\x89HDF"):
         raise DataError("is a MATLAB 7.3 file (HDF5); save it with -v7", place=source.name)
     raise DataError("is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=source.name)
-
-
-def _stored_size(source: Source) -> int:
-    """Bytes of the file on the disk, before .gz and .zst are unpacked; those of the content where there is none."""
-    path = Path(source.path)
-    return min(path.stat().st_size, len(source.data)) if path.is_file() else len(source.data)
 
 
 def _head(data: bytes, start: int, end: int, order: str) -> bytes:
