@@ -4,7 +4,7 @@ An archive is a zip of .npy members, each a short header and then the numbers (N
 The header is a Python literal, parsed here and never evaluated; only arrays of numbers and of text are read, so that
 nothing of a file can run. A member is decompressed as its rows are asked for.
 
-What it may cost: an array unpacks to 8 MiB or 64 bytes a byte of the file on the disk, whatever the archive says.
+What it may cost: an array unpacks to 4 MiB or 64 bytes a byte of the file on the disk, whatever the archive says.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: "<H", 2: "<I", 3: "<I"}
 """How the header's length is written, by version."""
 LONGEST_HEADER = 10_000
-DENSE, DENSEST = 1 << 23, 64
+DENSE, DENSEST = 1 << 22, 64
 """Bytes that an array may unpack to, and beyond which it is a bomb if they are so many times what they come from: the
 numbers of a model hardly compress at all."""
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -25,7 +25,7 @@ import numpy as np
 
 from hoicli.errors import DataError
 
-SECONDS, SECONDS_PER_MB = 5.0, 2.0
+SECONDS, SECONDS_PER_MB = 2.0, 2.0
 """Of the processor. Dumps take 0.02 to 0.2 seconds a megabyte."""
 
 PIECE, LONGEST_FRAME = 1 << 14, 1 << 20

@@ -8,7 +8,7 @@ Read: dict, list, tuple, set, frozenset, bytes; OrderedDict, defaultdict and eve
 V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64 bits
 and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as latin-1).
 
-What it may cost: 5 seconds of the processor and 2 a megabyte, 1 GiB of memory or 64 bytes a byte, and a tree of a
+What it may cost: 2 seconds of the processor and 2 a megabyte, 1 GiB of memory or 64 bytes a byte, and a tree of a
 million values and 4 a byte (`pickle_limits`).
 """
 
