@@ -75,7 +75,10 @@ class Archive:
         except DataError:
             self._file.close()
             raise
-        self._members = {info.filename.removesuffix(SUFFIX): info for info in self._zip.infolist() if not info.is_dir()}
+        files = [
+            info for info in self._zip.infolist() if not info.filename.endswith("/")
+        ]  # is_dir() fails without a name
+        self._members = {info.filename.removesuffix(SUFFIX): info for info in files}
 
     def __enter__(self) -> Archive:
         return self

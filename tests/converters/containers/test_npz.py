@@ -33,12 +33,12 @@ def archive(array: np.ndarray[Any, Any], method: int = zipfile.ZIP_DEFLATED) -> 
     return made.getvalue()
 
 
-def refusal(path: Path, data: bytes) -> str:
+def refusal(path: Path, data: bytes, place: str = "a: ") -> str:
     path.write_bytes(data)
     with Archive(Source(str(path))) as opened, pytest.raises(DataError) as caught:
         opened.whole("a")
     message = str(caught.value)
-    assert message.startswith(f"{path}: a: ")
+    assert message.startswith(f"{path}: {place}")
     return message
 
 
@@ -69,6 +69,11 @@ def test_an_archive_in_a_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_other_methods(tmp_path: Path, method: int) -> None:
     said = refusal(tmp_path / "a.npz", archive(ZEROS, method))
     assert "compressed in a way that NumPy does not; save it with numpy.savez" in said
+
+
+def test_a_member_without_a_name(tmp_path: Path) -> None:
+    data = archive(ZEROS).replace(b"a.npy", b"\0.npy")
+    assert "has no array a; it holds " in refusal(tmp_path / "a.npz", data, place="")
 
 
 def test_characters_that_are_none(tmp_path: Path) -> None:
