@@ -1,7 +1,8 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
-#   make demo    set up, then the main job on fixtures/: convert | match | eval | diagnose, with a plot, and a report of it all
-#   make test    set up, then all tests, on every processor
+#   make demo    set up what it needs, then the main job on fixtures/: convert | match | eval | diagnose, with a plot, and a
+#                report of it all
+#   make test    set up all, then run all tests, on every processor
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make docs    run every command that README.md and docs/ show, and write down what it prints now
 #   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
@@ -15,13 +16,15 @@ BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth
 
 .PHONY: demo test lint docs pictures bench clean
 
-# The stamp is newer than pyproject.toml once the environment is complete.
-$(VENV)/.ready: pyproject.toml
+# Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
+$(VENV)/.demo: EXTRA = plot
+$(VENV)/.ready: EXTRA = dev
+$(VENV)/.demo $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRA)]'
 	@touch $@
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.demo
 	@mkdir -p demo-output
 	@PATH="$(abspath $(BIN)):$$PATH" sh fixtures/demo.sh demo-output
 

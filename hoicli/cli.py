@@ -19,18 +19,18 @@ from hoicli import __version__
 from hoicli.errors import DataError, UsageError
 from hoicli.io import signals
 from hoicli.io.messages import say
-from hoicli.io.streams import close_stdout_quietly, hold_standard_streams
+from hoicli.io.standard import close_stdout_quietly, hold_standard_streams
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
-    "match": "Match predictions with ground truth: one line an image, for eval and for jq.",
+    "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
     "eval": "The mAP of a prediction dump by each published protocol.",
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "report": "Everything about a dump in one HTML or Markdown file: tables, figures, worst classes, gallery.",
     "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
-    "robust": "How a detector stands corruption: MRI, CRI, and each corruption, family and severity.",
+    "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
     "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
     "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
     "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
@@ -50,12 +50,12 @@ EXIT_DATA, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 EXIT_SIGNAL = 128
 """What a signal's number is added to, as shells do."""
 
-# The base of typer's usage errors, wherever this version of typer keeps it (click, or its own copy).
-_CallError: Any = typer.BadParameter.__mro__[2]
+# The base of typer's usage errors, which some versions take from click and others keep a copy of.
+_CallError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
 class LazyGroup(TyperGroup):
-    """Commands live in `hoicli.commands.NAME`, which has a typer application `app` of one command."""
+    """Commands live in `hoicli.commands.NAME`, which declares one (`manual.command`)."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -81,8 +81,8 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}")
-        command = typer.main.get_command(module.app)
+        module = import_module(f"hoicli.commands.{cmd_name.replace('-', '_')}").__name__
+        command = typer.main.get_command(import_module("hoicli.commands.manual").DECLARED[module])
         command.name = cmd_name
         command.short_help = COMMANDS[cmd_name]
         return command

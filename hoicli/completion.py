@@ -3,105 +3,38 @@
 `hoicli completion SHELL` prints a script, which calls `hoicli completion SHELL -- WORDS...` whenever Tab is pressed:
 the words after `hoicli` up to the cursor, the last one incomplete and possibly empty. The answer is a line a candidate,
 value and description with a tab between. No answer leaves the shell to complete file names.
+
+The candidates are typer's. The scripts are not: typer's for bash takes wordnet:wup and --protocol=qpic for several
+words, as bash cuts them at : and =, and none of typer's names files where nothing is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-Candidate = tuple[str, str]
-"""(the whole word, what it means)."""
+from typer._completion_classes import BashComplete  # typer's answers, which are the same for all shells
 
 DESCRIPTION = 70
 """Columns of a description: a menu is one line an entry."""
 
 
-def candidates(group: Any, words: Sequence[str]) -> list[Candidate]:
-    """What the last of `words` may become.
+def candidates(group: Any, words: Sequence[str]) -> list[tuple[str, str]]:
+    """What the last of `words` may become: (the whole word, what it means).
 
     group: the typer group of the commands. words: those after `hoicli`, at least one. A word that is no command, or an
     option that takes anything (a file, a number), has no candidates.
     """
     *before, current = words
-    context = _context(group, "hoicli")
-    if not before or before == ["help"]:
-        if current.startswith("-"):
-            return _options(group, context, current, set())
-        names = [(name, group.summary(name)) for name in group.list_commands(context)]
-        return _matching(names, current)
-    command = group.get_command(context, before[0])
-    if command is None:
+    commands = group.list_commands(None)
+    if before in ([], ["help"]) and not current.startswith("-"):  # typer would import every command
+        return [(name, _brief(group.summary(name))) for name in commands if name.startswith(current)]
+    if before and before[0] not in commands:
         return []
-    return _of_command(command, _context(command, before[0], context), before[1:], current)
-
-
-def _context(command: Any, name: str, parent: Any = None) -> Any:
-    """What a command's parameters are asked with. Nothing is parsed, which would take longer than all the rest."""
-    return command.context_class(command, info_name=name, parent=parent, **command.context_settings)
-
-
-def _of_command(command: Any, context: Any, before: Sequence[str], current: str) -> list[Candidate]:
-    """Candidates within a command: an option's value, an option, or an argument."""
-    options = {
-        name: param
-        for param in command.get_params(context)
-        if _is_option(param)
-        for name in (*param.opts, *param.secondary_opts)
-    }
-    used: set[str] = set()
-    awaiting: Any = None  # the option whose value comes next
-    arguments = 0
-    only_arguments = False
-    for word in before:
-        if awaiting is not None:
-            awaiting = None
-        elif only_arguments or not word.startswith("-") or word == "-":
-            arguments += 1
-        elif word == "--":
-            only_arguments = True
-        else:
-            name, equals, _ = word.partition("=")
-            param = options.get(name)
-            if param is not None:
-                used.add(param.name)
-                awaiting = param if not equals and not param.is_flag else None
-    if awaiting is not None:
-        return _values(awaiting, context, current)
-    if not only_arguments and current.startswith("--") and "=" in current:
-        name, _, value = current.partition("=")
-        found = _values(options[name], context, value) if name in options else []
-        return [(f"{name}={value}", text) for value, text in found]
-    if not only_arguments and current.startswith("-"):
-        return _options(command, context, current, used)
-    params = [param for param in command.get_params(context) if not _is_option(param)]
-    if not params or (arguments >= len(params) and params[-1].nargs != -1):
-        return []
-    return _values(params[min(arguments, len(params) - 1)], context, current)
-
-
-def _is_option(param: Any) -> bool:
-    return bool(param.param_type_name == "option")
-
-
-def _values(param: Any, context: Any, current: str) -> list[Candidate]:
-    return [(item.value, _brief(item.help or "")) for item in param.shell_complete(context, current)]
-
-
-def _options(command: Any, context: Any, current: str, used: set[str]) -> list[Candidate]:
-    """The options that may still be given: each once, unless it is repeatable."""
-
-    def names() -> Iterator[Candidate]:
-        for param in command.get_params(context):
-            if _is_option(param) and (param.multiple or param.name not in used):
-                yield max(param.opts, key=len), _brief(param.help or "")
-                yield from ((name, _brief(param.help or "")) for name in param.secondary_opts)
-
-    return _matching(list(names()), current)
-
-
-def _matching(found: Sequence[Candidate], current: str) -> list[Candidate]:
-    return [(value, text) for value, text in found if value.startswith(current)]
+    found = BashComplete(group, {}, "hoicli", "").get_completions(before, current)
+    option, equals, _ = current.partition("=")
+    joined = option + equals if equals and option.startswith("--") else ""  # --protocol=q
+    return [(joined + item.value, _brief(item.help or "")) for item in found]
 
 
 def _brief(text: str) -> str:

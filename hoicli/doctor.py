@@ -7,17 +7,13 @@ dependency, as one that is installed may still not load.
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-import shutil
+import platform
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from hoicli import __version__
 from hoicli.io import zstd
@@ -43,8 +39,7 @@ SELF_TEST = (1 + 6 / 11) / 2
 """One class found completely (1), one found in one of two images (precision 1 up to recall 1/2: 6 of 11 points)."""
 
 
-@dataclass(frozen=True)
-class Check:
+class Examined(NamedTuple):
     """What was looked at, how it is, what was found, and what to do about it ("" for nothing)."""
 
     check: str
@@ -52,92 +47,32 @@ class Check:
     value: str
     advice: str = ""
 
-    def row(self) -> dict[str, Any]:
-        """As a row of output."""
-        return asdict(self)
 
-
-def examine(cache: str | None = None) -> Iterator[Check]:
-    """Every check in turn. cache: a file of `shoe-sim --cache` to look into, without changing it."""
-    yield Check("hoicli", OK, __version__)
-    yield _python()
-    yield _platform()
-    yield Check("processors", OK, _processors())
-    yield Check("memory", OK, _memory())
-    yield _guarded("parallel reading", _parallel)  # before anything is imported that may start threads
+def examine() -> Iterator[Examined]:
+    """Every check in turn."""
+    yield Examined("hoicli", OK, __version__)
+    yield Examined("python", OK, f"{platform.python_implementation()} {platform.python_version()}")
+    parts = (platform.system(), platform.release(), platform.machine(), " ".join(platform.libc_ver()).strip())
+    yield Examined("platform", OK, " ".join(part for part in parts if part))
     for module in DEPENDENCIES:
         yield _guarded(module, partial(_dependency, module))
     for extra, (modules, use) in EXTRAS.items():
         yield _extra(extra, modules, use)
     yield _guarded("data files", _checksums)
     yield _guarded("WordNet", _wordnet)
-    yield _guarded("vocabularies", _vocabularies)
-    yield _guarded("schemas", _schemas)
     yield _guarded("self-test", _self_test)
-    yield _guarded("temporary folder", partial(_folder, tempfile.gettempdir(), "set TMPDIR to a folder with room"))
-    yield _guarded("this folder", partial(_folder, ".", "-o FILE needs a folder that can be written"))
-    yield _guarded("unfinished files", _unfinished)
-    yield _guarded("model answers", partial(_answers, cache))
-    yield _terminal()
-    yield _encoding()
-    yield from _variables()
 
 
-def _guarded(name: str, check: Callable[[], Check]) -> Check:
-    """The check, or what it died of: whatever is broken, the other rows are still wanted."""
+def _guarded(name: str, check: Callable[[], Examined]) -> Examined:
+    """The check, or the error it ended with: whatever is broken, the other rows are still wanted."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 (see above)
-        return Check(name, PROBLEM, f"{type(error).__name__}: {_first_line(error)}", "install hoicli again")
+        return Examined(name, PROBLEM, f"{type(error).__name__}: {_first_line(error)}", "install hoicli again")
 
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [""])[0][:200]
-
-
-# The machine
-
-
-def _python() -> Check:
-    import platform
-
-    return Check("python", OK, f"{platform.python_implementation()} {platform.python_version()}")
-
-
-def _platform() -> Check:
-    import platform
-
-    libc = " ".join(platform.libc_ver()).strip()
-    parts = (platform.system(), platform.release(), platform.machine(), libc)
-    return Check("platform", OK, " ".join(part for part in parts if part))
-
-
-def _processors() -> str:
-    count = os.cpu_count() or 1
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else count
-    return f"{allowed} of {count}"
-
-
-def _memory() -> str:
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return "unknown"
-    try:
-        available = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
-    except OSError:
-        available = None
-    return f"{_size(int(available[1]) * 1024)} of {_size(total)} available" if available else _size(total)
-
-
-def _size(count: int) -> str:
-    """Bytes for people."""
-    size = float(count)
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"
 
 
 # What is installed
@@ -151,37 +86,38 @@ def _version(module: str) -> str:
     )
 
 
-def _dependency(module: str) -> Check:
+def _dependency(module: str) -> Examined:
     try:
-        return Check(module, OK, _version(module))
+        return Examined(module, OK, _version(module))
     except ImportError as error:
-        return Check(module, PROBLEM, f"does not load: {_first_line(error)}", f"pip install --force-reinstall {module}")
+        value = f"does not load: {_first_line(error)}"
+        return Examined(module, PROBLEM, value, f"pip install --force-reinstall {module}")
 
 
-def _extra(extra: str, modules: tuple[str, ...], use: str) -> Check:
+def _extra(extra: str, modules: tuple[str, ...], use: str) -> Examined:
     """An extra is there when all of its modules load; one that is installed and broken is told from one that is not."""
     name, install = f"extra {extra}", f"for {use}: pip install 'hoicli[{extra}]'"
     found = []
     own = zstd.module() if extra == "zstd" else None
     if own is not None and own.name not in modules:  # Python has one itself
-        return Check(name, OK, own.name)
+        return Examined(name, OK, own.name)
     for module in modules:
         short = module.partition(".")[0]
         try:
             found.append(f"{short} {_version(module)}")
         except ModuleNotFoundError as error:
             if error.name != short:
-                return Check(name, MISSING, f"{short} does not load: {_first_line(error)}", install)
-            return Check(name, MISSING, f"no {short}", install)
+                return Examined(name, MISSING, f"{short} does not load: {_first_line(error)}", install)
+            return Examined(name, MISSING, f"no {short}", install)
         except Exception as error:  # noqa: BLE001 (a broken library may raise anything; hoicli works without)
-            return Check(name, MISSING, f"{short} does not load: {_first_line(error)}", install)
-    return Check(name, OK, ", ".join(found))
+            return Examined(name, MISSING, f"{short} does not load: {_first_line(error)}", install)
+    return Examined(name, OK, ", ".join(found))
 
 
 # What is embedded
 
 
-def _checksums() -> Check:
+def _checksums() -> Examined:
     expected = [line.split(maxsplit=1) for line in (DATA / CHECKSUMS).read_text(encoding="utf-8").splitlines()]
     wrong = []
     for digest, name in expected:
@@ -193,41 +129,20 @@ def _checksums() -> Check:
         if hashlib.sha256(content).hexdigest() != digest:
             wrong.append(f"{name} is not what was published")
     if wrong:
-        return Check("data files", PROBLEM, "; ".join(wrong), "install hoicli again")
-    return Check("data files", OK, f"{len(expected)} files, checksums right")
+        return Examined("data files", PROBLEM, "; ".join(wrong), "install hoicli again")
+    return Examined("data files", OK, f"{len(expected)} files, checksums right")
 
 
-def _wordnet() -> Check:
+def _wordnet() -> Examined:
     from hoicli.wordnet.selection import open_wordnet
 
     wordnet = open_wordnet()
     if wordnet.synset("ride.v.10").definition() != "sit on and control a vehicle":
-        return Check("WordNet", PROBLEM, "ride.v.10 is something else", "install hoicli again")
-    return Check("WordNet", OK, f"3.0: {wordnet.graph.size:,} synsets, {len(wordnet.graph.lemmas):,} lemmas")
+        return Examined("WordNet", PROBLEM, "ride.v.10 is something else", "install hoicli again")
+    return Examined("WordNet", OK, f"3.0: {wordnet.graph.size:,} synsets, {len(wordnet.graph.lemmas):,} lemmas")
 
 
-def _vocabularies() -> Check:
-    from hoicli.vocabulary.datasets import DATASETS, load
-
-    loaded = (load(name) for name in DATASETS)
-    counts = [f"{each.name} {len(each.verbs)}/{len(each.objects)}/{len(each.interactions)}" for each in loaded]
-    return Check("vocabularies", OK, f"{', '.join(counts)} verbs/objects/classes")
-
-
-def _schemas() -> Check:
-    import json
-
-    from hoicli.records.schemas import kinds, schema_text
-
-    names = kinds()
-    for name in names:
-        json.loads(schema_text(name))
-    return Check(
-        "schemas", OK if names else PROBLEM, ", ".join(names) or "none", "" if names else "install hoicli again"
-    )
-
-
-def _self_test() -> Check:
+def _self_test() -> Examined:
     """Two classes whose AP is known, through reading, matching and averaging."""
     from hoicli.arrays.reading import concatenate, read_scenes
     from hoicli.evaluation.filters import Filters
@@ -261,90 +176,5 @@ def _self_test() -> Check:
     found = next(mean.ap for mean in means(results, hico, protocol) if mean.subset == "full")
     if found is None or abs(found - SELF_TEST) > 1e-9:
         value = f"an mAP of {found and 100 * found} where {100 * SELF_TEST:.4f} is right"
-        return Check("self-test", PROBLEM, value, "please report it, with these rows")
-    return Check("self-test", OK, f"mAP {100 * found:.2f}, as it should be")
-
-
-# What runs leave behind, and what they need
-
-
-def _parallel() -> Check:
-    """Whether large files are shared out among processes (`hoicli.io.workers`)."""
-    if sys.platform != "linux":
-        return Check("parallel reading", MISSING, f"not on {sys.platform}", "files are read by one process here")
-    process = os.fork()
-    if process == 0:
-        os._exit(7)
-    _, status = os.waitpid(process, 0)
-    if os.waitstatus_to_exitcode(status) != 7:
-        return Check("parallel reading", PROBLEM, "a forked process did not end as told", "ulimit -u shows the limit")
-    return Check("parallel reading", OK, "forks")
-
-
-def _folder(path: str, advice: str) -> Check:
-    """Whether files can be made in a folder, and how much room it has. The path is not said: it may be private."""
-    name = "this folder" if path == "." else "temporary folder"
-    free = _size(shutil.disk_usage(path).free)
-    try:
-        with tempfile.NamedTemporaryFile(dir=path, prefix=".hoicli.") as file:
-            file.write(b"x")
-    except OSError as error:
-        status = PROBLEM if path != "." else MISSING
-        return Check(name, status, f"cannot be written: {error.strerror}; {free} free", advice)
-    return Check(name, OK, f"writable, {free} free")
-
-
-def _unfinished() -> Check:
-    """Files that a killed run could not rename (`streams.atomic_path`); a run under way has one, too."""
-    left = [path for path in Path().glob(".*.part") if path.is_file()]
-    if not left:
-        return Check("unfinished files", OK, "none in this folder")
-    size = _size(sum(path.stat().st_size for path in left))
-    value = f"{len(left)} in this folder, {size}: {', '.join(sorted(path.name for path in left)[:3])}"
-    return Check("unfinished files", OK, value, "of runs under way, or of killed ones: then delete them")
-
-
-def _answers(cache: str | None) -> Check:
-    """The cache of `shoe-sim --backend llm`, which has no place of its own."""
-    if cache is None:
-        return Check("model answers", OK, "kept nowhere but in the file of shoe-sim --cache")
-    from hoicli.similarity.answers import survey
-
-    if not Path(cache).is_file():
-        return Check("model answers", PROBLEM, f"{cache}: no such file", "check the path")
-    found = survey(cache)
-    value = f"{cache}: {found.answers:,} answers, {found.usable:,} usable, {_size(Path(cache).stat().st_size)}"
-    if found.damaged:
-        value += f"; damaged lines: {len(found.damaged)}, the first {found.damaged[0]}"
-        return Check("model answers", PROBLEM, value, "delete these lines: their questions are asked again")
-    if found.unfinished:
-        return Check("model answers", OK, f"{value}; the last line is cut off", "the next run mends it")
-    return Check("model answers", OK, value)
-
-
-# Where it runs
-
-
-def _terminal() -> Check:
-    streams = [
-        f"{name} {'a terminal' if stream is not None and stream.isatty() else 'no terminal'}"
-        for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout), ("stderr", sys.stderr))
-    ]
-    return Check("terminal", OK, f"{', '.join(streams)}; {shutil.get_terminal_size().columns} columns, no colours used")
-
-
-def _encoding() -> Check:
-    encoding = sys.getfilesystemencoding()
-    if encoding.lower().replace("-", "") != "utf8":
-        return Check("file names", MISSING, encoding, "set LC_ALL=C.UTF-8, or names beyond ASCII may fail")
-    return Check("file names", OK, encoding)
-
-
-def _variables() -> Iterator[Check]:
-    """Environment variables that change what hoicli does. A key is set or not; its value is nobody's business."""
-    for name in ("HOICLI_DEBUG", "OPENBLAS_NUM_THREADS", "TMPDIR", "PYTHONPATH"):
-        value = os.environ.get(name)
-        shown = "not set" if value is None else value if name in ("HOICLI_DEBUG", "OPENBLAS_NUM_THREADS") else "set"
-        yield Check(f"${name}", OK, shown)
-    key = "OPENAI_API_KEY"
-    yield Check(f"${key}", OK, "set" if os.environ.get(key, "").strip() else "not set")
+        return Examined("self-test", PROBLEM, value, "please report it, with these rows")
+    return Examined("self-test", OK, f"mAP {100 * found:.2f}, as it should be")

@@ -164,8 +164,7 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
         measured = [agreement(merged_rating(models[:, list(chosen)], rule), human, levels) for chosen in members]
         found, items = [value for value, _ in measured], [number for _, number in measured]
         known = [value for value in found if value is not None]
-        mean = math.fsum(known) / len(known) if known else None
-        spread = None
+        mean, spread = mean_of(known), None
         if mean is not None and len(known) > 1:
             spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1))
         yield Subsets(size, members, found, items, mean, spread)

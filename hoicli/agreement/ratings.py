@@ -139,12 +139,9 @@ def _rows_of_csv(header: Line, rest: Iterable[Line], delimiter: str, policy: Err
         except StopIteration:
             return
         except (csv.Error, ValueError, TypeError) as error:
-            reason = str(error)
-            if isinstance(error, csv.Error):
-                reason = "quotes or line ends out of place"
-            elif isinstance(error, TypeError):  # orjson's
-                reason = "not UTF-8"
-            problem = f"no row of the CSV that line {header.number} begins ({reason}); mend it, or pass --on-error skip"
+            reasons = {csv.Error: "quotes or line ends out of place", TypeError: "not UTF-8"}  # a TypeError is orjson's
+            reason = next((text for kind, text in reasons.items() if isinstance(error, kind)), str(error))
+            problem = f"no row of the CSV that line {header.number} begins ({reason}); fix it, or pass --on-error skip"
             policy.handle(DataError(problem, place=taken[0].place))
         else:
             yield Line(header.file, taken[0].number, data)

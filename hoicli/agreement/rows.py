@@ -24,7 +24,7 @@ from hoicli.agreement.measures import (
 )
 from hoicli.agreement.ratings import Ratings
 from hoicli.io.messages import note
-from hoicli.records.results import Row, percent, signature
+from hoicli.records.results import Row, percent, row_ends
 
 
 def agreement_rows(
@@ -47,14 +47,13 @@ def agreement_rows(
     and p that the rows after it give as values of their own. `subsets`, `counts`: also agreement by subset of models
     (`agreement_mean`, `agreement_sd` by size), and rated_0, rated_1, ... by rater.
     """
-    settings = {"protocol": "agree", "levels": str(levels)}
-    sampled = {**settings, "permutations": str(permutations), "seed": str(seed)}
+    sampled = {"permutations": str(permutations), "seed": str(seed)}
 
     def row(metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
-        common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit}
-        drawn = sampled if metric in ("spearman", "p") else settings
-        signed = signature(drawn | ({"merge": _signed(rule, models)} if rule else {}))
-        return {**common, "protocol": "agree", **more, "tags": dict(tags), "signature": signed}
+        settings = {"levels": str(levels)} | (sampled if metric in ("spearman", "p") else {})
+        settings |= {"merge": _signed(rule, models)} if rule else {}
+        common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
+        return common | more | row_ends("agree", tags, settings)
 
     models = list(ratings.models)
     people = [rater for rater in ratings.raters if rater not in ratings.models]

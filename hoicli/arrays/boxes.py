@@ -6,9 +6,11 @@ Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Ints, best_of_groups, run_starts
 from hoicli.arrays.scenes import Scenes
 
 
@@ -39,6 +41,20 @@ def _area(boxes: Floats, edge: float) -> Floats:
     return area
 
 
+def shared_area(first: Sequence[float], second: Sequence[float]) -> float:
+    """The area that two boxes of edges x1, y1, x2, y2 share, 0 where they do not meet."""
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
+    return width * height if width > 0 and height > 0 else 0.0
+
+
+def iou_of_two(first: Sequence[float], second: Sequence[float]) -> float:
+    """IoU of two boxes of edges x1, y1, x2, y2: what `iou` is for many."""
+    both = shared_area(first, second)
+    one, other = ((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
+    return both / (one + other - both) if both > 0 else 0.0
+
+
 def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
     """[T] `keep` less the triplets that a higher-scored one of the same image, labels and verb suppresses.
 
@@ -56,7 +72,7 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     rows, group = rows[order], group[order]
     subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
     while len(rows):
-        first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        first = run_starts(group)
         leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
         kept[rows[first]] = True
         of_objects = iou(objects[:, leader], objects[:, rows], inclusive=True)
@@ -90,10 +106,6 @@ def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bo
     if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
         return np.ones(len(scenes.score), dtype=bool)
     rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
-    image = scenes.image_of_hoi[rows]
-    order = np.lexsort((-scenes.score[rows], image))
-    first = np.searchsorted(image, np.arange(len(scenes.image_ids)))
-    rank = np.arange(len(order)) - first[image]
     keep = np.zeros(len(scenes.score), dtype=bool)
-    keep[rows[order]] = rank < count
+    keep[rows[best_of_groups(scenes.image_of_hoi[rows], scenes.score[rows], count)]] = True
     return keep

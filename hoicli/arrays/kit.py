@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +16,48 @@ if TYPE_CHECKING:
 else:  # numpy.typing takes longer to import than a small file takes to evaluate
     Floats = Ints = Bools = np.ndarray
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 
-def starts_of(counts: list[int]) -> Ints:
+
+def joined(parts: Sequence[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
+    """The parts as one column; of none, an empty one of `dtype`."""
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+
+
+class Growing:
+    """Columns that grow part by part: `Growing(image=np.int64)`, `add(image=part)`, then `columns["image"]`."""
+
+    def __init__(self, **types: type[np.generic]) -> None:
+        self._types = types
+        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in types}
+
+    def add(self, **parts: NDArray[Any]) -> None:
+        """One more part of every column."""
+        for name, column in self._parts.items():
+            column.append(parts[name])
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """The column; a row for each row of each part."""
+        column = joined(self._parts[name], self._types[name])
+        self._parts[name] = [column]
+        return column
+
+
+def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:
+    """[N + 1] where each of N runs of these lengths begins when they are laid end to end, and where the last ends."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
+
+
+def runs_of(starts: Ints) -> Ints:
+    """The number of the run that each place belongs to; `starts` is as `starts_of` has it."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def run_starts(values: NDArray[Scalar]) -> Ints:
+    """Where each run of equal neighbours begins."""
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)
 
 
 def expanded(start: Ints, count: Ints) -> tuple[Ints, Ints]:
@@ -30,6 +68,24 @@ def expanded(start: Ints, count: Ints) -> tuple[Ints, Ints]:
     run = np.repeat(np.arange(len(count)), count)
     within = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
     return run, start[run] + within
+
+
+def find(ascending: Ints, wanted: Ints) -> tuple[Ints, Bools]:
+    """(place in `ascending`, whether it is there) of each wanted value; where it is not, the place means nothing."""
+    if len(ascending) == 0:
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
+    place: Ints = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    return place, ascending[place] == wanted
+
+
+def best_of_groups(group: Ints, score: Floats, count: int) -> Bools:
+    """[M] the `count` members of each group with the highest scores, ties by their order. `group` is ascending."""
+    order = np.lexsort((-score, group))
+    first = run_starts(group)
+    rank = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
+    best = np.zeros(len(order), dtype=bool)
+    best[order[rank < count]] = True
+    return best
 
 
 def rank_by_id(image_ids: list[str]) -> Ints:

@@ -1,6 +1,6 @@
 """V-COCO's side of reading: roles, absent objects, unannotated people, and statements a record leaves unsaid.
 
-A V-COCO detector says two kinds of thing of a person: that they do an action (a hoi without `role` and object), and
+A V-COCO detector states two facts of a person: that they do an action (a hoi without `role` and object), and
 what fills a role of it (a hoi with `role`, its object null where nothing does). `hoicli.arrays.reading` hands every
 record here as well; what comes back has one triplet for each statement the protocols rank:
 
@@ -20,22 +20,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.columns import numbers, require, typed
+from hoicli.arrays.images import Images
+from hoicli.arrays.kit import Bools, Floats, Ints, starts_of
+from hoicli.arrays.scenes import Scenes
+from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Floats, Ints
-    from hoicli.arrays.scenes import Scenes
 
 
 class RoleColumns:
-    """Collects, record by record, what `scenes._build` does not read itself; raises what that raises."""
+    """Collects, record by record, what `raw_images` does not read itself; raises what that raises."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+    def __init__(self, vocabulary: Vocabulary, *, scored: bool) -> None:
+        self._vocabulary, self._scored = vocabulary, scored
         self._role_ids: Mapping[str | None, int] = {None: 0} | {
             role: number for number, role in enumerate(vocabulary.roles, start=1)
         }
@@ -43,66 +44,50 @@ class RoleColumns:
         self._annotated: list[list[bool] | None] = []
         self._unstated: list[tuple[float, list[float]] | None] = []
         self._left_out: list[tuple[int, int, int]] = []  # image, subject, class
-        self._scored = False
-        self.absent: Bools = np.zeros(0, dtype=bool)
 
-    def add(self, record: Mapping[str, Any], *, scored: bool) -> None:
+    def add(self, record: Record) -> None:
         """Take what a record has besides boxes, labels and triplets."""
-        self._scored = scored
         role_ids = self._role_ids
         self._roles += [role_ids[hoi.get("role")] for hoi in record["hois"]]
         annotated = record.get("annotated")
-        if annotated is not None and (
-            len(annotated) != len(record["boxes"]) or not set(map(type, annotated)) <= {bool}
-        ):
-            raise TypeError
+        if annotated is not None:
+            require(len(annotated) == len(record["boxes"]))
+            typed(annotated, bool)
         self._annotated.append(annotated)
-        unstated = record.get("unstated") if scored else None
+        unstated, left_out = (record.get(key) if self._scored else None for key in ("unstated", "left_out"))
         if unstated is not None:
-            score, box = unstated["score"], unstated["object"]
-            if type(box) is not list or len(box) != 4 or not set(map(type, (score, *box))) <= {int, float}:
-                raise TypeError
-            if not np.isfinite([score, *box]).all():
-                raise ValueError
-            unstated = (float(score), box)
+            typed([unstated["object"]], list)
+            score, *box = numbers([unstated["score"], *unstated["object"]]).tolist()
+            require(len(box) == 4)
+            unstated = score, box
         self._unstated.append(unstated)
-        left_out = record.get("left_out") if scored else None
         if left_out is not None:
-            if type(left_out) is not list:
-                raise TypeError
+            typed([left_out], list)
             image, boxes = len(self._unstated) - 1, len(record["boxes"])
             self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
 
     def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
         """(subject, class) of what a record leaves out. Raises `ValueError` for another subject or role."""
-        if type(item) is not dict or type(item["subject"]) is not int:
-            raise TypeError
-        row = role_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
+        typed([item], dict)
+        typed([item["subject"]], int)
+        row = class_table(self._vocabulary)[self._vocabulary.verb_ids[item["verb"]]]
         class_ = int(row[self._role_ids[item.get("role")]])
-        if class_ < 0 or not 0 <= item["subject"] < boxes:
-            raise ValueError
+        require(class_ >= 0 and 0 <= item["subject"] < boxes)
         return item["subject"], class_
 
-    def without_object(self, objects: list[Any]) -> list[Any]:
-        """The object column with an index for every null; remembers where they were."""
-        self.absent = np.array([index is None for index in objects], dtype=bool)
-        return [0 if index is None else index for index in objects]
-
-    def interactions(self, verbs: Ints) -> Ints:
+    def interactions(self, verbs: Ints, objects: Ints) -> Ints:
         """[T] the class of each (verb, role). Raises `ValueError` for a role the verb does not have, or, where the
         role is not given, for an object.
         """
         roles = np.array(self._roles, dtype=np.int64)
-        interaction = role_table(self._vocabulary)[verbs, roles]
-        if (interaction < 0).any() or ((roles == 0) & ~self.absent).any():
-            raise ValueError
+        interaction = class_table(self._vocabulary)[verbs, roles]
+        require(not ((interaction < 0) | ((roles == 0) & (objects >= 0))).any())
         return interaction
 
-    def annotated(self, box_counts: list[int]) -> Bools:
+    def annotated(self, images: Images) -> Bools:
         """[B] of each box; true where a record does not say."""
-        flags = [
-            [True] * count if known is None else known for count, known in zip(box_counts, self._annotated, strict=True)
-        ]
+        counts = np.diff(images.box_start).tolist()
+        flags = [[True] * count if said is None else said for count, said in zip(counts, self._annotated, strict=True)]
         return np.array(list(chain.from_iterable(flags)), dtype=bool)
 
     def completed(self, scenes: Scenes) -> Scenes:
@@ -149,11 +134,15 @@ class RoleColumns:
 
 
 @cache
-def role_table(vocabulary: Vocabulary) -> Ints:
-    """[verbs, 1 + roles] the class of a (verb, role), column 0 being the action itself; -1 where there is none."""
-    table = np.full((len(vocabulary.verbs), 1 + len(vocabulary.roles)), -1, dtype=np.int64)
-    for number, (verb, role) in enumerate(vocabulary.interactions):
-        table[vocabulary.verb_ids[verb], vocabulary.roles.index(role) + 1 if role else 0] = number
+def class_table(vocabulary: Vocabulary) -> Ints:
+    """[verbs, objects] the class of each (verb, object), -1 where there is none; in a dataset with roles [verbs,
+    1 + roles] of each (verb, role), column 0 being the action itself."""
+    columns = (
+        {role: at for at, role in enumerate(("", *vocabulary.roles))} if vocabulary.roles else vocabulary.object_ids
+    )
+    table = np.full((len(vocabulary.verbs), len(columns)), -1, dtype=np.int64)
+    for number, (verb, name) in enumerate(vocabulary.interactions):
+        table[vocabulary.verb_ids[verb], columns[name]] = number
     return table
 
 
@@ -186,7 +175,7 @@ def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out
         subject=subject,
         object_=np.full(len(said), -1, dtype=np.int64),
         verb=verb,
-        interaction=role_table(vocabulary)[verb, 0],
+        interaction=class_table(vocabulary)[verb, 0],
         score=score,
     )
 
@@ -197,8 +186,6 @@ def _with_triplets(
     """`scenes` with more triplets, each after those its image has."""
     images = np.concatenate([scenes.image_of_hoi, image])
     order = np.argsort(images, kind="stable")
-    start = np.zeros_like(scenes.hoi_start)
-    np.cumsum(np.bincount(images, minlength=len(scenes.image_ids)), out=start[1:])
     return replace(
         scenes,
         subject=np.concatenate([scenes.subject, subject])[order],
@@ -206,13 +193,13 @@ def _with_triplets(
         verb=np.concatenate([scenes.verb, verb])[order],
         interaction=np.concatenate([scenes.interaction, interaction])[order],
         score=np.concatenate([scenes.score, score])[order],
-        hoi_start=start,
+        hoi_start=starts_of(np.bincount(images, minlength=len(scenes.image_ids))),
     )
 
 
 def _with_boxes(scenes: Scenes, images: Bools, boxes: Floats) -> tuple[Scenes, Ints]:
     """(`scenes` with one more box, of no label, at the end of each image marked; the rows of the new ones)."""
-    more_before = np.concatenate([[0], np.cumsum(images)])
+    more_before = starts_of(images)
     box_start = scenes.box_start + more_before
     places = scenes.box_start[1:][images]
     image_of_box = scenes.image_of_box

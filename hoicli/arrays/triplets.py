@@ -1,5 +1,4 @@
-"""Image records whose labels are free text, as columns: what an open vocabulary needs and `hoicli.arrays.reading`
-cannot hold.
+"""Image records whose labels are free text, as columns: what an open vocabulary needs and `Scenes` cannot hold.
 
 A name is a label together with the WordNet sense that the record gives for it (`verb_synset` of a triplet, `synsets`
 of the boxes), if it does. Names are numbered as they come; an action without an object has the name NOTHING. Scores
@@ -9,22 +8,19 @@ may be missing.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
-import orjson
 
-from hoicli.arrays.reading import BATCH, sound_lines
+from hoicli.arrays.columns import BATCH, read_columns, require, typed
+from hoicli.arrays.images import NO_BOX, Images, RawImages, concatenated, raw_images
+from hoicli.arrays.kit import Bools, Ints, starts_of
 from hoicli.io.streams import Line
 from hoicli.records.image import problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.names import is_blank
-from hoicli.records.parsing import Problem, is_number
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.parsing import Problem, Record, is_number
 
 Name = tuple[str | None, str | None]
 """(label as it is spelled, sense as the record names it or None)."""
@@ -32,73 +28,51 @@ Name = tuple[str | None, str | None]
 NOTHING: Name = (None, None)
 """The object of an action that has none."""
 
-NO_BOX = -1
-
-
 Key = TypeVar("Key")
 
 
-class _Numbered(dict[Key, int]):
+class Numbered(dict[Key, int]):
     """Numbers for what is asked for, given at first sight."""
 
     def __missing__(self, key: Key) -> int:
         number = self[key] = len(self)
         return number
 
-
-class Names(_Numbered[Name]):
-    """Numbers for names."""
+    def of(self, keys: Sequence[Key]) -> Ints:
+        """[M] the number of each."""
+        return np.fromiter(map(self.__getitem__, keys), dtype=np.int64, count=len(keys))
 
 
 @dataclass(frozen=True)
-class Triplets:
-    """N images, B boxes, T triplets.
+class Triplets(Images):
+    """Images whose labels are free text.
 
-    image_ids [N]; boxes [B, 4] float64 x1 y1 x2 y2; box_label [B] numbers of `labels`, as they are spelled; subject,
-    object [T] rows of `boxes`, NO_BOX for an action without an object; verb, label [T] numbers of names in `verbs` and
-    `objects`; score [T], NaN where there is none. Image n owns boxes box_start[n]:box_start[n + 1] and triplets
-    hoi_start[n]:hoi_start[n + 1].
+    box_label [B] numbers of `labels`, as they are spelled; verb, label [T] numbers of names in `verbs` and `objects`.
     """
 
-    image_ids: list[str]
-    boxes: Floats
     box_label: Ints
-    box_start: Ints
-    subject: Ints
-    object: Ints
     verb: Ints
     label: Ints
-    score: Floats
-    hoi_start: Ints
     labels: list[str]
     verbs: list[Name]
     objects: list[Name]
 
-    @property
-    def image_of_hoi(self) -> Ints:
-        """[T] the image each triplet belongs to."""
-        return np.repeat(np.arange(len(self.image_ids)), np.diff(self.hoi_start))
-
     def of_images(self, keep: Bools) -> Triplets:
         """The same without the images that `keep` [N] leaves out; names and their numbers stay."""
-        image_of_box = np.repeat(np.arange(len(self.image_ids)), np.diff(self.box_start))
-        box, hoi = keep[image_of_box], keep[self.image_of_hoi]
-        new_row = np.cumsum(box) - 1
-        thing = self.object[hoi]
-        return Triplets(
+        box, hoi = keep[self.image_of_box], keep[self.image_of_hoi]
+        new_row = np.append(np.cumsum(box) - 1, NO_BOX)  # of no box too
+        return replace(
+            self,
             image_ids=[image_id for image_id, kept in zip(self.image_ids, keep.tolist(), strict=True) if kept],
             boxes=self.boxes[box],
             box_label=self.box_label[box],
-            box_start=_starts(np.diff(self.box_start)[keep].tolist()),
+            box_start=starts_of(np.diff(self.box_start)[keep]),
             subject=new_row[self.subject[hoi]],
-            object=np.where(thing == NO_BOX, NO_BOX, new_row[thing]) if len(new_row) else thing,
+            object=new_row[self.object[hoi]],
             verb=self.verb[hoi],
             label=self.label[hoi],
             score=self.score[hoi],
-            hoi_start=_starts(np.diff(self.hoi_start)[keep].tolist()),
-            labels=self.labels,
-            verbs=self.verbs,
-            objects=self.objects,
+            hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
         )
 
 
@@ -115,22 +89,20 @@ def read_triplets(
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
     image that occurs twice, or is not in `known`, is bad too.
     """
-    register = ImageRegister(known)
-    columns = _Columns()
-    lines = iter(lines)
-    while chunk := list(islice(lines, batch)):
-        part = _part_of(chunk)
-        if part is None or (truth and not np.isnan(part.score).all()) or not register.add_all(part.image_ids, chunk):
-            good = list(sound_lines(chunk, register, open_truth_problems if truth else open_problems, policy))
-            part = _part_of(good)
-            if part is None:
-                raise AssertionError("a record passed the careful check and failed the fast one")
-        columns.add(part)
-    return columns.joined()
+    build, check = partial(named_images, truth=truth), open_truth_problems if truth else open_problems
+    labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
+
+    def numbered(part: NamedImages) -> Triplets:
+        box_label, verb, label = labels.of(part.labels), verbs.of(part.verbs), objects.of(part.objects)
+        return Triplets(**part.images(), box_label=box_label, verb=verb, label=label, labels=[], verbs=[], objects=[])
+
+    parts = read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
+    whole = concatenated([numbered(part) for part in parts] or [numbered(build([]))])
+    return replace(whole, labels=list(labels), verbs=list(verbs), objects=list(objects))
 
 
-def open_problems(record: dict[str, Any]) -> Iterator[Problem]:
-    """Everything in a record that this module cannot read, in reading order: as `records.problems` has it for any
+def open_problems(record: Record) -> Iterator[Problem]:
+    """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
     vocabulary, but scores may be missing, an object may be null, and senses must be names."""
     hois = record.get("hois")
     listed = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
@@ -152,173 +124,47 @@ def open_problems(record: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("synsets", f"{len(synsets)} senses for {len(boxes)} boxes; give one a box, null where unknown")
 
 
-def open_truth_problems(record: dict[str, Any]) -> Iterator[Problem]:
+def open_truth_problems(record: Record) -> Iterator[Problem]:
     """As `open_problems`, and scores, which are none of ground truth's."""
     yield from open_problems(record)
     yield from score_problems(record)
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Columns of some lines, box numbers counting from the image's own, names still as they are."""
+class NamedImages(RawImages):
+    """Images with names as they are: labels [B] and verbs [T] of `RawImages`, objects [T]."""
 
-    image_ids: list[str]
-    box_counts: list[int]
-    hoi_counts: list[int]
-    boxes: Floats
-    box_labels: list[str]
-    subject: Ints
-    object: Ints
-    verbs: list[Name]
-    labels: list[Name]
-    score: Floats
+    objects: list[Name]
 
 
-def _part_of(lines: list[Line]) -> _Part | None:
-    """The lines as columns, or None if any of them has a problem that `open_problems` can name."""
-    try:
-        return _build(lines)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        return None
+def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
+    """The lines as columns; raises what `columns.attempt` expects for a record that `open_problems` finds fault with.
 
-
-def _only(values: Iterable[Any], *allowed: type) -> None:
-    """Exact types, checked at C speed: JSON's true is no index."""
-    if not set(map(type, values)) <= set(allowed):
-        raise TypeError
-
-
-def _build(lines: list[Line]) -> _Part:
-    """Raises one of the exceptions that `_part_of` expects for anything out of order."""
-    ids: list[Any] = []
-    box_counts: list[int] = []
-    hoi_counts: list[int] = []
-    coordinates: list[Any] = []
-    box_labels: list[str] = []
-    subject: list[Any] = []
-    objects: list[Any] = []
-    verbs: list[Any] = []
+    truth: scores are faults too.
+    """
+    box_senses: list[Any] = []
     verb_senses: list[Any] = []
-    labels: list[Any] = []
-    score: list[Any] = []
-    for line in lines:
-        record = orjson.loads(line.data)
-        boxes, names, hois, senses = record["boxes"], record["labels"], record["hois"], record.get("synsets")
-        _only((boxes, names, hois), list)
-        _only(boxes, list)
-        _only(names, str)
-        if len(boxes) != len(names) or not {4}.issuperset(map(len, boxes)):
-            raise ValueError
+
+    def add(record: Record) -> None:
+        nonlocal box_senses, verb_senses
+        senses = record.get("synsets")
         if senses is None:
-            box_names: list[Name] = [(name, None) for name in names]
-        else:
-            _only([senses], list)
-            _only(senses, str, type(None))
-            box_names = list(zip(names, senses, strict=True))
-        ids.append(record["image_id"])
-        box_counts.append(len(boxes))
-        hoi_counts.append(len(hois))
-        coordinates += chain.from_iterable(boxes)
-        box_labels += names
-        subject += [hoi["subject"] for hoi in hois]
-        things = [hoi["object"] for hoi in hois]
-        objects += things
-        verbs += [hoi["verb"] for hoi in hois]
-        verb_senses += [hoi.get("verb_synset") for hoi in hois]
-        score += [hoi.get("score") for hoi in hois]
-        # An index below 0 or a wrong type is caught by the checks below; one beyond the boxes is an IndexError here.
-        try:
-            labels += [NOTHING if thing is None else box_names[thing] for thing in things]
-        except IndexError:
-            raise ValueError from None
-    _only(ids, str, int)
-    if any(map(is_blank, ids)):
-        raise ValueError
-    _only(coordinates, int, float)
-    _only(subject, int)
-    _only(objects, int, type(None))
-    _only(verbs, str)
-    _only(verb_senses, str, type(None))
-    _only(score, int, float, type(None))
-    numbers = np.array(coordinates, dtype=np.float64)
-    scores = np.array(score, dtype=np.float64)
-    if not np.isfinite(numbers).all() or np.isinf(scores).any():
-        raise ValueError
-    limit = np.repeat(box_counts, hoi_counts)
-    first = np.array(subject, dtype=np.int64)
-    absent = np.fromiter((thing is None for thing in objects), dtype=bool, count=len(objects))
-    second = np.array([0 if thing is None else thing for thing in objects], dtype=np.int64)
-    if ((first < 0) | (first >= limit) | (second < 0) | ((second >= limit) & ~absent)).any():
-        raise ValueError
-    second[absent] = NO_BOX
-    return _Part(
-        image_ids=[str(image_id) for image_id in ids],
-        box_counts=box_counts,
-        hoi_counts=hoi_counts,
-        boxes=numbers.reshape(-1, 4),
-        box_labels=box_labels,
-        subject=first,
-        object=second,
-        verbs=list(zip(verbs, verb_senses, strict=True)),
-        labels=labels,
-        score=scores,
+            senses = [None] * len(record["boxes"])
+        typed([senses], list)
+        require(len(senses) == len(record["boxes"]))
+        box_senses += senses
+        verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
+
+    scores = (type(None),) if truth else (int, float, type(None))
+    raw = raw_images(lines, add, scores=scores, nulls=True)
+    typed(raw.labels, str)
+    typed(raw.verbs, str)
+    typed(box_senses, str, type(None))
+    typed(verb_senses, str, type(None))
+    names = [*zip(raw.labels, box_senses, strict=True), NOTHING]  # the last, where -1 is looked up
+    return NamedImages(
+        **raw.images(),
+        labels=raw.labels,
+        verbs=list(zip(raw.verbs, verb_senses, strict=True)),
+        objects=[names[row] for row in raw.object.tolist()],
     )
-
-
-class _Columns:
-    """Gathers parts, and numbers their names."""
-
-    def __init__(self) -> None:
-        self._labels: _Numbered[str] = _Numbered()
-        self._verbs, self._objects = Names(), Names()
-        self._parts: list[_Part] = []
-        self._numbers: list[tuple[Ints, Ints, Ints]] = []
-
-    def add(self, part: _Part) -> None:
-        columns = (self._labels, part.box_labels), (self._verbs, part.verbs), (self._objects, part.labels)
-        box_label, verb, label = (_numbers(known, names) for known, names in columns)
-        for _, names in columns:
-            names.clear()  # a million tuples would otherwise wait for the end
-        self._parts.append(part)
-        self._numbers.append((box_label, verb, label))
-
-    def joined(self) -> Triplets:
-        parts = self._parts
-        box_start = _starts(chain.from_iterable(part.box_counts for part in parts))
-        hoi_start = _starts(chain.from_iterable(part.hoi_counts for part in parts))
-        first = np.repeat(box_start[:-1], np.diff(hoi_start))
-        subject, thing = (
-            np.concatenate([np.zeros(0, dtype=np.int64), *columns])
-            for columns in ([part.subject for part in parts], [part.object for part in parts])
-        )
-        box_label, verb, label = (
-            np.concatenate([np.zeros(0, dtype=np.int64), *(numbers[at] for numbers in self._numbers)])
-            for at in range(3)
-        )
-        return Triplets(
-            image_ids=list(chain.from_iterable(part.image_ids for part in parts)),
-            boxes=np.concatenate([np.zeros((0, 4)), *(part.boxes for part in parts)]),
-            box_label=box_label,
-            box_start=box_start,
-            subject=subject + first,
-            object=np.where(thing == NO_BOX, NO_BOX, thing + first),
-            verb=verb,
-            label=label,
-            score=np.concatenate([np.zeros(0), *(part.score for part in parts)]),
-            hoi_start=hoi_start,
-            labels=list(self._labels),
-            verbs=list(self._verbs),
-            objects=list(self._objects),
-        )
-
-
-def _numbers(known: _Numbered[Any], names: Sequence[Any]) -> Ints:
-    """The numbers of names, in their order."""
-    return np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
-
-
-def _starts(counts: Iterable[int]) -> Ints:
-    listed = list(counts)
-    starts = np.zeros(len(listed) + 1, dtype=np.int64)
-    np.cumsum(listed, out=starts[1:])
-    return starts

@@ -1,8 +1,8 @@
-"""What is checked before a command's work: its outputs, its inputs and its counts, each marked where it is declared.
+"""What is checked before a command's work: outputs, inputs, counts and names, each marked where it is declared.
 
-    gt: Annotated[str, typer.Option("--gt", metavar="FILE", help="..."), READ]
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="..."), OUTPUT]
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="..."), Count(1, 1024)]
+    gt: str = option(None, "--gt FILE", "...", mark=READ)
+    output: str = option("-", "-o --output FILE", "...", mark=OUTPUT)
+    jobs: int = option(8, "--jobs N", "...", mark=Count(1, 1024))
 
 The class of all commands (manual.py) calls `check`, so that a new option only needs its mark;
 tests/commands/test_checks.py fails for one that has none.
@@ -17,27 +17,36 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hoicli.commands import choices
 from hoicli.errors import UsageError
-from hoicli.io.outputs import check_appended, check_figure, check_folder, check_folders, check_page_folder
-from hoicli.io.streams import check_output
+from hoicli.io.destinations import (
+    check_appended,
+    check_figure,
+    check_folder,
+    check_folders,
+    check_output,
+    check_page_folder,
+)
+from hoicli.io.outputs import descriptor
 
-Values = Mapping[str, Any]
+Given = Mapping[str, Any]
 """What was given, by the parameters' names."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """Marks what names files to be read. prefix: what stands before the name (table:FILE). besides: words that are no
-    files here."""
+    """Marks what names files to be read. prefix: what stands before the name (table:FILE). folder: it is a folder.
+    only_with: the parameters without which an argument that is not given is not read."""
 
     prefix: str = ""
-    besides: Collection[str] = ()
+    folder: bool = False
+    only_with: Collection[str] = ()
 
-    def paths(self, value: str | Sequence[str] | None, *, argument: bool) -> list[str]:
+    def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
         """The files of a value; an argument that is not given is stdin."""
-        words = [value] if isinstance(value, str) else value or ("-",) * argument
-        return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix)
-                and word not in self.besides]  # fmt: skip
+        read = argument and (not self.only_with or any(values.get(name) for name in self.only_with))
+        words = [value] if isinstance(value, str) else value or ("-",) * read
+        return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix)]
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class Written:
     check: Callable[[str, str], None]
     inside: str = ""
 
-    def refuse(self, path: str, option: str, values: Values) -> None:
+    def refuse(self, path: str, option: str, values: Given) -> None:
         """Raises `UsageError` for what cannot be written. values: of all options, for a kind that another one says."""
         self.check(path, option)
 
@@ -70,9 +79,24 @@ class Count:
             raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}")
 
 
-Mark = Read | Written | Count
+@dataclass(frozen=True)
+class OneOf:
+    """Marks what has to be one of the names of an offer (`choices`)."""
+
+    offer: choices.Offer
+
+    def refuse(self, value: str | None, option: str) -> None:
+        """Raises `UsageError` for any other name."""
+        known = [name for name, _ in choices.entries(self.offer)] if value is not None else []
+        if value is not None and value not in known:
+            choice = f"from {', '.join(known)}" if len(known) > 2 else " or ".join(known)
+            raise UsageError(f"{option} {value}: choose {choice}")
+
+
+Mark = Read | Written | Count | OneOf
 
 READ = Read()
+READ_FOLDER = Read(folder=True)
 OUTPUT = Written(check_output)
 FIGURE = Written(check_figure)
 PAGE_FOLDER = Written(check_page_folder, inside="index.html")
@@ -82,25 +106,23 @@ APPENDED = Written(check_appended)
 
 
 def marks(callback: Callable[..., Any]) -> dict[str, Mark]:
-    """The marks of a command's parameters, by their names; of several the last, which is put around the others."""
-    found = {}
-    for parameter in inspect.signature(inspect.unwrap(callback), eval_str=True).parameters.values():
-        for mark in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(mark, Mark):
-                found[parameter.name] = mark
-    return found
+    """The marks of a command's parameters, by their names."""
+    parameters = inspect.signature(inspect.unwrap(callback)).parameters.values()
+    found = {parameter.name: getattr(parameter.default, "mark", None) for parameter in parameters}
+    return {name: mark for name, mark in found.items() if mark is not None}
 
 
-def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) -> None:
-    """Raises `UsageError` where a count is out of range, and where an output cannot be written (`DataError`: stdout is
-    closed), is an input or is another output, whatever the names: links and ./ are followed.
+def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> None:
+    """Raises `UsageError` where a count is out of range or a name unknown, where two inputs are stdin, where an output
+    cannot be written (`DataError`: stdout is closed), is an input or is another output, whatever the names (links and
+    ./ are followed), and where a folder to read is none.
 
     names: how messages call each parameter: its option, or an argument's metavar.
     """
     outputs: list[tuple[str, str, object]] = []
     for name, mark in sorted(marked.items(), key=lambda one: names[one[0]] != "-o"):
         value = values.get(name)
-        if isinstance(mark, Count):
+        if isinstance(mark, Count | OneOf):
             mark.refuse(value, names[name])
         elif isinstance(mark, Written) and value == "":
             raise UsageError(f"{names[name]}: the name is empty; give one (an unset variable?)")
@@ -108,24 +130,29 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) 
             mark.refuse(value, names[name], values)
             outputs.append((names[name], value, mark.file(value)))
     inputs = list(_inputs(marked, names, values))
+    if sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
+        raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     taken: dict[object, str] = {}
     for option, path, file in outputs:
-        for given, other in inputs:
-            if file is not None and other == file:
+        for given, read in inputs:
+            if file is not None and file_of(read) == file:
                 shown = "stdout" if path == "-" else f"{option} {path}"
                 raise UsageError(f"{shown}: is an input, too ({given}); give another name")
         key = "stdout" if path == "-" else file
         if key is not None and taken.setdefault(key, option) != option:
             raise UsageError(f"{option} {path}: is the output of {taken[key]} already; give another file")
+    for name, mark in marked.items():
+        if isinstance(mark, Read) and mark.folder and values.get(name) is not None and not os.path.isdir(values[name]):
+            raise UsageError(f"{names[name]} {values[name]}: there is no such folder")
 
 
-def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Values) -> Iterator[tuple[str, object]]:
-    """(how it was given, which file it is) of every input."""
+def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> Iterator[tuple[str, str]]:
+    """(how it was given, its path) of every input."""
     for name, mark in marked.items():
         if isinstance(mark, Read):
             argument = not names[name].startswith("-")
-            for path in mark.paths(values.get(name), argument=argument):
-                yield "stdin" if path == "-" else path if argument else f"{names[name]} {path}", file_of(path)
+            for path in mark.paths(values.get(name), values, argument=argument):
+                yield "stdin" if path == "-" else path if argument else f"{names[name]} {path}", path
 
 
 def file_of(path: str, *, standard: int = 0) -> object:

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from hoicli.commands import choices
-from hoicli.commands.manual import page
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument
 
 
-@app.command(
-    cls=page(
-        reads="nothing",
-        writes="a shell script; no file is touched",
-        examples=[
-            ('eval "$(hoicli completion bash)"', "bash: this line in ~/.bashrc"),
-            ("hoicli completion zsh > _hoicli", "zsh: as _hoicli in a folder of $fpath"),
-            ("hoicli completion fish > hoicli.fish", "fish: in ~/.config/fish/completions"),
-            ("hoicli completion bash -- eval --protocol hico,q", "what a script asks when Tab is pressed"),
-        ],
-        see=["doctor"],
-    )
+@command(
+    reads="nothing",
+    writes="a shell script; no file is touched",
+    examples=[
+        ('eval "$(hoicli completion bash)"', "bash: this line in ~/.bashrc"),
+        ("hoicli completion zsh > _hoicli", "zsh: as _hoicli in a folder of $fpath"),
+        ("hoicli completion fish > hoicli.fish", "fish: in ~/.config/fish/completions"),
+        ("hoicli completion bash -- eval --protocol hico,q", "what a script asks when Tab is pressed"),
+    ],
+    see=["doctor"],
 )
 def completion(
     context: typer.Context,
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", autocompletion=choices.shells)],
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="-- WORDS...", help="Instead of the script: what may complete the last of these words after hoicli."
-        ),
-    ] = None,
+    shell: str = argument(..., "SHELL", "bash, zsh or fish.", one_of=("bash", "zsh", "fish")),
+    words: list[str] | None = argument(
+        None, "-- WORDS...", "Instead of the script: what may complete the last of these words after hoicli."
+    ),
 ) -> None:
     """Print a script that completes hoicli's commands, options and values when Tab is pressed.
 
@@ -41,10 +32,7 @@ def completion(
     backends. Where a file is wanted, the shell completes file names.
     """
     from hoicli.completion import SCRIPTS, candidates
-    from hoicli.errors import UsageError
 
-    if shell not in SCRIPTS:
-        raise UsageError(f"completion {shell}: choose from {', '.join(SCRIPTS)}")
     if not words:
         print(SCRIPTS[shell], end="")
         return

@@ -2,106 +2,83 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from typing import TYPE_CHECKING
 
-import typer
-
-from hoicli.commands import choices
-from hoicli.commands.checks import FOLDERS, READ
-from hoicli.commands.common import JOBS, Format, OnError, Output, inputs, skips
-from hoicli.commands.manual import page
+from hoicli.commands import choices, options
+from hoicli.commands.checks import FOLDERS, READ, READ_FOLDER
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument, flag, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hoicli.corruption.engine import Job, Settings
+    from hoicli.corruption.engine import Job, Plan
     from hoicli.errors import DataError
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-
-@app.command(
-    cls=page(
-        reads="image records and their images, or image files",
-        writes="images under --out, and a record for each of them",
-        examples=[
-            (
-                "hoicli corrupt --images images --out corrupted gt.jsonl > corrupted.jsonl",
-                "all corruptions and severities of every image",
-            ),
-            (
-                "hoicli corrupt --images images --out two --corruption jpeg,elastic --severity 4,5 gt.jsonl > 2.jsonl",
-                "two of them, the two strongest severities",
-            ),
-            (
-                """jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl""",
-                "the ground truth of one corruption and severity",
-            ),
-            ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph, to look at"),
-            ("hoicli corrupt --list", "what each is, with its constants"),
-        ],
-        see=["robust", "eval", "mask"],
-    )
+@command(
+    reads="image records and their images, or image files",
+    writes="images under --save-images, and a record for each of them",
+    examples=[
+        (
+            "hoicli corrupt --images images --save-images corrupted gt.jsonl > corrupted.jsonl",
+            "all corruptions and severities of every image",
+        ),
+        (
+            "hoicli corrupt --images images --save-images two --corruption jpeg,elastic --severity 4,5 gt.jsonl "
+            "> two.jsonl",
+            "two of them, the two strongest severities",
+        ),
+        (
+            """jq -c 'select(.corruption == "elastic" and .severity == 3)' corrupted.jsonl > gt-elastic-3.jsonl""",
+            "the ground truth of one corruption and severity",
+        ),
+        ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph, to look at"),
+        ("hoicli corrupt --list", "what each is, with its constants"),
+    ],
+    see=["robust", "eval", "mask"],
+    old={"--out": "--save-images", "--corruptions": "--corruption", "--severities": "--severity"},
 )
 def corrupt(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="RECORDS...|IMAGES...",
-            help="Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
-        ),
-        READ,
-    ] = None,
-    images: Annotated[
-        str, typer.Option("--images", metavar="DIR", help="Where the records' file names lead."), READ
-    ] = ".",
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Write the images here, as CORRUPTION/SEVERITY/NAME; made if need be."
-        ),
-        FOLDERS,
-    ] = None,
-    corruption: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--corruption",
-            metavar="NAME",
-            help="One or several with commas (--list), or all (default).",
-            autocompletion=choices.several(choices.corruptions),
-        ),
-    ] = None,
-    severity: Annotated[
-        str,
-        typer.Option(
-            "--severity",
-            metavar="1-5",
-            help="One, several with commas, a range as 2-4, or all.",
-            autocompletion=choices.several(choices.severities),
-        ),
-    ] = "all",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed draws everything anew.")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="N", help="Processes; default: one for each processor."),
-        JOBS,
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option("--shard", metavar="K/N", help="Only this one of N parts of the images, chosen by their ids."),
-    ] = None,
-    preview: Annotated[
-        str | None,
-        typer.Option("--preview", metavar="IMAGE", help="Draw all corruptions of one image into -o FILE (.png, .jpg)."),
-        READ,
-    ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="What each corruption is, with its constants and where they come from.")
-    ] = False,
-    format_: Format = "auto",
-    on_error: OnError = "stop",
-    output: Output = "-",
+    sources: list[str] | None = argument(
+        None,
+        "RECORDS...|IMAGES...",
+        "Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
+        mark=READ,
+    ),
+    images: str = option(".", "--images DIR", "The folder of the images that the records name.", mark=READ_FOLDER),
+    save_images: str | None = option(
+        None,
+        "--save-images DIR",
+        "Write the images to this folder, as CORRUPTION/SEVERITY/NAME; it is made if need be.",
+        mark=FOLDERS,
+    ),
+    corruption: list[str] | None = option(
+        None,
+        "--corruption NAME",
+        "One or several with commas (--list), or all (default); repeatable.",
+        offer=choices.corruptions,
+        several=True,
+    ),
+    severity: list[str] | None = option(
+        None,
+        "--severity 1-5",
+        "One, several with commas, a range as 2-4, or all (default); repeatable.",
+        offer=choices.severities,
+        several=True,
+    ),
+    seed: int = option(0, "--seed N", "Another seed draws everything anew."),
+    jobs: int | None = option(None, "--jobs N", "Processes; default: one for each processor.", mark=options.JOBS),
+    shard: str | None = option(None, "--shard K/N", "Only part K of N parts of the images, chosen by their ids."),
+    preview: str | None = option(
+        None, "--preview IMAGE", "Draw all corruptions of one image into -o FILE (.png, .jpg).", mark=READ
+    ),
+    list_: bool = flag("--list", "List the corruptions, with their constants and where these come from."),
+    on_error: str = options.ON_ERROR,
+    *,
+    out: options.Listing,
 ) -> None:
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1.
 
@@ -118,33 +95,30 @@ def corrupt(
 
     _require_libraries()
     if list_:
-        _list(format_, output)
+        _list(out)
         return
     if preview is not None:
-        _preview(preview, output, seed)
+        _preview(preview, out.output, seed)
         return
-    if out is None:
-        raise UsageError("corrupt: give the folder to write the images to with --out DIR")
-    cells = _cells(corruption or ["all"], severity)
+    if save_images is None:
+        raise UsageError("corrupt: give the folder to write the images to with --save-images DIR")
+    cells = _cells(options.separated(corruption or ["all"]), options.separated(severity or ["all"]))
     part = _shard(shard)
-    if not Path(images).is_dir():
-        raise UsageError(f"--images {images}: no such folder")
-    paths = inputs(sources, "RECORDS or IMAGES")
+    paths = options.inputs(sources, "RECORDS or IMAGES")
 
     from collections import Counter
 
-    from hoicli.corruption.engine import Settings, run, unique_jobs
+    from hoicli.corruption.engine import Plan, run, unique_jobs
     from hoicli.io.messages import note
+    from hoicli.io.outputs import open_output
     from hoicli.io.pool import processors
-    from hoicli.io.streams import open_output
-    from hoicli.records.intake import ErrorPolicy
 
-    policy = ErrorPolicy(skip=skips(on_error), unit="image")
-    settings = Settings(Path(images), _folder(out), cells, seed)
-    todo = list(unique_jobs(_jobs(paths, settings), policy, part))
+    policy = options.policy(on_error, unit="image")
+    plan = Plan(Path(images), _folder(save_images), cells, seed)
+    todo = list(unique_jobs(_jobs(paths, plan), policy, part))
     converted: Counter[str] = Counter()
-    with open_output(output) as write:
-        for outcome in run(todo, settings, processes=jobs or processors(), policy=policy):
+    with open_output(out.output) as write:
+        for outcome in run(todo, plan, processes=jobs or processors(), policy=policy):
             write(outcome.lines)
             if outcome.converted:
                 converted[outcome.converted] += 1
@@ -165,66 +139,60 @@ def _require_libraries() -> None:
         raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
 
 
-def _jobs(paths: list[str], settings: Settings) -> Iterator[Job | DataError]:
+def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
     """The jobs of all arguments, or what is wrong with the record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
     for path in paths:
         if path.lower().endswith(IMAGE_SUFFIXES):
-            yield path_job(path, settings)
+            yield path_job(path, plan)
             continue
-        for line in read_lines([path], label="read"):
+        for line in Stream([path], "read"):
             try:
-                job: Job | DataError = record_job(line, settings)
+                job: Job | DataError = record_job(line, plan)
             except DataError as error:
                 job = error
             yield job
 
 
-def _folder(out: str) -> Path:
+def _folder(name: str) -> Path:
     """The folder to write to, made if it is not there; raises `UsageError` where there can be none."""
     from pathlib import Path
 
     from hoicli.errors import UsageError
 
-    folder = Path(out)
+    folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--out {out}: cannot be made ({error.strerror})") from None
+        raise UsageError(f"--save-images {name}: cannot be made ({error.strerror})") from None
     return folder
 
 
-def _cells(names: list[str], severities: str) -> tuple[tuple[str, int], ...]:
+def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ...]:
     """(corruption, severity) of all that is asked for, in the order of the table."""
-    from hoicli.corruption.constants import CONSTANTS, SEVERITIES
     from hoicli.errors import UsageError
+    from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
-    words = [word.strip() for name in names for word in name.split(",")]
-    unknown = [word for word in words if word != "all" and word not in CONSTANTS]
+    unknown = [word for word in names if word != "all" and word not in CORRUPTIONS]
     if unknown:
         from difflib import get_close_matches
 
-        near = get_close_matches(unknown[0], CONSTANTS, n=1)
-        mend = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
-        raise UsageError(f"--corruption: unknown {', '.join(map(repr, unknown))}; {mend}")
-    chosen = set(SEVERITIES) if severities == "all" else set()
-    for word in severities.split(",") if severities != "all" else ():
-        first, dash, last = word.strip().partition("-")
-        if not (first in "12345" and len(first) == 1 and (not dash or (last in "12345" and len(last) == 1))):
-            raise UsageError(f"--severity {severities}: give 1 to 5, several with commas, a range as 2-4, or all")
-        chosen |= set(range(int(first), int(last or first) + 1))
+        near = get_close_matches(unknown[0], CORRUPTIONS, n=1)
+        fix = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
+        raise UsageError(f"--corruption: unknown {', '.join(map(repr, unknown))}; {fix}")
+    shown = ",".join(severities)
+    chosen: set[int] = set()
+    for word in severities:
+        if word != "all" and not re.fullmatch("[1-5](-[1-5])?", word):
+            raise UsageError(f"--severity {shown}: give 1 to 5, several with commas, a range as 2-4, or all")
+        chosen |= set(SEVERITIES) if word == "all" else set(range(int(word[0]), int(word[-1]) + 1))
     if not chosen:
-        raise UsageError(f"--severity {severities}: an empty range; write it from low to high")
-    return tuple(
-        (name, level)
-        for name in CONSTANTS
-        if name in words or "all" in words
-        for level in SEVERITIES
-        if level in chosen
-    )
+        raise UsageError(f"--severity {shown}: an empty range; write it from low to high")
+    wanted = [name for name in CORRUPTIONS if name in names or "all" in names]
+    return tuple((name, level) for name in wanted for level in SEVERITIES if level in chosen)
 
 
 def _shard(text: str | None) -> tuple[int, int]:
@@ -239,40 +207,35 @@ def _shard(text: str | None) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _list(format_: str, output: str) -> None:
+def _list(out: options.Listing) -> None:
     """The table of corruptions, and what it is on stderr."""
-    from hoicli.corruption.constants import CONSTANTS
-    from hoicli.corruption.families import RECIPE
-    from hoicli.corruption.registry import CORRUPTIONS, FAMILIES
+    from hoicli.corruption.definitions import DEFINITIONS
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
-    from hoicli.tables.notations import chosen_format, render
+    from hoicli.records.corruptions import FAMILIES, FAMILY_OF, RECIPE
 
-    output_format = chosen_format(format_, output)
-
+    as_jsonl = out.notation() == "jsonl"
     rows = []
-    for name, corruption in CORRUPTIONS.items():
-        constants = CONSTANTS[name]
+    for name, row in DEFINITIONS.items():
         levels = [
-            dict(zip(constants.names, level, strict=True)) if output_format == "jsonl" else "/".join(map(str, level))
-            for level in constants.levels
+            dict(zip(row.constants, level, strict=True)) if as_jsonl else "/".join(map(str, level))
+            for level in row.levels
         ]
+        family = FAMILY_OF[name]
         rows.append(
             {
                 "corruption": name,
-                "family": FAMILIES[corruption.family] if output_format == "jsonl" else corruption.family,
-                "description": corruption.description,
-                "constants": list(constants.names),
+                "family": FAMILIES[family].words if as_jsonl else family,
+                "description": row.description,
+                "constants": list(row.constants),
                 **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
-                "source": constants.source,
+                "source": row.source,
                 "recipe": RECIPE,
             }
         )
-    if output_format != "jsonl":  # a table is for looking at
+    if not as_jsonl:  # a table is for looking at
         rows = [{key: value for key, value in row.items() if key not in ("source", "recipe")} for row in rows]
     note(f"RoHOI-style, recipe {RECIPE}: the paper publishes no constants; these are ImageNet-C's or ours")
-    with open_output(output) as write:
-        write(render(rows, output_format))
+    out.write(rows)
 
 
 def _preview(image: str, output: str, seed: int) -> None:
@@ -280,7 +243,8 @@ def _preview(image: str, output: str, seed: int) -> None:
     from pathlib import Path
 
     from hoicli.errors import DataError, UsageError
-    from hoicli.io.streams import open_output, readable
+    from hoicli.io.inputs import readable
+    from hoicli.io.outputs import open_output
 
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from hoicli.commands.checks import READ
-from hoicli.commands.common import Format, Output
-from hoicli.commands.manual import page
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from hoicli.commands import options
+from hoicli.commands.manual import command
 
 
-@app.command(
-    cls=page(
-        reads="nothing but its own files; with --cache that file",
-        writes="a row a check: check, status (ok, missing or problem), value, advice",
-        examples=[
-            ("hoicli doctor", "what to look at first when something is odd"),
-            ("hoicli doctor --format md > report.md", "what to put into a bug report"),
-            ("hoicli doctor --format jsonl | jq -r 'select(.status != \"ok\") | .advice'", "what to install"),
-        ],
-        see=["validate", "completion"],
-        exits={0: "all that is required is sound; extras may be missing", 1: "something is broken, and named"},
-    )
+@command(
+    reads="nothing but its own files",
+    writes="one row for each check: check, status (ok, missing or problem), value, advice",
+    examples=[
+        ("hoicli doctor", "what to look at first when something is odd"),
+        ("hoicli doctor --format md > report.md", "what to put into a bug report"),
+        ("hoicli doctor --format jsonl | jq -r 'select(.status != \"ok\") | .advice'", "what to install"),
+    ],
+    see=["validate", "completion"],
+    exits={0: "all that is required is sound; extras may be missing", 1: "something is broken, and named"},
 )
-def doctor(
-    cache: Annotated[
-        str | None,
-        typer.Option("--cache", metavar="FILE", help="Look into the answers that shoe-sim --cache kept in this file."),
-        READ,
-    ] = None,
-    format_: Format = "auto",
-    output: Output = "-",
-) -> None:
-    """Check the installation: versions, extras, embedded data, folders and terminal, and a small evaluation.
+def doctor(format_: str = options.FORMAT, output: str = options.OUT) -> None:
+    """Check the installation: versions, extras, embedded data, and a small evaluation whose result is known.
 
     Nothing is sent anywhere, and no key, user name or folder of yours is printed.
     """
@@ -43,19 +28,16 @@ def doctor(
 
     from hoicli.doctor import PROBLEM, examine
     from hoicli.io.messages import say
-    from hoicli.io.streams import open_output
 
     try:
-        from hoicli.tables.notations import chosen_format, render
+        out = options.Listing(format_, output)
     except ImportError:  # a dependency does not load: its row has to be seen nevertheless
-        checks = list(examine(cache))
+        checks = list(examine())
         for check in checks:
             print(check.check, check.status, check.value, check.advice, sep="\t")
     else:
-        output_format = chosen_format(format_, output)
-        checks = list(examine(cache))
-        with open_output(output) as write:
-            write(render([check.row() for check in checks], output_format))
+        checks = list(examine())
+        out.write([check._asdict() for check in checks])
     broken = [f"{check.check} ({check.value})" for check in checks if check.status == PROBLEM]
     if broken:
         sys.stdout.flush()

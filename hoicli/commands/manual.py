@@ -1,25 +1,26 @@
 """What `hoicli CMD --help` shows beyond the options: streams, examples, exit codes and neighbours, made from data.
 
-    @app.command(
-        cls=page(
-            reads="predictions with --gt, or match records",
-            writes="result rows",
-            examples=[("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol side by side")],
-            see=["match", "diagnose"],
-        )
+    @command(
+        reads="predictions with --gt, or match records",
+        writes="result rows",
+        examples=[("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol side by side")],
+        see=["match", "diagnose"],
     )
+    def evaluate(...) -> None: ...
 
-The examples are run by tests/commands/test_help.py, as they are shown. Options declared with `rich_help_panel=TITLE`
-are listed under that title, the rest under "Options".
+The examples are run by tests/commands/test_help.py, as they are shown. Options declared with a `panel` are listed under
+that title, the rest under "Options".
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 from hoicli.commands.checks import check, marks
@@ -35,6 +36,9 @@ EXIT_CODES = {
 _WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""")
 """A word of a command line with its quotes, so that a long line is never broken within one."""
 
+_NUMBER = re.compile(r"valid (integer|float|number)\b")
+"""What typer says, in any of its versions, is not what was given."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -42,27 +46,57 @@ class Page:
 
     reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the commonest
     first; together they may be a session, each running in the folder of the one before. see: the neighbouring
-    commands. exits: exit codes that mean something else than in EXIT_CODES.
+    commands. exits: exit codes that mean something else than in EXIT_CODES. old: earlier names of options, which still
+    work and are not shown.
     """
 
     reads: str
     writes: str
     examples: Sequence[tuple[str, str]]
     see: Sequence[str]
-    exits: Mapping[int, str] = field(default_factory=dict)
+    exits: Mapping[int, str]
+    old: Mapping[str, str]
 
 
-def page(
+DECLARED: dict[str, typer.Typer] = {}
+"""The typer application of each command, by the module it is declared in."""
+
+
+def command(
     *,
     reads: str,
     writes: str,
     examples: Sequence[tuple[str, str]],
     see: Sequence[str],
     exits: Mapping[int, str] | None = None,
-) -> type[ManualCommand]:
-    """The class of a command with this page, for `@app.command(cls=page(...))`; see `Page`."""
-    facts = Page(reads, writes, examples, see, exits or {})
-    return type("Command", (ManualCommand,), {"page": facts})
+    old: Mapping[str, str] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declares the function as the command of its module, with this page; see `Page`."""
+    page = Page(reads, writes, examples, see, exits or {}, old or {})
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        app = DECLARED[function.__module__] = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(cls=type("Command", (ManualCommand,), {"page": page}))(_ungrouped(function))
+        return function
+
+    return declare
+
+
+def _ungrouped(function: Callable[..., None]) -> Callable[..., None]:
+    """The function as typer can read it: a parameter that is a group of options, a dataclass, becomes these options."""
+    signature = inspect.signature(function, eval_str=True)
+    declared = {name: one.annotation for name, one in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in declared.items() if is_dataclass(kind)}
+    options = {name: inspect.signature(group, eval_str=True).parameters for name, group in groups.items()}
+
+    def called(**values: Any) -> None:
+        made = {name: group(**{key: values.pop(key) for key in options[name]}) for name, group in groups.items()}
+        function(**values, **made)
+
+    flat = [each for name, one in signature.parameters.items() for each in options.get(name, {name: one}).values()]
+    by_name = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in flat]
+    called.__doc__, called.__signature__ = function.__doc__, signature.replace(parameters=by_name)  # type: ignore[attr-defined]
+    return called
 
 
 class ManualCommand(TyperCommand):
@@ -71,9 +105,11 @@ class ManualCommand(TyperCommand):
     page: Page
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As words are read anyway, but that an option which takes one value is not given two, of which the last would
-        be taken without a word."""
-        given: Any = self.make_parser(ctx).parse_args(args=list(args))[2]
+        """As typer reads them, with three rules more: an earlier name of an option means the option; one that takes one
+        value is not given two (the last would be taken without a word); what is no number is told as elsewhere."""
+        end = args.index("--") if "--" in args else len(args)
+        args = [self._renamed(word) if at < end else word for at, word in enumerate(args)]
+        values, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
             several = getattr(param, "multiple", False) or getattr(param, "count", False)
             harmless = getattr(param, "is_flag", False) and not param.secondary_opts
@@ -81,7 +117,18 @@ class ManualCommand(TyperCommand):
                 raise UsageError(
                     f"{self.name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
                 )
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            wanted, wrong = _NUMBER.search(error.message), error.param
+            if wanted is None or wrong is None:
+                raise
+            kind = "a whole number" if wanted[1] == "integer" else "a number"
+            raise UsageError(f"{_shown_name(wrong)} {values.get(str(wrong.name))}: give {kind}") from None
+
+    def _renamed(self, word: str) -> str:
+        name, equals, value = word.partition("=")
+        return self.page.old.get(name, name) + equals + value
 
     def invoke(self, ctx: Any) -> Any:
         """Look at what is to be read and written before anything is done."""

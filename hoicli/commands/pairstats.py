@@ -2,139 +2,84 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE, READ
-from hoicli.commands.common import (
-    AllowUncounted,
-    Alpha,
-    Beta,
-    Format,
-    GroundTruthOption,
-    OnError,
-    Output,
-    Tag,
-    inputs,
-    skips,
-)
-from hoicli.commands.manual import page
+from hoicli.commands import options
+from hoicli.commands.manual import command
+from hoicli.commands.options import flag, option
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
     from hoicli.pairs.statistics import PairStatistics
     from hoicli.records.results import Row
 
-VERB_SCORES = ("verb", "triplet")
-"""What `--verb-score` takes."""
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-
-@app.command(
-    cls=page(
-        reads="predictions, and ground truth with --gt",
-        writes="result rows",
-        examples=[
-            ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and told apart"),
-            ("hoicli pairstats --gt gt.jsonl --nms 0.3,0.5,0.7 --format md preds.jsonl", "the same after pair NMS"),
-            (
-                "hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl",
-                "two models whose dumps have no verb_score",
-            ),
-            (
-                "hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released",
-                "Diag-HOI's pairs and Diag-HOI's figures",
-            ),
-        ],
-        see=["diagnose", "convert"],
-    )
+@command(
+    reads="predictions, and ground truth with --gt",
+    writes="result rows",
+    examples=[
+        ("hoicli pairstats --gt gt.jsonl preds.jsonl", "how well pairs are found and told apart"),
+        ("hoicli pairstats --gt gt.jsonl --nms-sweep 0.3,0.5,0.7 --format md preds.jsonl", "the same after pair NMS"),
+        (
+            "hoicli pairstats --gt gt.jsonl --verb-score triplet old.jsonl new.jsonl",
+            "two models whose dumps have no verb_score",
+        ),
+        (
+            "hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released",
+            "Diag-HOI's pairs and Diag-HOI's figures",
+        ),
+    ],
+    see=["diagnose", "convert"],
+    old={"--nms": "--nms-sweep"},
 )
 def pairstats(
-    predictions: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PREDS...", help="Prediction streams, each a model of its own; - or nothing is stdin."),
-        READ,
-    ] = None,
-    gt: GroundTruthOption = None,
-    dataset: Annotated[
-        str,
-        typer.Option(
-            "--dataset",
-            metavar="NAME",
-            help="The benchmark: hico or vcoco.",
-            autocompletion=choices.one_of("hico", "vcoco"),
-        ),
-    ] = "hico",
-    name: Annotated[
-        list[str] | None,
-        typer.Option("--name", metavar="NAME", help="A model's name, in PREDS' order; repeatable."),
-    ] = None,
-    verb_score: Annotated[
-        str,
-        typer.Option(
-            "--verb-score",
-            metavar="|".join(VERB_SCORES),
-            help="What interaction mAP and negative AP go by: verb_score, or the triplet's score, which has the boxes "
-            "in it.",
-            autocompletion=choices.one_of(*VERB_SCORES),
-        ),
-    ] = "verb",
-    one_to_one: Annotated[
-        bool,
-        typer.Option(
-            "--one-to-one",
-            help="A detected pair finds one true pair at most, the best detected first (the Diag-HOI paper); "
-            "otherwise all it matches (its code).",
-        ),
-    ] = False,
-    as_released: Annotated[
-        bool,
-        typer.Option(
-            "--as-released",
-            help="Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), verbs without a "
-            "true positive and images without predictions left out as it does.",
-        ),
-    ] = False,
-    nms: Annotated[
-        str | None,
-        typer.Option(
-            "--nms",
-            metavar="T,T,...",
-            help="Rows after pair NMS too: a pair goes, with its triplets, when IoU_subject^a * IoU_object^b with a "
-            "better one of its object label exceeds T.",
-        ),
-    ] = None,
-    nms_alpha: Alpha = 1.0,
-    nms_beta: Beta = 0.5,
-    allow_uncounted: AllowUncounted = False,
-    det_threshold: Annotated[
-        str | None,
-        typer.Option(
-            "--det-threshold",
-            metavar="S,S,...",
-            help="Rows for only the pairs whose boxes both score at least S too; needs the records' scores.",
-        ),
-    ] = None,
-    tag: Tag = None,
-    format_: Format = "auto",
-    on_error: OnError = "stop",
-    output: Output = "-",
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw recall against precision over the sweep."), FIGURE
-    ] = None,
+    predictions: list[str] | None = options.MODELS,
+    gt: str | None = options.GROUND_TRUTH,
+    dataset: str = options.dataset("The benchmark: hico or vcoco.", offer=("hico", "vcoco")),
+    name: list[str] | None = options.NAMES,
+    verb_score: str = option(
+        "verb",
+        "--verb-score",
+        "The score for interaction mAP and negative AP: verb_score, or the triplet's, which includes the boxes'.",
+        one_of=("verb", "triplet"),
+    ),
+    one_to_one: bool = flag(
+        "--one-to-one",
+        "A detected pair finds at most one true pair, the best detected first (the Diag-HOI paper); without it, all "
+        "that it matches (the released code).",
+    ),
+    as_released: bool = flag(
+        "--as-released",
+        "Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), verbs without a true "
+        "positive and images without predictions left out as it does.",
+    ),
+    nms_sweep: str | None = option(
+        None,
+        "--nms-sweep T,T,...",
+        "Adds rows after pair NMS, for each threshold T: a pair goes, with its triplets, when IoU_subject^a * "
+        "IoU_object^b with a better one of its object label exceeds T.",
+    ),
+    nms_alpha: float = options.NMS_ALPHA,
+    nms_beta: float = options.NMS_BETA,
+    allow_uncounted: bool = options.ALLOW_UNCOUNTED,
+    det_threshold: str | None = option(
+        None,
+        "--det-threshold S,S,...",
+        "Adds rows of only the pairs whose boxes both score at least S, for each S; needs the records' scores.",
+    ),
+    plot: str | None = options.figure("Draw recall against precision over the sweep."),
+    *,
+    out: options.ResultRows,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.
 
-    Pairs an image, pair recall and pair precision are of the pairs a record lists (`pairs`), else of the distinct ones
-    of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
+    Pairs per image, pair recall and pair precision count the pairs that a record lists (`pairs`), else the distinct
+    pairs of its triplets. Negative AP says whether pairs that do nothing score low, beside the share of such pairs;
     interaction mAP ranks verbs on correctly localised pairs; both need scores without the boxes in them
     (--verb-score). mAP is protocol diag's (V-COCO: vcoco-s1's). All of it for full, rare and non_rare, but negative AP,
     which only full has; V-COCO, whose pairs belong to people first, has full alone, and its interaction mAP is over
-    action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms and of --det-threshold adds rows
-    beside those of all pairs.
+    action-roles. Values are in percent (pairs_per_image: pairs). Each value of --nms-sweep and of --det-threshold adds
+    rows beside those of all pairs.
     """
     from functools import partial
 
@@ -143,49 +88,39 @@ def pairstats(
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.protocols import protocol_of
-    from hoicli.evaluation.run import check_streams, read_truth, unmatched_lines
+    from hoicli.evaluation.run import read_truth
     from hoicli.figures.pairs import plot_pairs
-    from hoicli.io.streams import open_output
+    from hoicli.io.streams import Stream
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
-    from hoicli.records.intake import ErrorPolicy
-    from hoicli.records.results import parse_tags
-    from hoicli.tables.notations import chosen_format, render
     from hoicli.vocabulary.datasets import load
 
-    if gt is None:
-        raise UsageError("pairstats: give the ground truth with --gt FILE")
-    paths = inputs(predictions, "PREDS")
-    check_streams(gt, paths)
-    if verb_score not in VERB_SCORES:
-        raise UsageError(f"--verb-score {verb_score}: choose {' or '.join(VERB_SCORES)}")
-    models = Model.named(paths, name or [])
-    output_format = chosen_format(format_, output)
-    tags = parse_tags(tag or [], taken=("model",) if models[0].tagged else ())
+    gt = options.required(gt, "pairstats")
+    paths = options.inputs(predictions, "PREDS")
+    models = Model.named(paths, options.separated(name))
+    tags, policy = out.tags(*(["model"] if models[0].tagged else [])), out.policy()
     settings = sweeps(
-        _numbers("--nms", nms), _numbers("--det-threshold", det_threshold), alpha=nms_alpha, beta=nms_beta
+        _numbers("--nms-sweep", nms_sweep), _numbers("--det-threshold", det_threshold), alpha=nms_alpha, beta=nms_beta
     )
-    policy = ErrorPolicy(skip=skips(on_error))
     vocabulary = load(dataset)
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
-    truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
-    served(truth, [protocol], gt)
+    truth = read_truth(Stream([gt], "ground truth"), vocabulary, policy, allow_uncounted=allow_uncounted)
+    served(truth, [protocol])
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
         pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"
     )
     rows: list[Row] = []
     for model in models:
-        statistics = measure(unmatched_lines([model.path], "pairstats"), truth, settings, policy)
-        check_counted(statistics.tally, vocabulary, [model.path], allowed=allow_uncounted)
+        statistics = measure(model.stream.unmatched("pairstats"), truth, settings, policy)
+        check_counted(statistics.tally, vocabulary, model.stream.name, allowed=allow_uncounted)
         rows += pair_rows(statistics, settings=allowance, tags={"model": model.name, **tags} if model.tagged else tags)
         _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
     policy.report()
-    with open_output(output) as write:
-        write(render(rows, output_format))
+    out.write(rows)
     if plot is not None:
         plot_pairs(rows, plot)
 

@@ -2,75 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from hoicli.commands import choices
+from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
-from hoicli.commands.common import OnError, Output, inputs, skips
-from hoicli.commands.manual import page
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument, flag, option
 
 
-@app.command(
-    cls=page(
-        reads="image records, with boxes or without",
-        writes="a line an image: image_id, file_name, coords, system and prompt",
-        examples=[
-            ("hoicli prompts gt.jsonl > prompts.jsonl", "ask for every interaction with its boxes"),
-            (
-                "hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl",
-                "ask what given pairs do, in HICO-DET's verbs",
-            ),
-            (
-                "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
-                "read the answers, when a model has given them",
-            ),
-        ],
-        see=["convert", "shoe-eval"],
-    )
+@command(
+    reads="image records, with boxes or without",
+    writes="one line for each image: image_id, file_name, coords, system and prompt",
+    examples=[
+        ("hoicli prompts gt.jsonl > prompts.jsonl", "ask for every interaction with its boxes"),
+        (
+            "hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl",
+            "ask what given pairs do, in HICO-DET's verbs",
+        ),
+        (
+            "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
+            "read the answers, when a model has given them",
+        ),
+    ],
+    see=["convert", "shoe-eval"],
 )
 def prompts(
-    images: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="IMAGES...", help="Image records, with boxes or without; - is stdin."),
-        READ,
-    ] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            "--task",
-            metavar="NAME",
-            help="detect: every interaction with its boxes. pairs: what each pair of the record's boxes does.",
-            autocompletion=choices.prompt_tasks,
-        ),
-    ] = "detect",
-    coords: Annotated[
-        str,
-        typer.Option(
-            "--coords",
-            metavar="NAME",
-            help="How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative "
-            "or pixels.",
-            autocompletion=choices.prompt_coords,
-        ),
-    ] = "1000",
-    vocabulary: Annotated[
-        str,
-        typer.Option(
-            "--vocabulary",
-            metavar="NAME",
-            help="open: any words; or a dataset, whose names are listed.",
-            autocompletion=choices.vocabularies,
-        ),
-    ] = "open",
-    response_format: Annotated[
-        bool, typer.Option("--response-format", help="Add a JSON schema of the reply, as OpenAI's protocol takes it.")
-    ] = False,
-    on_error: OnError = "stop",
-    output: Output = "-",
+    images: list[str] | None = argument(
+        None, "IMAGES...", "Image records, with boxes or without; - is stdin.", mark=READ
+    ),
+    task: str = option(
+        "detect",
+        "--task NAME",
+        "detect: every interaction with its boxes. pairs: what each pair of the record's boxes does.",
+        one_of="converters.vlm.prompts:TASKS",
+    ),
+    coords: str = option(
+        "1000",
+        "--coords NAME",
+        "How boxes are written: 1000 (Qwen2-VL, Qwen3-VL, InternVL), 1000-yx (Gemini), resized:WxH, relative or "
+        "pixels.",
+        offer=choices.coords,
+    ),
+    vocabulary: str = option(
+        "open",
+        "--vocabulary NAME",
+        "open: any words; or a dataset, whose names the prompt lists.",
+        offer=choices.vocabularies,
+    ),
+    response_format: bool = flag("--response-format", "Add a JSON schema of the reply, as OpenAI's protocol takes it."),
+    on_error: str = options.ON_ERROR,
+    output: str = options.OUT,
 ) -> None:
     """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
 
@@ -79,28 +58,25 @@ def prompts(
     (`pairs`, else those of the triplets, else every person with everything), and convert wants them as --boxes.
     """
     from hoicli.converters.vlm.frames import parse_frame
-    from hoicli.converters.vlm.prompts import TASKS
     from hoicli.converters.vlm.prompts import prompts as prompts_of
     from hoicli.errors import DataError, UsageError
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output, read_lines
+    from hoicli.io.outputs import open_output
+    from hoicli.io.streams import Stream
     from hoicli.records.image import problems
-    from hoicli.records.intake import ErrorPolicy
     from hoicli.records.parsing import dump, parse
     from hoicli.vocabulary.datasets import load
 
-    if task not in TASKS:
-        raise UsageError(f"--task {task}: choose from {', '.join(TASKS)}")
     frame = parse_frame(coords)
     if frame.kind == "qwen2.5":
         raise UsageError(
             "--coords qwen2.5: resize the images yourself and use resized:WxH, so that the prompt can say it"
         )
     known = None if vocabulary == "open" else load(vocabulary)
-    policy = ErrorPolicy(skip=skips(on_error))
+    policy = options.policy(on_error)
     written = without = 0
     with open_output(output) as write:
-        for line in read_lines(inputs(images, "IMAGES"), label="prompts"):
+        for line in Stream(options.inputs(images, "IMAGES"), "prompts"):
             try:
                 record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
                 for problem in problems(record, None, scored=False):

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from hoicli.commands import choices
-from hoicli.commands.common import Output
-from hoicli.commands.manual import page
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from hoicli.commands import options
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument
 
 
-@app.command(
-    cls=page(
-        reads="nothing",
-        writes="a JSON Schema, or the names of the kinds",
-        examples=[
-            ("hoicli schema", "the kinds"),
-            ("hoicli schema prediction", "what a prediction record holds"),
-            ("hoicli schema match | jq -r '.properties | keys[]'", "the fields of a match record"),
-        ],
-        see=["validate", "vocab"],
-    )
+def _kinds() -> list[str]:
+    from hoicli.records.schemas import kinds
+
+    return list(kinds())
+
+
+@command(
+    reads="nothing",
+    writes="a JSON Schema, or the names of the kinds",
+    examples=[
+        ("hoicli schema", "the kinds"),
+        ("hoicli schema prediction", "what a prediction record holds"),
+        ("hoicli schema match | jq -r '.properties | keys[]'", "the fields of a match record"),
+    ],
+    see=["validate", "vocab"],
 )
 def schema(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND",
-            help="ground_truth, prediction, match or result; none lists them.",
-            autocompletion=choices.schema_kinds,
-        ),
-    ] = None,
-    output: Output = "-",
+    kind: str | None = argument(
+        None, "KIND", "ground_truth, prediction, match or result; none lists them.", one_of=_kinds
+    ),
+    output: str = options.OUT,
 ) -> None:
     """Print the JSON Schema (draft 2020-12) of a record kind."""
-    from hoicli.errors import UsageError
-    from hoicli.io.streams import open_output
+    from hoicli.io.outputs import open_output
     from hoicli.records.schemas import kinds, schema_text
 
-    if kind is None:
-        text = "".join(f"{name}\n" for name in kinds())
-    elif kind in kinds():
-        text = schema_text(kind)
-    else:
-        raise UsageError(f"schema {kind}: choose from {', '.join(kinds())}")
+    text = "".join(f"{name}\n" for name in kinds()) if kind is None else schema_text(kind)
     with open_output(output) as write:
         write(text.encode())

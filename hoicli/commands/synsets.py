@@ -2,83 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hoicli.commands import choices
-from hoicli.commands.common import Format, Output, WordNet, inputs
-from hoicli.commands.manual import page
+from hoicli.commands import options
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hoicli.vocabulary.labels import Vocabulary
-    from hoicli.wordnet.senses import Choice
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    from hoicli.wordnet.senses import CuratedSense
 
 
-@app.command(
-    cls=page(
-        reads="labels, as arguments or a line each",
-        writes="a row a sense",
-        examples=[
-            ('hoicli synsets "ride motorcycle"', "the senses of a verb and an object"),
-            ("hoicli synsets --pos v hopping_on", "a verb that is in no benchmark"),
-            (
-                "hoicli vocab --list verbs | jq -r .verb | hoicli synsets --pos v - | jq -r 'select(.chosen) | .sense'",
-                "the sense of each of HICO-DET's verbs",
-            ),
-        ],
-        see=["shoe-sim", "vocab"],
-    )
+@command(
+    reads="labels, as arguments or a line each",
+    writes="one row for each sense",
+    examples=[
+        ('hoicli synsets "ride motorcycle"', "the senses of a verb and an object"),
+        ("hoicli synsets --pos v hopping_on", "a verb that is in no benchmark"),
+        (
+            "hoicli vocab --list verbs | jq -r .verb | hoicli synsets --pos v - | jq -r 'select(.chosen) | .sense'",
+            "the sense of each of HICO-DET's verbs",
+        ),
+    ],
+    see=["shoe-sim", "vocab"],
 )
 def synsets(
-    labels: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="LABEL...",
-            help="A verb, an object, or both (a verb of the dataset comes first); - or nothing reads one a line.",
-        ),
-    ] = None,
-    pos: Annotated[
-        str | None,
-        typer.Option(
-            "--pos",
-            metavar="n|v",
-            help="Take labels for objects (n) or verbs (v) only; otherwise for both.",
-            autocompletion=choices.one_of("n", "v"),
-        ),
-    ] = None,
-    dataset: Annotated[
-        str,
-        typer.Option(
-            "--dataset",
-            metavar="NAME",
-            help="Whose labels have one sense: hico, vcoco or swig.",
-            autocompletion=choices.datasets,
-        ),
-    ] = "hico",
-    wordnet: WordNet = None,
-    format_: Format = "auto",
-    output: Output = "-",
+    labels: list[str] | None = argument(
+        None, "LABEL...", "A verb, an object, or both, the verb first; - or nothing reads one per line of stdin."
+    ),
+    pos: str | None = option(None, "--pos", "Look only for objects (n) or only for verbs (v).", one_of=("n", "v")),
+    dataset: str = options.dataset("The dataset whose labels have one sense: hico, vcoco or swig."),
+    wordnet: str | None = options.WORDNET,
+    *,
+    out: options.Listing,
 ) -> None:
     """Show the WordNet senses a label may have, and which of them the benchmark's label has.
 
     A prediction's label keeps all its candidates: shoe-eval takes the one most similar to the ground truth's sense. A
     label of the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
     """
-    from hoicli.errors import UsageError
     from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
-    from hoicli.tables.notations import chosen_format, render
     from hoicli.vocabulary.datasets import load
     from hoicli.wordnet.selection import choose
 
-    if pos not in (None, "n", "v"):
-        raise UsageError(f"--pos {pos}: choose n (objects) or v (verbs)")
-    output_format = chosen_format(format_, output)
     vocabulary = load(dataset)
     choose(wordnet)
     rows: list[dict[str, Any]] = []
@@ -88,8 +56,7 @@ def synsets(
         rows += found
         if not found:
             unknown.append(label)
-    with open_output(output) as write:
-        write(render(rows, output_format))
+    out.write(rows)
     if unknown:
         shown = ", ".join(repr(label) for label in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         note(f"{len(unknown)} without a sense in WordNet: {shown}; such a label is similar only to an equal one")
@@ -97,13 +64,13 @@ def synsets(
 
 def _labels(given: list[str] | None) -> Iterator[str]:
     from hoicli.errors import DataError
-    from hoicli.io.streams import read_lines
+    from hoicli.io.streams import Stream
 
-    for label in inputs(given, "labels"):
+    for label in options.inputs(given, "labels"):
         if label != "-":
             yield label
             continue
-        for line in read_lines(["-"], label="synsets"):
+        for line in Stream(["-"], "synsets"):
             try:
                 yield line.data.decode().strip()
             except UnicodeDecodeError:
@@ -135,7 +102,7 @@ def _parts(label: str, vocabulary: Vocabulary) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _candidates(label: str, pos: str, choice: Choice | None) -> Iterator[dict[str, Any]]:
+def _candidates(label: str, pos: str, choice: CuratedSense | None) -> Iterator[dict[str, Any]]:
     from hoicli.vocabulary.labels import normalise
     from hoicli.wordnet.selection import open_wordnet
     from hoicli.wordnet.senses import resolve

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
+from hoicli.commands import options
 from hoicli.commands.checks import READ
-from hoicli.commands.common import Dataset, Format, GroundTruthOption, Output, inputs
-from hoicli.commands.manual import page
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument, flag
 
 
-@app.command(
-    cls=page(
-        reads="ground truth, predictions, match records or result rows",
-        writes="a row a kind of fault: check, severity, count, example, mend",
-        examples=[
-            ("hoicli validate gt.jsonl", "a stream by itself"),
-            ("hoicli validate --gt gt.jsonl preds.jsonl", "a pair of them: also whether images, labels and boxes meet"),
-            ("hoicli convert results.json | hoicli validate --gt gt.jsonl", "before a dump is evaluated"),
-            (
-                "hoicli validate --gt gt.jsonl preds.jsonl | jq -r 'select(.severity == \"warning\") | .example'",
-                "an example of everything a metric would use without a word",
-            ),
-        ],
-        see=["convert", "eval", "vocab"],
-        exits={0: "nothing worse than warnings", 1: "something no metric can use, or an unreadable file"},
-    )
+@command(
+    reads="ground truth, predictions, match records or result rows",
+    writes="one row for each kind of fault: check, severity, count, example, and what to do",
+    examples=[
+        ("hoicli validate gt.jsonl", "a stream by itself"),
+        ("hoicli validate --gt gt.jsonl preds.jsonl", "a pair of them: also whether images, labels and boxes meet"),
+        ("hoicli convert results.json | hoicli validate --gt gt.jsonl", "before a dump is evaluated"),
+        (
+            "hoicli validate --gt gt.jsonl preds.jsonl | jq -r 'select(.severity == \"warning\") | .example'",
+            "an example of everything a metric would use without a word",
+        ),
+    ],
+    see=["convert", "eval", "vocab"],
+    exits={0: "nothing worse than warnings", 1: "something no metric can use, or an unreadable file"},
 )
 def validate(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE...", help="Streams to check, taken together; - or nothing is stdin."),
-        READ,
-    ] = None,
-    gt: GroundTruthOption = None,
-    dataset: Dataset = "hico",
-    open_vocabulary: Annotated[
-        bool, typer.Option("--open-vocabulary", help="Labels and verbs are free text: do not look them up.")
-    ] = False,
-    format_: Format = "auto",
-    output: Output = "-",
+    files: list[str] | None = argument(
+        None, "FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ
+    ),
+    gt: str | None = options.GROUND_TRUTH,
+    dataset: str = options.dataset("The dataset whose labels are meant: hico, vcoco or swig."),
+    open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: look none of them up."),
+    *,
+    out: options.Listing,
 ) -> None:
     """Check a stream of records, and with --gt the pair: each kind of fault with its count and one example.
 
@@ -50,29 +41,24 @@ def validate(
     1: something no metric can use.
     """
     from hoicli.errors import DataError
-    from hoicli.evaluation.run import check_streams
     from hoicli.io.messages import display_name, note
-    from hoicli.io.streams import open_output, read_lines
-    from hoicli.tables.notations import chosen_format, render
-    from hoicli.validation.checks import validate_images
+    from hoicli.io.streams import Stream
+    from hoicli.validation.stream import validate_images
     from hoicli.vocabulary.datasets import load
 
-    paths = inputs(files, "FILE")
-    output_format = chosen_format(format_, output)
+    paths = options.inputs(files, "FILE")
     vocabulary = None if open_vocabulary else load(dataset)
     checked = []
     truth = None
     if gt is not None:
-        check_streams(gt, paths)
-        checked.append(validate_images(read_lines([gt], label="ground truth"), vocabulary, display_name(gt)))
+        checked.append(validate_images(Stream([gt], "ground truth"), vocabulary, display_name(gt)))
         truth = checked[0].images
     name = ", ".join(map(display_name, paths))
-    checked.append(validate_images(read_lines(paths, label="records"), vocabulary, name, truth=truth))
+    checked.append(validate_images(Stream(paths, "records"), vocabulary, name, truth=truth))
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=name)
     rows = [finding.row() for stream in checked for finding in stream.findings]
-    with open_output(output) as write:
-        write(render(rows, output_format))
+    out.write(rows)
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
     verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
     note(f"checked {sum(stream.lines for stream in checked):,} lines: {kinds}{verdict}")

@@ -2,94 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from hoicli.commands import choices
-from hoicli.commands.checks import Read
-from hoicli.commands.common import Format, Output
-from hoicli.commands.manual import page
+from hoicli.commands import options
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hoicli.vocabulary.labels import Vocabulary
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-LISTS = ("interactions", "verbs", "objects", "splits", "images")
-
-
-@app.command(
-    cls=page(
-        reads="nothing, or a file of SWIG-HOI's metadata",
-        writes="a row an interaction, verb, object, split or image",
-        examples=[
-            ("hoicli vocab", "HICO-DET's 600 interactions"),
-            ("hoicli vocab hico --list objects", "its objects in all three numberings"),
-            (
-                """hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'""",
-                "the rare classes",
-            ),
-            ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
-        ],
-        see=["synsets", "validate", "convert"],
-    )
+@command(
+    reads="nothing",
+    writes="one row for each interaction, verb, object, split or image",
+    examples=[
+        ("hoicli vocab", "HICO-DET's 600 interactions"),
+        ("hoicli vocab hico --list objects", "its objects in all three numberings"),
+        ("""hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'""", "the rare classes"),
+        ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
+    ],
+    see=["synsets", "validate", "convert"],
 )
 def vocab(
-    dataset: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="hico, vcoco or swig; or a file to compare with swig: swig_v1_categories.py.",
-            autocompletion=choices.datasets,
-        ),
-        Read(besides=("hico", "vcoco", "swig")),
-    ] = "hico",
-    what: Annotated[
-        str,
-        typer.Option(
-            "--list",
-            metavar="WHAT",
-            help="interactions, verbs, objects, splits or (test) images.",
-            autocompletion=choices.one_of(*LISTS),
-        ),
-    ] = "interactions",
-    format_: Format = "auto",
-    output: Output = "-",
+    dataset: str = argument("hico", "DATASET", "hico, vcoco or swig.", offer=options.DATASETS),
+    what: str = option(
+        "interactions",
+        "--list WHAT",
+        "interactions, verbs, objects, splits or (test) images.",
+        one_of=("interactions", "verbs", "objects", "splits", "images"),
+    ),
+    *,
+    out: options.Listing,
 ) -> None:
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
-    Ids are 0-based. Objects carry all numberings in use: COCO order, HICO-DET's alphabetical order, COCO ids; those of
-    SWIG-HOI the WordNet 3.0 offset of their noun. A file of SWIG-HOI's metadata is parsed, never run.
+    Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
+    of SWIG-HOI have the WordNet 3.0 offset of their noun.
     """
-    from pathlib import Path
-
     from hoicli.errors import UsageError
-    from hoicli.io.messages import note
-    from hoicli.io.streams import open_output
-    from hoicli.tables.notations import chosen_format, render
-    from hoicli.vocabulary.categories import differences, read_categories
-    from hoicli.vocabulary.datasets import DATASETS, load
+    from hoicli.vocabulary.datasets import load
 
-    if what not in LISTS:
-        raise UsageError(f"--list {what}: choose from {', '.join(LISTS)}")
-    output_format = chosen_format(format_, output)
-    is_file = dataset not in DATASETS and (dataset == "-" or Path(dataset).suffix != "" or Path(dataset).exists())
-    vocabulary = read_categories(dataset) if is_file else load(dataset)
+    vocabulary = load(dataset)
     rows = list(_rows(vocabulary, what))
     if not rows:
         raise UsageError(f"--list {what}: {vocabulary.name} has none")
-    with open_output(output) as write:
-        write(render(rows, output_format))
-    if is_file:
-        found = differences(vocabulary)
-        for text in found:
-            note(text)
-        note(
-            "hoicli evaluates with its own swig, not with this file" if found else "the same as swig, as hoicli has it"
-        )
+    out.write(rows)
 
 
 def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,197 +14,215 @@ from hoicli.arrays.kit import Floats
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Wanted, class_subsets, estimated_intervals, evaluation_rows
-from hoicli.evaluation.tally import ClassResults
-from hoicli.records.results import Row, interval_keys, percent, signature
-from hoicli.resampling.bootstrap import FEWEST_IMAGES
+from hoicli.evaluation.rows import Evaluated, class_subsets
+from hoicli.evaluation.tally import Mean
+from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.intervals import false_discovery
+from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
 from hoicli.resampling.ranked import RankedLists
-from hoicli.resampling.rounds import resampled, swapped
+from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary
 
 
-@dataclass(frozen=True)
-class Compared:
-    """One model under one protocol: its name, its numbers and its ranked lists; settings, what its signatures say."""
+class Compared(NamedTuple):
+    """One model under one protocol: its name, its numbers, and the ranked lists they come from."""
 
     name: str
-    settings: Mapping[str, str]
-    results: ClassResults
+    evaluated: Evaluated
     lists: RankedLists
 
 
+class Diagnosed(NamedTuple):
+    """One model's name and errors."""
+
+    name: str
+    diagnosis: Diagnosis
+
+
 @dataclass(frozen=True)
-class Setting:
+class Comparison:
     """What all rows of a comparison share. `top` cuts the lists of images, and of classes unless all are wanted."""
 
     vocabulary: Vocabulary
     image_ids: Sequence[str]
-    wanted: Wanted
     resampling: Resampling
     top: int
-    settings: Mapping[str, str]
     tags: Mapping[str, str]
 
-    def common(self, protocol: Protocol, baseline: str, name: str, settings: Mapping[str, str] | None = None) -> Row:
-        """protocol, tags and signature of a row; `settings` are those of the two models."""
-        signed = {**self.settings, **self.resampling.signature(), "protocol": protocol.name, **(settings or {})}
-        return {
-            "protocol": protocol.name,
-            "tags": {"model": name, "baseline": baseline, **self.tags},
-            "signature": signature(signed),
-        }
+    def ends(self, protocol: Protocol, baseline: str, model: str, settings: Mapping[str, str]) -> Row:
+        """What the row of a difference ends in; `settings` are those of the two models."""
+        tags = {"model": model, "baseline": baseline, **self.tags}
+        return row_ends(protocol.name, tags, {**settings, **self.resampling.signature()})
 
 
-def protocol_rows(protocol: Protocol, models: Sequence[Compared], setting: Setting) -> Iterator[Row]:
-    """Every model's means; then, of each but the first, the differences from the first: mAP_diff by subset, AP_diff by
-    class, image_diff by image."""
-    rounds = resampled([model.lists for model in models], setting.resampling, f"{protocol.name}: resamples")
-    for model, alone in zip(models, rounds, strict=True):
-        wanted, vocabulary = setting.wanted, setting.vocabulary
-        chosen = wanted.means(model.results, vocabulary, protocol)
-        intervals = estimated_intervals(
-            model.lists, alone, protocol, model.results, vocabulary, wanted, setting.resampling
-        )
-        yield from evaluation_rows(
-            protocol, chosen, settings={**setting.settings, **model.settings},
-            tags={"model": model.name, **setting.tags}, intervals=intervals,
-        )  # fmt: skip
+def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Row]:
+    """Under one protocol every model's means; then, of each but the first, the differences from the first: mAP_diff by
+    subset, AP_diff by class, image_diff by image."""
     baseline = models[0]
+    protocol = baseline.evaluated.protocol
+    rounds = resampled([model.lists for model in models], shared.resampling, f"{protocol.name}: resamples")
+    for model, alone in zip(models, rounds, strict=True):
+        yield from model.evaluated.rows(model.evaluated.intervals(model.lists, alone, shared.resampling))
     for model, alone in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.name}: {model.name}, swaps"
-        first, second = swapped(baseline.lists, model.lists, setting.resampling, label)
+        first, second = swapped(baseline.lists, model.lists, shared.resampling, label)
         paired = PairedRounds((rounds[0], alone), (first, second))
-        common = setting.common(protocol, baseline.name, model.name, {**baseline.settings, **model.settings})
-        yield from _means(protocol, baseline, model, paired, setting, common)
-        yield from _classes(protocol, baseline, model, paired, setting, common)
-        yield from _images(protocol, baseline, model, setting, common)
+        settings = {**baseline.evaluated.settings, **model.evaluated.settings}
+        ends = shared.ends(protocol, baseline.name, model.name, settings)
+        yield from _means(baseline, model, paired, ends)
+        yield from _classes(baseline, model, paired, shared.top, ends)
+        yield from _images(baseline, model, shared, ends)
 
 
-def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, unit: str, common: Row) -> Row:
-    numbers: Row = {"from": found.before, "to": found.after, "value": found.value}
-    if unit == "%":
-        numbers = {key: percent(value) for key, value in numbers.items()}
-        ends = interval_keys(found.ci)
-    else:  # counted: whole numbers, all but the interval
-        numbers = {key: None if value is None else int(value) for key, value in numbers.items()}
-        ends = dict(zip(("ci_low", "ci_high"), found.ci or (None, None), strict=True))
+def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
+    """A row of a difference of means, in percent."""
+    numbers = {"from": found.before, "to": found.after, "value": found.value}
     return {
-        "metric": metric, **named, **numbers, "n": n, **ends, "p": found.p, "p_bootstrap": found.p_bootstrap,
-        "unit": unit, **common,
+        "metric": metric, **named, **{key: percent(value) for key, value in numbers.items()}, "n": n,
+        **interval_keys(found.ci), "p": found.p, "p_bootstrap": found.p_bootstrap, "unit": "%", **ends,
     }  # fmt: skip
 
 
-def _means(
-    protocol: Protocol, baseline: Compared, model: Compared, paired: PairedRounds, setting: Setting, common: Row
-) -> Iterator[Row]:
-    vocabulary, wanted = setting.vocabulary, setting.wanted
-    members = wanted.members(baseline.results, vocabulary, protocol)
-    before, after = (wanted.means(side.results, vocabulary, protocol) for side in (baseline, model))
-    for first, second in zip(before, after, strict=True):
-        rounds = paired.means(members[first.subset], baseline.lists.unannotated)
-        found = difference(first.ap, second.ap, *rounds, most=1.0)
-        if baseline.lists.images_of_truth(members[first.subset]) < FEWEST_IMAGES:
-            found = Difference(first.ap, second.ap)
-        yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, "%", common)
+def _means(baseline: Compared, model: Compared, paired: PairedRounds, ends: Row) -> Iterator[Row]:
+    for first, second in zip(baseline.evaluated.means, model.evaluated.means, strict=True):
+        members = baseline.evaluated.members[first.subset]
+        found = Difference(first.ap, second.ap)
+        if baseline.lists.images_of_truth(members) >= FEWEST_IMAGES:
+            rounds = paired.differences(partial(Rounds.means, members=members, unannotated=baseline.lists.unannotated))
+            found = difference(first.ap, second.ap, *rounds, most=1.0)
+        yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
 
 
-def _classes(
-    protocol: Protocol, baseline: Compared, model: Compared, paired: PairedRounds, setting: Setting, common: Row
-) -> Iterator[Row]:
-    vocabulary, positives = setting.vocabulary, baseline.results.positives
-    subset = class_subsets(vocabulary, protocol)
-    numbers = np.flatnonzero(baseline.results.in_mean & (positives > 0)).tolist()
-    resamples, swaps = paired.classes()
+def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int, ends: Row) -> Iterator[Row]:
+    evaluated, after = baseline.evaluated, model.evaluated.results.ap
+    vocabulary, results = evaluated.vocabulary, evaluated.results
+    subset = class_subsets(vocabulary, evaluated.protocol)
+    numbers = np.flatnonzero(results.in_mean & (results.positives > 0)).tolist()
+    resamples, swaps = paired.differences(Rounds.classes)
     images = baseline.lists.truth_images
     found = {}
     for number in numbers:
-        sides = float(baseline.results.ap[number]), float(model.results.ap[number])
+        sides = float(results.ap[number]), float(after[number])
         enough = images[number] >= FEWEST_IMAGES
         rounds = resamples[number], swaps[number]
         found[number] = difference(*sides, *rounds, most=1.0) if enough else Difference(*sides)
-    judged = [number for number in numbers if found[number].p is not None]
-    q = dict(zip(judged, false_discovery([found[number].p or 0.0 for number in judged]), strict=True))
-    if not setting.wanted.per_class:
-        numbers = sorted(numbers, key=lambda number: (-abs(found[number].value or 0.0), number))[: setting.top]
+    judged = {number: p for number in numbers if (p := found[number].p) is not None}
+    q = dict(zip(judged, false_discovery([*judged.values()]), strict=True))
+    if not evaluated.wanted.per_class:
+        numbers = sorted(numbers, key=lambda number: (-abs(found[number].value or 0.0), number))[:top]
         numbers = [number for number in numbers if found[number].value]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
-        row = _row("AP_diff", named, found[number], int(positives[number]), "%", common)
-        yield {key: value for key, value in row.items() if key != "unit"} | {"q": q.get(number), "unit": "%"}
+        row = _row("AP_diff", named, found[number], int(results.positives[number]), ends)
+        row["q"], row["unit"] = q.get(number), row.pop("unit")
+        yield row
 
 
-def _images(protocol: Protocol, baseline: Compared, model: Compared, setting: Setting, common: Row) -> Iterator[Row]:
+def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) -> Iterator[Row]:
     """The images that most of the difference goes with; ties in the order of their ids."""
-    if not setting.top:
+    if not shared.top:
         return
-    members = setting.wanted.members(baseline.results, setting.vocabulary, protocol)
+    members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
     moved = image_differences(baseline.lists, model.lists, members[subset])
     annotated = np.bincount(baseline.lists.truth_image, minlength=len(moved))
-    for row in np.argsort(-np.abs(np.round(moved, 15)), kind="stable")[: setting.top].tolist():
+    for row in np.argsort(-np.abs(np.round(moved, 15)), kind="stable")[: shared.top].tolist():
         if moved[row]:
             yield {
-                "metric": "image_diff", "subset": subset, "image_id": setting.image_ids[row],
-                "value": percent(moved[row]), "n": int(annotated[row]), "unit": "%", **common,
+                "metric": "image_diff", "subset": subset, "image_id": shared.image_ids[row],
+                "value": percent(moved[row]), "n": int(annotated[row]), "unit": "%", **ends,
             }  # fmt: skip
 
 
-def error_rows(baseline: tuple[str, Diagnosis], model: tuple[str, Diagnosis], setting: Setting) -> Iterator[Row]:
-    """count_diff: more or fewer errors of each type, of missed_gt ground truth; delta_mAP_diff: more or less to be had
-    from each oracle."""
-    protocol = baseline[1].protocol
-    common = setting.common(protocol, baseline[0], model[0])
-    diagnoses = [baseline[1], model[1]]
-    subsets = diagnoses[0].subsets(setting.vocabulary)
-    sides = [diagnosis.by_image(setting.image_ids) for diagnosis in diagnoses]
+def error_rows(models: Sequence[Diagnosed], settings: Mapping[str, str], shared: Comparison) -> Iterator[Row]:
+    """Of each model but the first, the baseline. count_diff: more or fewer errors of each type, of missed_gt ground
+    truth; delta_mAP_diff: more or less to be had from each oracle."""
+    baseline = models[0]
+    protocol = baseline.diagnosis.protocol
+    ends = [shared.ends(protocol, baseline.name, model.name, settings) for model in models[1:]]
+    gains = _gains(models, shared, ends)
+    for model, rows, ending in zip(models[1:], gains, ends, strict=True):
+        yield from _counts(baseline.diagnosis, model.diagnosis, shared, ending)
+        yield from rows
+
+
+def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
+    subsets = baseline.subsets(shared.vocabulary)
+    sides = [diagnosis.by_image(shared.image_ids) for diagnosis in (baseline, model)]
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
     before, after = (
         np.stack(
             [
-                np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(setting.image_ids))
+                np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(shared.image_ids))
                 for (image, class_), subset in ((side[error], subset) for error, subset in counted)
             ]
         )
         for side in sides
     )
-    differences = count_differences(before, after, setting.resampling)
     totals = (before + after).sum(axis=1).tolist()
+    differences = count_differences(before, after, shared.resampling)
     for (error, subset), found, n in zip(counted, differences, totals, strict=True):
-        unit = "triplets" if error == MISSED else "predictions"
-        yield _row("count_diff", {"subset": subset, "error": error}, found, n, unit, common)
-    yield from _oracle_rows(diagnoses, model[0], setting, common)
+        numbers = {"from": found.before, "to": found.after, "value": found.value}
+        low, high = found.ci or (None, None)
+        yield {
+            "metric": "count_diff", "subset": subset, "error": error,
+            **{key: None if value is None else int(value) for key, value in numbers.items()}, "n": n,
+            "ci_low": low, "ci_high": high, "p": found.p, "p_bootstrap": found.p_bootstrap,
+            "unit": "triplets" if error == MISSED else "predictions", **ends,
+        }  # fmt: skip
 
 
-def _oracle_rows(diagnoses: Sequence[Diagnosis], name: str, setting: Setting, common: Row) -> Iterator[Row]:
-    vocabulary = setting.vocabulary
-    subsets = diagnoses[0].subsets(vocabulary)
+class _OracleMeans(NamedTuple):
+    """A subset's mAP under one oracle: of baseline and model, and [2, R] of both on resamples and with swaps."""
+
+    estimates: tuple[Mean, Mean]
+    resamples: Floats
+    swaps: Floats
+
+    def gain_over(self, plain: _OracleMeans) -> Difference:
+        """How much more the oracle gives the model than the baseline; `plain` is the mAP without it."""
+        before, after = (
+            None if with_it.ap is None or without.ap is None else with_it.ap - without.ap
+            for with_it, without in zip(self.estimates, plain.estimates, strict=True)
+        )
+        resamples, swaps = (
+            model - baseline for baseline, model in (self.resamples - plain.resamples, self.swaps - plain.swaps)
+        )
+        # a gain lies between -1 and 1, and so two of them are 2 apart at most
+        return difference(before, after, resamples, swaps, most=2.0)
+
+
+def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each model but the first: how much more each oracle gives it than the first.
+
+    Every model's errors are repaired once, however many it is compared with.
+    """
+    vocabulary = shared.vocabulary
+    subsets = models[0].diagnosis.subsets(vocabulary)
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
     never = np.zeros(len(annotated), dtype=bool)  # a class without ground truth is left out of these means
-    results = [{one.oracle: one for one in side.results(vocabulary)} for side in diagnoses]
-    plain: dict[str, tuple[list[float | None], list[Floats]]] = {}
-    for (oracle, first), (_, second) in zip(*(side.ranked(setting.image_ids) for side in diagnoses), strict=True):
-        label = f"{name}, {oracle}"
-        resamples = resampled([first, second], setting.resampling, f"{label}: resamples")
-        swaps = swapped(first, second, setting.resampling, f"{label}: swaps")
-        means = [{subset: (ap, classes) for subset, ap, _, classes in side[oracle].means(subsets)} for side in results]
-        for subset, members in subsets.items():
-            chosen = members[annotated[members]]
-            sides = [side.means(chosen, never) for side in (*resamples, *swaps)]
-            estimates = [side[subset][0] for side in means]
-            if oracle == "none":
-                plain[subset] = estimates, sides
-                continue
-            gains = [_less(with_it, without) for with_it, without in zip(estimates, plain[subset][0], strict=True)]
-            changes = [with_it - without for with_it, without in zip(sides, plain[subset][1], strict=True)]
-            # a gain lies between -1 and 1, and so two of them are 2 apart at most
-            found = difference(gains[0], gains[1], changes[1] - changes[0], changes[3] - changes[2], most=2.0)
-            yield _row("delta_mAP_diff", {"subset": subset, "oracle": oracle}, found, means[0][subset][1], "%", common)
-
-
-def _less(value: float | None, base: float | None) -> float | None:
-    return None if value is None or base is None else value - base
+    rows: list[list[Row]] = [[] for _ in ends]
+    plain: dict[tuple[int, str], _OracleMeans] = {}
+    for sides in zip(*(model.diagnosis.ranked(vocabulary, shared.image_ids) for model in models), strict=True):
+        oracle = sides[0][0].oracle
+        (first, *means), (baseline, *lists) = zip(*((of.means(subsets), ranked) for of, ranked in sides), strict=True)
+        (alone, *rounds) = resampled([baseline, *lists], shared.resampling, f"{oracle}: resamples")
+        for number, model in enumerate(models[1:]):
+            swaps = swapped(baseline, lists[number], shared.resampling, f"{model.name}, {oracle}: swaps")
+            for before, after in zip(first, means[number], strict=True):
+                members = subsets[before.subset]
+                chosen = members[annotated[members]]
+                resamples, swapping = (
+                    np.stack([side.means(chosen, never) for side in pair]) for pair in ((alone, rounds[number]), swaps)
+                )
+                found = _OracleMeans((before, after), resamples, swapping)
+                if oracle == "none":
+                    plain[number, before.subset] = found
+                else:
+                    gain, named = found.gain_over(plain[number, before.subset]), {"subset": before.subset}
+                    row = _row("delta_mAP_diff", {**named, "oracle": oracle}, gain, before.classes, ends[number])
+                    rows[number].append(row)
+    return rows

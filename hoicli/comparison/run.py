@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from hoicli.comparison.rows import Compared, Setting, error_rows, protocol_rows
+from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows
 from hoicli.diagnosis.gather import match_and_diagnose
-from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.run import Model
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOL_OF, Protocol
-from hoicli.evaluation.rows import Wanted
-from hoicli.evaluation.run import check_streams, read_truth, unmatched_lines
+from hoicli.evaluation.rows import Evaluated, Wanted
+from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
-from hoicli.io.messages import display_name, note
-from hoicli.records import caveats
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
@@ -24,7 +23,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 def compare(
     models: Sequence[Model],
-    gt: str,
+    gt: Stream,
     vocabulary: Vocabulary,
     protocols: Sequence[Protocol],
     filters: Filters,
@@ -37,41 +36,37 @@ def compare(
     top: int,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """The rows of `resampling.rows`, the first model being the baseline of the others; `errors` adds the types of
+    """The rows of `comparison.rows`, the first model being the baseline of the others; `errors` adds the types of
     errors, for a dataset that can be diagnosed. `named` as `served` has it.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
-    check_streams(gt, [model.path for model in models])
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    protocols = served(truth, protocols, gt, named)
+    protocols = served(truth, protocols, named)
     diagnosed = PROTOCOL_OF.get(vocabulary.name) if errors else None
-    if diagnosed is not None and diagnosed.refuses & truth.caveats:
-        note(f"left out: types of errors, which {diagnosed.name} defines: {display_name(gt)} cannot serve it")
+    if diagnosed is not None and not truth.serves(diagnosed):
+        note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
     tallies: list[Tally] = []
-    diagnoses: list[tuple[str, Diagnosis]] = []
+    diagnoses: list[Diagnosed] = []
     for model in models:
-        lines = unmatched_lines([model.path], f"{model.path}: compare")
-        gathered = match_and_diagnose(lines, [model.path], truth, protocols, diagnosed, filters, policy)
+        predictions = model.stream.unmatched(f"{model.stream.name}: compare")
+        gathered = match_and_diagnose(predictions, truth, protocols, diagnosed, filters, policy)
         gathered.coverage.report(truth, protocols, model=model.name)
         tallies.append(gathered.tally)
         if gathered.diagnosis is not None:
-            diagnoses.append((model.name, gathered.diagnosis))
-    image_ids = sorted(truth.scenes.image_ids)
+            diagnoses.append(Diagnosed(model.name, gathered.diagnosis))
+    shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.name}
-    setting = Setting(vocabulary, image_ids, wanted, resampling, top, {**settings, **wanted.settings()}, tags)
-    results = [{row.name: of for row, of in tally.results(vocabulary)} for tally in tallies]
-    lists = [{row.name: of for row, of in tally.ranked(image_ids)} for tally in tallies]
-    for protocol in protocols:
-        name = protocol.name
-        sides = [
-            Compared(model.name, tally.settings(protocol), of[name], ranked[name])
-            for model, tally, of, ranked in zip(models, tallies, results, lists, strict=True)
-        ]
-        yield from protocol_rows(protocol, sides, setting)
+    for sides in zip(*(tally.ranked(vocabulary, shared.image_ids) for tally in tallies), strict=True):
+        compared = []
+        for model, tally, (protocol, results, lists) in zip(models, tallies, sides, strict=True):
+            signed = {**settings, **wanted.settings(), **tally.settings(protocol)}
+            named = {"model": model.name, **tags}
+            compared.append(
+                Compared(model.name, Evaluated(protocol, vocabulary, wanted, results, signed, named), lists)
+            )
+        yield from protocol_rows(compared, shared)
     if diagnosed is not None:
-        settings |= caveats.settings(truth.caveats & diagnosed.heeds)
-    plain = Setting(vocabulary, image_ids, wanted, resampling, top, settings, tags)
-    for other in diagnoses[1:]:
-        yield from error_rows(diagnoses[0], other, plain)
+        settings |= truth.settings(diagnosed)
+        yield from error_rows(diagnoses, settings, shared)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import ObjectNumbers, whole_number
 from hoicli.errors import DataError
-from hoicli.records.names import image_id_of as image_id_of  # where formats look for it
+from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
@@ -25,8 +26,8 @@ T = TypeVar("T")
 class Context:
     """What a conversion knows besides the file, and what it found out.
 
-    images: image ids in the order of a source that has only positions or numbers, from `--images`; None if not given.
-    image_numbers, image_sizes: from the file of `--images`, where it has them: the image id of each `img_id`, and each
+    images: image ids in the order of a source that has only positions or numbers, from `--image-list`; None if not
+    given. image_numbers, image_sizes: from the same file, where it has them: the image id of each `img_id`, and each
     image's width and height.
     logits: how raw outputs become triplets (`--activation` and its like).
     format, target: the names of FORMATS that are read and written.
@@ -35,6 +36,7 @@ class Context:
     coords, boxes, to_vocabulary: what `--coords`, `--boxes` and `--to-vocabulary` say, for answers of models.
     announce: says an assumption once (joins by position, derived labels).
     dropped: what was left out, by reason: [count, first place].
+    place: the item that `each` is at.
     """
 
     vocabulary: Vocabulary
@@ -53,6 +55,7 @@ class Context:
     boxes: str | None = None
     to_vocabulary: bool = False
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+    place: str = ""
 
     def verb(self, number: Any, field_name: str, *, base: int) -> str:
         """The verb of a number that the format counts from `base`. Raises `DataError` naming the field."""
@@ -76,23 +79,15 @@ class Context:
     ) -> Iterator[Record]:
         """`build` on every (field, item), with whatever is wrong about an item told as `file: field: what`.
 
-        A `DataError` that `build` raises names the field within the item; a missing key or a wrong type it stumbles
-        over is named here. Under `--on-error skip` the item is dropped and counted; where the list itself breaks off,
-        what came before is kept.
+        While an item is built, `place` is its `file: field`. Under `--on-error skip` a bad item is dropped and
+        counted; where the list itself breaks off, what came before is kept.
         """
         for where, item in self._until_broken(items):
+            self.place = f"{source.name}: {where}"
             try:
-                record = build(item)
+                record = guarded(partial(build, item), source, where)
             except DataError as error:
-                self.policy.handle(
-                    DataError(error.problem, place=source.name, field=where + error.field, code=error.code)
-                )
-            except KeyError as error:
-                problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
-                self.policy.handle(DataError(problem, place=source.name, field=where))
-            except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-                problem = f"is not shaped as expected ({error}); --from NAME chooses another format"
-                self.policy.handle(DataError(problem, place=source.name, field=where))
+                self.policy.handle(error)
             else:
                 yield record
 
@@ -103,20 +98,24 @@ class Context:
             self.policy.handle(error)
 
 
-def guarded(step: Callable[[], T], source: Source) -> T:
-    """A step of a format's module, with what it stumbles over outside of any item told as the file's fault.
+def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:
+    """A step of a format's module, with what it stumbles over told as the file's fault: a `DataError` of one line.
 
-    Of its items `Context.each` tells the place. A format is read by what its project writes; of anything else it is
-    enough to say that it is something else.
+    `where`: the field the step is about, to which a `DataError` that it raises adds the field within; without it such
+    an error names its place already. A format is read by what its project writes; of anything else it is enough to say
+    that it is something else.
     """
     try:
         return step()
+    except DataError as error:
+        if where is None:
+            raise
+        raise DataError(error.problem, place=source.name, field=where + error.field, code=error.code) from None
     except KeyError as error:
         problem = f"has no {error.args[0]!r}; is this really the format? (--from NAME chooses another)"
-        raise DataError(problem, place=source.name) from None
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         problem = f"is not shaped as expected ({error}); --from NAME chooses another format"
-        raise DataError(problem, place=source.name) from None
+    raise DataError(problem, place=source.name, field=where or "")
 
 
 def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> T:
@@ -144,3 +143,41 @@ class BoxTable:
             self.boxes.append(list(box))
             self.labels.append(label)
         return self._index[key]
+
+    def pair(self, person: Sequence[float], other: Sequence[float], label: str) -> dict[str, Any]:
+        """A triplet without its verb: the indices of a person's box and of another box with its label."""
+        return {"subject": self.add(person, SUBJECT), "object": self.add(other, label)}
+
+
+@dataclass
+class Noticed:
+    """Something that is read but should be known of: how often, and where first."""
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, place: str) -> None:
+        """Count another one."""
+        self.count += 1
+        self.first = self.first or place
+
+    def __str__(self) -> str:
+        return f"{self.count:,} (the first: {self.first})"
+
+
+def image_record(
+    file_name: str,
+    boxes: Sequence[Sequence[float]],
+    labels: Sequence[str | None],
+    hois: Sequence[Mapping[str, Any]],
+    head: Mapping[str, Any] | None = None,
+    **rest: Any,
+) -> Record:
+    """The record of the image in a file; `head` is what follows its name (another image_id may be part of it)."""
+    record: Record = {"image_id": image_id_of(file_name), "file_name": file_name, **(head or {})}
+    return {**record, "boxes": boxes, "labels": labels, "hois": hois, **rest}
+
+
+def kept(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """What an item has under the keys, as it is."""
+    return {key: item[key] for key in keys if key in item}

@@ -115,8 +115,8 @@ class Conversion:
             if found:
                 options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
                 doubts = f"of another dataset (HOI-A's and HOI-W's files look so){options}"
-                mend = f"--dataset {vocabulary.name} takes them as they are"
-                raise DataError(f"{found}: {doubts}? {mend}", place=source.name)
+                fix = f"--dataset {vocabulary.name} takes them as they are"
+                raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
             yield from first
             if broken is not None:
                 raise broken

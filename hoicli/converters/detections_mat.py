@@ -4,7 +4,7 @@
     a cell    K x 9: human box, object box, score; 0 x 0 where there is none
 
 The number in a file's name is the object's in COCO order, from 1 (01 person, 02 bicycle). Row r is the r-th interaction
-of that object in HICO order. Column c is the c-th image, by position only: `--images` gives the list and its length
+of that object in HICO order. Column c is the c-th image, by position only: `--image-list` gives the list and its length
 must be the number of columns; without it 9,658 columns are taken for the HICO-DET test list. Either way the join is
 announced. Boxes are taken as they are: nothing is shifted. UPT and its relatives take 1 off x2 and y2 before they
 write them (fredzzhang/upt utils.py, cache_hico), so these are the last pixels of a box, and the records say so (caveat
@@ -17,52 +17,36 @@ not K x 9 or holds a NaN stops the run, or is left out and counted (`--on-error 
 themselves always stops it. Single and double precision are read exactly. One file at a time is open, and of the rest
 only the rows are kept.
 
-Writing (`--to mat -o DIR`) makes the same folder, whole or not at all, the same records always giving the same bytes.
-The order of the columns is that of `--images`, else the HICO-DET test list when all images are in it. What the format
-cannot hold is left out and counted: verb scores, boxes that no triplet uses, triplets beyond the 600 interactions and
-those whose subject is no person.
-
-Written by fredzzhang/upt and fredzzhang/pvic (utils.py), read by ywchao/ho-rcnn (evaluation/).
+Written by fredzzhang/upt and fredzzhang/pvic (utils.py), here by `detections_writing`; read by ywchao/ho-rcnn
+(evaluation/).
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import struct
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.converters.cdn import require_scores
-from hoicli.converters.containers.matfile import Numbers, describe, load, variables
+from hoicli.converters.containers.matfile import Numbers, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import check_new_folder, inherit, writable
+from hoicli.converters.detections_writing import AS_THEY_ARE, VARIABLE, file_name
+from hoicli.converters.detections_writing import write as write
+from hoicli.errors import DataError
+from hoicli.io.inputs import open_input
 from hoicli.io.progress import Progress
-from hoicli.io.signals import held
-from hoicli.io.streams import open_input
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
-VARIABLE = "all_boxes"
 WIDTH = 9
 """Numbers a row: two boxes and a score."""
 
 FLAT_WIDTH = 5
 """Columns of the flat rows that GEN-VLKT's and PPDM's scripts save under the same names: boxes, image, row, score."""
-
-OUTSIDE = "triplets outside the 600 interactions"
-NOT_PERSON = "triplets whose subject is no person"
-UNUSED = "boxes that no triplet uses"
-VERB_SCORES = "verb scores (the format has one score a triplet)"
 
 
 class _Rows(NamedTuple):
@@ -107,21 +91,19 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 # The files
 
 
-def _file_name(index: int) -> str:
-    return f"detections_{index + 1:02d}.mat"
-
-
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
     """The files in the order of the objects; raises `DataError` unless all are there."""
-    paths = [Path(source.path) / _file_name(index) for index in range(len(vocabulary.objects))]
+    paths = [Path(source.path) / file_name(index) for index in range(len(vocabulary.objects))]
     missing = [path for path in paths if not path.is_file()]
     if missing:
         others = f" with {len(missing) - 1} others" if len(missing) > 1 else ""
-        raise DataError(
-            f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0",
-            place=str(missing[0]),
-        )
+        problem = f"is missing{others} of the {len(paths)} files; without all of them classes would silently score 0"
+        raise DataError(problem, place=str(missing[0]))
     return paths
+
+
+def _error(path: Path, problem: str) -> DataError:
+    return DataError(problem, place=str(path), field=VARIABLE)
 
 
 def _of_last_pixels(paths: Sequence[Path]) -> bool:
@@ -148,22 +130,17 @@ def _columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
     expected = [len(vocabulary.interactions_of(name)) for name in vocabulary.objects]
     for path, name, (rows, columns), count in zip(paths, vocabulary.objects, shapes, expected, strict=True):
         if rows != count and columns == FLAT_WIDTH:
-            raise DataError(f"is {rows:,} x {columns}: {_FLAT}", place=str(path), field=VARIABLE)
+            raise _error(path, f"is {rows:,} x {columns}: {_FLAT}")
         if rows != count:
-            raise DataError(
-                f"has {rows:,} rows, but {name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
-                f"{_other_order([shape[0] for shape in shapes], vocabulary)}",
-                place=str(path),
-                field=VARIABLE,
-            )
+            known = f"{name} (object {vocabulary.object_ids[name] + 1}) has {count} interactions"
+            order = _other_order([shape[0] for shape in shapes], vocabulary)
+            raise _error(path, f"has {rows:,} rows, but {known}{order}")
+    first = shapes[0][1]
     for path, (_, columns) in zip(paths, shapes, strict=True):
-        if columns != shapes[0][1]:
-            raise DataError(
-                f"has {columns:,} columns, but {paths[0].name} has {shapes[0][1]:,}; the files are not of one set",
-                place=str(path),
-                field=VARIABLE,
-            )
-    return shapes[0][1]
+        if columns != first:
+            other = f"but {paths[0].name} has {first:,}; the files are not of one set"
+            raise _error(path, f"has {columns:,} columns, {other}")
+    return first
 
 
 _FLAT = (
@@ -173,7 +150,7 @@ _FLAT = (
 
 
 def _other_order(rows: Sequence[int], vocabulary: Vocabulary) -> str:
-    """How to mend wrong row counts: they may be right for files numbered in alphabetical order."""
+    """What to do about wrong row counts: they may be right for files numbered in alphabetical order."""
     if list(rows) == [len(vocabulary.interactions_of(name)) for name in vocabulary.alphabetical_objects]:
         return "; the files are numbered in alphabetical order: number them in COCO order (01 is person)"
     return "; files are numbered in COCO order (01 is person), and rows are its interactions"
@@ -185,36 +162,30 @@ def _shape(path: Path) -> tuple[int, int]:
     found = variables(source)
     if VARIABLE not in found:
         holds = ", ".join(found) or "nothing"
-        raise DataError(f"is not in the file, which holds {holds}", place=str(path), field=VARIABLE)
-    kind, shape = describe(source, VARIABLE)
+        raise _error(path, f"is not in the file, which holds {holds}")
+    _, _, kind, shape = found[VARIABLE]
     if kind != "cell" or len(shape) != 2:
         size = " x ".join(map(str, shape))
-        raise DataError(f"is a {size} array of {kind}, not of cells: {_FLAT}", place=str(path), field=VARIABLE)
+        raise _error(path, f"is a {size} array of {kind}, not of cells: {_FLAT}")
     rows, columns = shape
     return rows, columns
 
 
 def _image_order(columns: int, source: Source, context: Context) -> Sequence[str]:
     """The image of each column, and a word about where it comes from. Raises `DataError` when the counts disagree."""
-    if context.images is not None:
-        if len(context.images) != columns:
-            raise DataError(
-                f"{columns:,} columns, but --images has {len(context.images):,}; columns are images by position, "
-                "so give the list the files were made from",
-                place=source.name,
-            )
-        context.announce(f"{source.name}: columns joined with the {columns:,} images of --images by position")
-        return context.images
-    images = context.vocabulary.test_images
+    given = context.images
+    images = context.vocabulary.test_images if given is None else given
     if columns != len(images):
-        raise DataError(
-            f"{columns:,} columns, but the HICO-DET test list has {len(images):,}; "
-            "say which images these are with --images GT (ground truth in the same order, or a list of names)",
-            place=source.name,
+        known = "the HICO-DET test list" if given is None else "--image-list"
+        fix = (
+            "say which images these are with --image-list (ground truth in the same order, or a list of names)"
+            if given is None
+            else "columns are images by position, so give the list the files were made from"
         )
-    context.announce(
-        f"{source.name}: columns joined with the {columns:,} HICO-DET test images by position (--images GT for others)"
-    )
+        raise DataError(f"{columns:,} columns, but {known} has {len(images):,}; {fix}", place=source.name)
+    joined = "HICO-DET test images by position (--image-list for others)"
+    joined = joined if given is None else "images of --image-list by position"
+    context.announce(f"{source.name}: columns joined with the {columns:,} {joined}")
     return images
 
 
@@ -239,7 +210,7 @@ def _read_file(path: Path, interactions: list[int], images: Sequence[str], conte
     finite = np.isfinite(rows)
     good = finite.all(axis=1)
     for bad in np.flatnonzero(~good):
-        problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: mend what wrote it"
+        problem = f"{rows[bad][~finite[bad]][0]} in a row; numbers must be finite: fix what wrote it"
         context.policy.handle(DataError(problem, place=str(path), field=_cell_name(int(index[bad]), images)))
     of_object, images_of = np.divmod(index[good], width)
     order = np.argsort(images_of, kind="stable")  # keeps HOI order, and the order within the cell
@@ -268,134 +239,5 @@ def _record(image_id: str, rows: Iterable[tuple[int, list[float]]], vocabulary: 
     hois = []
     for interaction, row in rows:
         verb, label = vocabulary.interactions[interaction]
-        subject, thing = table.add(row[:4], SUBJECT), table.add(row[4:8], label)
-        hois.append({"subject": subject, "object": thing, "verb": verb, "score": row[8]})
+        hois.append({**table.pair(row[:4], row[4:8], label), "verb": verb, "score": row[8]})
     return {"image_id": image_id, "boxes": table.boxes, "labels": table.labels, "hois": hois}
-
-
-# Writing
-
-
-def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """The folder `path`, new or empty before.
-
-    Raises `UsageError` for another `path` and where the column order is not known, `DataError` for an image that is
-    not in `--images`, for a triplet without a score, and for boxes that are of last pixels in some records only.
-    """
-    vocabulary = context.vocabulary
-    known = None if context.images is None else set(context.images)
-    cells: list[dict[str, bytes]] = [{} for _ in vocabulary.interactions]
-    found = set()
-    last_pixels: dict[bool, str] = {}
-    with _new_folder(path) as folder:
-        for record in records:
-            image_id = str(record["image_id"])
-            if known is not None and image_id not in known:
-                problem = "is not among the images of --images; give the ground truth of all images"
-                raise DataError(problem, place=f"image {image_id}", field="image_id")
-            found.add(image_id)
-            if record["hois"]:
-                last_pixels.setdefault(LAST_PIXELS in (record.get("caveats") or ()), image_id)
-            for interaction, rows in _held(record, context).items():
-                cells[interaction][image_id] = _cell(np.array(rows, dtype="<f8"))
-        if len(last_pixels) > 1:
-            problem = f"has the caveat {LAST_PIXELS}, which image {last_pixels[False]} has not; write them as two sets"
-            raise DataError(problem, place=f"image {last_pixels[True]}", field="caveats")
-        text = OF_LAST_PIXELS if True in last_pixels else AS_THEY_ARE
-        columns = _column_order(found, context)
-        with Progress(path, total=len(vocabulary.objects), unit="file") as progress:
-            for index, name in enumerate(vocabulary.objects):
-                rows_of = [cells[interaction] for interaction in vocabulary.interactions_of(name)]
-                (folder / _file_name(index)).write_bytes(_matlab_file(rows_of, columns, text))
-                progress.advance()
-
-
-@contextmanager
-def _new_folder(path: str) -> Iterator[Path]:
-    """A folder beside `path` that takes its name when the block ends well and is removed when it does not."""
-    check_new_folder(path, "-o")
-    target = Path(path).resolve()
-    folder = target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"  # known before there is one
-    try:
-        with writable(path):
-            folder.mkdir()
-            yield folder
-            if inherit(folder, target):
-                target.rmdir()
-            folder.rename(target)
-    finally:
-        with held():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _held(record: Record, context: Context) -> dict[int, list[list[float]]]:
-    """Interaction id -> rows: what the format can hold of a record; the rest is counted."""
-    require_scores(record, "mat")
-    boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
-    held: dict[int, list[list[float]]] = {}
-    unused = set(range(len(boxes)))
-    for index, hoi in enumerate(record["hois"]):
-        place = f"image {record['image_id']}: hois[{index}]"
-        subject, thing = hoi["subject"], hoi["object"]
-        unused -= {subject, thing}
-        interaction = ids.get((hoi["verb"], labels[thing]))
-        if interaction is None:
-            context.drop(OUTSIDE, place)
-        elif labels[subject] != SUBJECT:
-            context.drop(NOT_PERSON, place)
-        else:
-            held.setdefault(interaction, []).append([*boxes[subject], *boxes[thing], hoi["score"]])
-            if "verb_score" in hoi:
-                context.drop(VERB_SCORES, place)
-    if unused:
-        context.drop(UNUSED, f"image {record['image_id']}: boxes[{min(unused)}]", len(unused))
-    return held
-
-
-def _column_order(found: set[str], context: Context) -> dict[str, int]:
-    """Image id -> column."""
-    if context.images is not None:
-        columns = {image_id: column for column, image_id in enumerate(context.images)}
-        if len(columns) != len(context.images):
-            raise DataError("names an image twice; a column is one image", place="--images")
-        return columns
-    images = context.vocabulary.test_images
-    strangers = found.difference(images)
-    if strangers:
-        raise UsageError(
-            f"--to mat: columns are images by position, and {min(strangers)} is no HICO-DET test image; "
-            "give all images in order with --images GT"
-        )
-    context.announce(f"columns are the {len(images):,} HICO-DET test images in their order (--images GT for others)")
-    return {image_id: column for column, image_id in enumerate(images)}
-
-
-# MATLAB 5 files. SciPy's writer takes ten times as long for six million cells that are nearly all empty, and puts the
-# time into the file; test_converters_predictions.py holds the bytes against SciPy's.
-
-MATRIX, COMPRESSED, UINT32, INT32, INT8, DOUBLE = 14, 15, 6, 5, 1, 9
-CELL_CLASS, DOUBLE_CLASS = 1, 6
-WRITER = b"MATLAB 5.0 MAT-file, written by hoicli"
-AS_THEY_ARE, OF_LAST_PIXELS = (text.ljust(116) for text in (WRITER, WRITER + b"; x2, y2 are last pixels"))
-"""What hoicli's files begin with: whether their boxes came from records with the caveat `last_pixels`."""
-VERSION = b" " * 8 + b"\x00\x01IM"
-
-
-def _cell(rows: NDArray[np.float64]) -> bytes:
-    """A matrix of doubles without a name, as an element of a file."""
-    data = rows.tobytes("F")
-    head = (UINT32, 8, DOUBLE_CLASS, 0, INT32, 8, *rows.shape, INT8, 0, DOUBLE, len(data))
-    return struct.pack("<14I", MATRIX, 48 + len(data), *head) + data
-
-
-def _matlab_file(rows_of: Sequence[dict[str, bytes]], columns: dict[str, int], text: bytes) -> bytes:
-    """A file whose header begins with `text`: all_boxes with a row for each of `rows_of` (image id -> cell) and the
-    given columns, column by column."""
-    cells = [_cell(np.empty((0, 0)))] * (len(rows_of) * len(columns))
-    for row, found in enumerate(rows_of):
-        for image_id, cell in found.items():
-            cells[columns[image_id] * len(rows_of) + row] = cell
-    head = (UINT32, 8, CELL_CLASS, 0, INT32, 8, len(rows_of), len(columns), INT8, len(VARIABLE))
-    content = struct.pack("<10I", *head) + VARIABLE.encode().ljust(16, b"\0") + b"".join(cells)
-    packed = zlib.compress(struct.pack("<2I", MATRIX, len(content)) + content)
-    return text + VERSION + struct.pack("<2I", COMPRESSED, len(packed)) + packed

@@ -19,22 +19,15 @@ from typing import Any
 import numpy as np
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.formats import image_id_of
+from hoicli.converters.context import BoxTable, Context, image_record
+from hoicli.converters.numbers import corners, finite
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT
-
-LARGEST = 1 << 63
-"""Integers from here on are damage; JSON writers refuse them."""
 
 
 def sniff(source: Source) -> bool:
     """A list of dictionaries with box_pairs."""
-    if source.kind not in ("json-list", "pickle"):
-        return False
-    item = source.first_item
-    return isinstance(item, dict) and "box_pairs" in item
+    return source.first_has("box_pairs")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -46,32 +39,19 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         pairs = []
         for index, pair in enumerate(item["box_pairs"]):
             where = f".box_pairs[{index}]"
-            pairs.append(
-                {
-                    "subject": table.add(_box(_value(pair, "h_box", where), f"{where}.h_box"), SUBJECT),
-                    "object": table.add(
-                        _box(_value(pair, "o_box", where), f"{where}.o_box"),
-                        objects.name(_inner(_value(pair, "o_label", where)), f"{where}.o_label"),
-                    ),
-                    "interactiveness": _number(_value(pair, "hoi_score_inter", where), f"{where}.hoi_score_inter"),
-                }
-            )
-        return {
-            "image_id": image_id_of(item["filename"]),
-            "file_name": item["filename"],
-            "boxes": table.boxes,
-            "labels": table.labels,
-            "hois": [],
-            "pairs": pairs,
-        }
+            missing = [key for key in KEYS if not isinstance(pair, dict) or key not in pair]
+            if missing:
+                raise DataError(f"has no {missing[0]!r}; a pair has {', '.join(KEYS)}", field=where)
+            boxes = [_box(pair[key], f"{where}.{key}") for key in KEYS[:2]]
+            label = objects.name(_inner(pair["o_label"]), f"{where}.o_label")
+            score = finite(_inner(pair["hoi_score_inter"]), f"{where}.hoi_score_inter")
+            pairs.append({**table.pair(boxes[0], boxes[1], label), "interactiveness": score})
+        return image_record(item["filename"], table.boxes, table.labels, [], pairs=pairs)
 
     yield from context.each(source.items(), build, source)
 
 
-def _value(pair: Any, key: str, where: str) -> Any:
-    if not isinstance(pair, dict) or key not in pair:
-        raise DataError(f"has no {key!r}; a pair has h_box, o_box, o_label and hoi_score_inter", field=where)
-    return pair[key]
+KEYS = ("h_box", "o_box", "o_label", "hoi_score_inter")
 
 
 def _inner(value: Any) -> Any:
@@ -86,19 +66,8 @@ def _inner(value: Any) -> Any:
     return value
 
 
-def _number(value: Any, field: str) -> int | float:
-    """A finite number. Raises `DataError` for anything else."""
-    number = value if type(value) is float else _inner(value)
-    if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
-        shown = number if type(number) is float else f"a {type(number).__name__}"
-        raise DataError(f"{shown} is no finite number; mend what wrote it, or pass --on-error skip", field=field)
-    return number
-
-
 def _box(value: Any, field: str) -> list[int | float]:
     """Four finite numbers."""
     box = _inner(value)
-    if not isinstance(box, list | tuple) or len(box) != 4:
-        shown = f"{len(box)} items" if isinstance(box, list | tuple) else f"a {type(box).__name__}"
-        raise DataError(f"{shown} where a box has four numbers: [x1, y1, x2, y2]", field=field)
-    return [_number(x, f"{field}[{index}]") for index, x in enumerate(box)]
+    sides = corners(box if isinstance(box, list | tuple) else [box], field)
+    return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]

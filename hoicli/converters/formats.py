@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from hoicli.converters.context import Context
 from hoicli.errors import DataError
-from hoicli.records.names import image_id_of as image_id_of  # where formats look for it
 from hoicli.records.parsing import Record
 
 if TYPE_CHECKING:
@@ -32,168 +31,67 @@ class Format:
     """
 
     name: str
-    holds: str
-    description: str
     module: str
-    reads: bool = True
-    writes: bool = False
-    joint: bool = False
-    folder: bool = False
-    dataset: str = ""
-    numbers: frozenset[str] = frozenset()
+    holds: str
+    dataset: str
+    description: str
+    reads: bool
+    writes: bool
+    joint: bool
+    folder: bool
+    numbers: frozenset[str]
 
 
-_VERBS_AND_OBJECTS = frozenset({"verbs", "objects"})
-_GT, _PREDICTIONS = "ground truth", "predictions"
+def _format(name: str, module: str, holds: str, dataset: str, traits: str, description: str) -> Format:
+    """A row of the table; of its traits "writes" is said of what is read as well, "write-only" of what is not."""
+    said = set(traits.split())
+    flags = {"reads": "write-only" not in said, "writes": bool(said & {"writes", "write-only"})}
+    flags |= {"joint": "joint" in said, "folder": "folder" in said}
+    numbers = frozenset(said & {"verbs", "objects", "interactions"})
+    return Format(name, module, holds, dataset, description, numbers=numbers, **flags)
 
-FORMATS: dict[str, Format] = {
-    row.name: row
-    for row in (
-        Format("records", "records", "hoicli's own JSONL, ground truth or predictions", "own"),
-        Format(
-            "vsrl",
-            _GT,
-            "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids",
-            "vsrl",
-            joint=True,
-            dataset="vcoco",
-        ),
-        Format(
-            "qpic-vcoco",
-            _GT,
-            "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles",
-            "hoia_vcoco",
-            dataset="vcoco",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format(
-            "ppdm-vcoco-gt",
-            _GT,
-            "the same in PPDM's verb order (--from only)",
-            "hoia_vcoco",
-            dataset="vcoco",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format(
-            "pocket-vcoco",
-            _GT,
-            "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)",
-            "pocket_vcoco",
-            dataset="vcoco",
-        ),
-        Format(
-            "pocket", _GT, "instances_*.json of hicodet (UPT, PViC, SCG), either object order", "pocket", dataset="hico"
-        ),
-        Format(
-            "hoia",
-            _GT,
-            "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC, THID",
-            "hoia",
-            dataset="hico",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format("swig", _GT, "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI", "swig", dataset="swig"),
-        Format(
-            "hico-mat",
-            _GT,
-            "anno_bbox.mat, with anno.mat for complete image-level labels",
-            "hico_mat",
-            joint=True,
-            dataset="hico",
-        ),
-        Format("no-frills", _GT, "anno_list.json of no_frills_hoi_det", "no_frills", dataset="hico"),
-        Format(
-            "vcoco",
-            _PREDICTIONS,
-            "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)",
-            "vcoco",
-            dataset="vcoco",
-        ),
-        Format("vcoco-pkl", _PREDICTIONS, "the same as a pickle", "vcoco", reads=False, writes=True, dataset="vcoco"),
-        Format("vcoco-json", _PREDICTIONS, "the same as JSON", "vcoco", reads=False, writes=True, dataset="vcoco"),
-        Format(
-            "qpic-vcoco-list",
-            _PREDICTIONS,
-            "V-COCO lists of boxes and interactions, QPIC's verb order",
-            "vcoco_list",
-            dataset="vcoco",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format(
-            "ppdm-vcoco-list",
-            _PREDICTIONS,
-            "the same in PPDM's verb order (--from only)",
-            "vcoco_list",
-            dataset="vcoco",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format(
-            "cdn",
-            _PREDICTIONS,
-            "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)",
-            "cdn",
-            dataset="hico",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format(
-            "cdn-json", _PREDICTIONS, "the list of CDN's dictionaries as plain JSON", "cdn", reads=False, writes=True
-        ),
-        Format(
-            "gen-vlkt",
-            _PREDICTIONS,
-            "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions",
-            "gen_vlkt",
-            dataset="hico",
-            numbers=frozenset({"interactions"}),
-        ),
-        Format(
-            "ppdm",
-            _PREDICTIONS,
-            "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117",
-            "ppdm",
-            dataset="hico",
-            numbers=_VERBS_AND_OBJECTS,
-        ),
-        Format(
-            "inpcc",
-            _PREDICTIONS,
-            "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}",
-            "inpcc",
-        ),
-        Format(
-            "inpcc-json", _PREDICTIONS, "{image number: [[hoi, score, 8 numbers]]}", "inpcc", reads=False, writes=True
-        ),
-        Format(
-            "mat",
-            _PREDICTIONS,
-            "a folder of detections_01..80.mat of UPT, PViC, SCG",
-            "detections_mat",
-            writes=True,
-            folder=True,
-            dataset="hico",
-        ),
-        Format(
-            "logits",
-            _PREDICTIONS,
-            ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them",
-            "logits",
-            joint=True,
-        ),
-        Format(
-            "diag-pairs",
-            "pairs",
-            "box_pairs lists of Diag-HOI, .pkl or .json",
-            "diag_pairs",
-            numbers=frozenset({"objects"}),
-        ),
-        Format(
-            "vlm",
-            _PREDICTIONS,
-            "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks",
-            "vlm.reading",
-        ),
-    )
-}
+
+_GT, _PRED = "ground truth", "predictions"
+# fmt: off
+_TABLE = (
+    # name, module, what it holds, dataset, traits, description
+    ("records", "own", "records", "", "", "hoicli's own JSONL, ground truth or predictions"),
+    ("vsrl", "vsrl", _GT, "vcoco", "joint",
+     "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids"),
+    ("qpic-vcoco", "hoia_vcoco", _GT, "vcoco", "verbs objects",
+     "test_vcoco.json of QPIC, CDN: the HOI-A layout with V-COCO's 29 action-roles"),
+    ("ppdm-vcoco-gt", "hoia_vcoco", _GT, "vcoco", "verbs objects", "the same in PPDM's verb order (--from only)"),
+    ("pocket-vcoco", "pocket_vcoco", _GT, "vcoco", "", "instances_vcoco_*.json of fredzzhang/vcoco (UPT, PViC)"),
+    ("pocket", "pocket", _GT, "hico", "", "instances_*.json of hicodet (UPT, PViC, SCG), either object order"),
+    ("hoia", "hoia", _GT, "hico", "verbs objects",
+     "trainval_hico.json, test_hico.json of PPDM, QPIC, CDN; test_hico_ann.json of INP-CC, THID"),
+    ("swig", "swig", _GT, "swig", "", "swig_{train,val,trainval,test,dev}_1000.json of SWIG-HOI"),
+    ("hico-mat", "hico_mat", _GT, "hico", "joint", "anno_bbox.mat, with anno.mat for complete image-level labels"),
+    ("no-frills", "no_frills", _GT, "hico", "", "anno_list.json of no_frills_hoi_det"),
+    ("vcoco", "vcoco", _PRED, "vcoco", "", "V-COCO's official list of people, .pkl or .json (QPIC, UPT's cache, iCAN)"),
+    ("vcoco-pkl", "vcoco", _PRED, "vcoco", "write-only", "the same as a pickle"),
+    ("vcoco-json", "vcoco", _PRED, "vcoco", "write-only", "the same as JSON"),
+    ("qpic-vcoco-list", "vcoco_list", _PRED, "vcoco", "verbs objects",
+     "V-COCO lists of boxes and interactions, QPIC's verb order"),
+    ("ppdm-vcoco-list", "vcoco_list", _PRED, "vcoco", "verbs objects", "the same in PPDM's verb order (--from only)"),
+    ("cdn", "cdn", _PRED, "hico", "verbs objects",
+     "results.json of CDN, MUREN (text in text); the same list as .json or .pkl (Diag-HOI)"),
+    ("cdn-json", "cdn", _PRED, "", "write-only", "the list of CDN's dictionaries as plain JSON"),
+    ("gen-vlkt", "gen_vlkt", _PRED, "hico", "interactions",
+     "results.json of GEN-VLKT, HOICLIP: boxes without a class, 600 interactions"),
+    ("ppdm", "ppdm", _PRED, "hico", "verbs objects", "predictions of PPDM, GGNet: COCO ids 1-90, verbs 1-117"),
+    ("inpcc", "inpcc", _PRED, "", "",
+     "preds.pkl, dets.pkl of INP-CC, THID, CMD-SE, or {image: [[hoi, score, 8 numbers]]}"),
+    ("inpcc-json", "inpcc", _PRED, "", "write-only", "{image number: [[hoi, score, 8 numbers]]}"),
+    ("mat", "detections_mat", _PRED, "hico", "writes folder", "a folder of detections_01..80.mat of UPT, PViC, SCG"),
+    ("logits", "logits", _PRED, "", "joint",
+     ".npz of pred_logits, pred_boxes, box_scores (INP-CC, THID) before post-processing, or a folder of them"),
+    ("diag-pairs", "diag_pairs", "pairs", "", "objects", "box_pairs lists of Diag-HOI, .pkl or .json"),
+    ("vlm", "vlm.reading", _PRED, "", "", "answers of vision-language models, text or JSON; HOI-R1, hoi-benchmarks"),
+)
+# fmt: on
+FORMATS: dict[str, Format] = {row[0]: _format(*row) for row in _TABLE}
+"""By name, in the order in which `detect` tries them."""
 
 
 class Converter(Protocol):

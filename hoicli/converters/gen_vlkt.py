@@ -17,68 +17,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters.cdn import boxes_have_categories, corners, is_prediction_list, triplet
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, entry
-from hoicli.converters.formats import image_id_of
-from hoicli.converters.numbers import whole_number
-from hoicli.errors import DataError
+from hoicli.converters.context import BoxTable, Context, entry, image_record
+from hoicli.converters.hoi_lists import first_row_has, float_boxes, scores
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT
 
 CLASSLESS = "boxes without a class (no interaction uses them)"
 
 
 def sniff(source: Source) -> bool:
     """A prediction list whose boxes have no categories."""
-    return is_prediction_list(source) and not boxes_have_categories(source)
+    if not source.first_has("hoi_prediction", "filename"):
+        return False
+    return first_row_has(source, "predictions", "category_id") is False
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
-    verbs, labels = zip(*context.vocabulary.interactions, strict=True)
+    classes = list(enumerate(context.vocabulary.interactions))
     highest = -1
 
-    def build(placed: tuple[str, dict[str, Any]]) -> Record:
+    def build(item: dict[str, Any]) -> Record:
         nonlocal highest
-        where, item = placed
-        boxes = [corners(box) for box in item["predictions"]]
-        unused = dict.fromkeys(range(len(boxes)))
+        boxes = list(enumerate(float_boxes(item, "predictions")))
+        used = set()
         table = BoxTable()
         hois = []
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
-            verb = entry(verbs, hoi["category_id"], f"{field}.category_id")
-            number = whole_number(hoi["category_id"], f"{field}.category_id")
-            subject = _box_index(hoi["subject_id"], len(boxes), f"{field}.subject_id")
-            thing = _box_index(hoi["object_id"], len(boxes), f"{field}.object_id")
-            rows = table.add(boxes[subject], SUBJECT), table.add(boxes[thing], labels[number])
-            hois.append(triplet(*rows, verb, hoi))
-            unused.pop(subject, None)
-            unused.pop(thing, None)
+            number, (verb, label) = entry(classes, hoi["category_id"], f"{field}.category_id")
+            subject, person = entry(boxes, hoi["subject_id"], f"{field}.subject_id")
+            object_, other = entry(boxes, hoi["object_id"], f"{field}.object_id")
+            hois.append({**table.pair(person, other, label), "verb": verb, **scores(hoi)})
+            used |= {subject, object_}
             highest = max(highest, number)
+        unused = [index for index, _ in boxes if index not in used]
         if unused:
-            context.drop(CLASSLESS, f"{source.name}: {where}.predictions[{next(iter(unused))}]", len(unused))
-        return {
-            "image_id": image_id_of(item["filename"]),
-            "file_name": item["filename"],
-            "boxes": table.boxes,
-            "labels": table.labels,
-            "hois": hois,
-        }
+            context.drop(CLASSLESS, f"{context.place}.predictions[{unused[0]}]", len(unused))
+        return image_record(item["filename"], table.boxes, table.labels, hois)
 
-    items = ((where, (where, item)) for where, item in source.items())
-    yield from context.each(items, build, source)
+    yield from context.each(source.items(), build, source)
     if 0 <= highest < len(context.vocabulary.verbs):
         context.announce(
-            f"{source.name}: category_id read as interactions (0-{len(verbs) - 1}), but none exceeds {highest}: if "
+            f"{source.name}: category_id read as interactions (0-{len(classes) - 1}), but none exceeds {highest}: if "
             "these are verbs, the boxes have lost their category_id"
         )
-
-
-def _box_index(value: Any, count: int, field: str) -> int:
-    """An index of the item's boxes; -1 is none (Python would take the last box)."""
-    index = whole_number(value, field)
-    if not 0 <= index < count:
-        raise DataError(f"index {index}, but the image has {count} boxes; indices are 0-based", field=field)
-    return index

@@ -9,7 +9,7 @@ Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-6
 1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
 An interaction with invis = 1 has no instance that counts: it becomes an image-level label and no triplet. Without
 anno.mat the image-level labels are those of the annotated interactions, and the records say so (caveat
-`derived_labels`). `--split` picks one half of both files.
+`derived_labels`). `--part` picks one half of both files.
 Equal boxes of one label are merged; nothing else is left out.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
@@ -18,14 +18,12 @@ Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, variables
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, entry
-from hoicli.converters.formats import image_id_of
+from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
 from hoicli.errors import DataError
 from hoicli.records.caveats import DERIVED_LABELS
 from hoicli.records.parsing import Record
@@ -35,6 +33,7 @@ BOX_VARIABLES = ("bbox_test", "bbox_train")
 LABEL_VARIABLES = ("anno_test", "anno_train", "list_test", "list_train", "list_action")
 
 Box = list[float]
+T = TypeVar("T")
 
 
 def sniff(source: Source) -> bool:
@@ -62,7 +61,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         unused.pop(file_name, None)
         instances = _hois(row[2], context.vocabulary)
         known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name]
-        record = image_record(file_name, *_size(row[1]), instances, known, context.vocabulary)
+        record = record_of(file_name, *_size(row[1]), instances, known, context.vocabulary)
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
@@ -79,13 +78,13 @@ class Instances(NamedTuple):
     """One interaction (0-based id) of an image: 0-based boxes, and the pairs of them. Not `visible`: no instance."""
 
     interaction: int
-    humans: list[Box]
-    things: list[Box]
-    pairs: list[tuple[Box, Box]]
-    visible: bool
+    people: Sequence[Box] = ()
+    objects: Sequence[Box] = ()
+    pairs: Sequence[tuple[Box, Box]] = ()
+    visible: bool = True
 
 
-def image_record(
+def record_of(
     file_name: str,
     width: float,
     height: float,
@@ -101,22 +100,14 @@ def image_record(
         if not instance.visible:
             known.add(instance.interaction)
             continue
-        verb, thing = vocabulary.interactions[instance.interaction]
-        for human_box, thing_box in instance.pairs:
-            hois.append({"subject": table.add(human_box, SUBJECT), "object": table.add(thing_box, thing), "verb": verb})
-        for label, boxes in ((SUBJECT, instance.humans), (thing, instance.things)):
+        verb, label = vocabulary.interactions[instance.interaction]
+        hois += [{**table.pair(person, object_, label), "verb": verb} for person, object_ in instance.pairs]
+        for name, boxes in ((SUBJECT, instance.people), (label, instance.objects)):
             for box in boxes:  # one that no connection names is a box of the image all the same
-                table.add(box, label)
-    return {
-        "image_id": image_id_of(file_name),
-        "file_name": file_name,
-        "width": width,
-        "height": height,
-        "boxes": table.boxes,
-        "labels": table.labels,
-        "hois": hois,
-        "image_hois": [list(vocabulary.interactions[index]) for index in sorted(known)],
-    }
+                table.add(box, name)
+    image_hois = [list(vocabulary.interactions[index]) for index in sorted(known)]
+    head = {"width": width, "height": height}
+    return image_record(file_name, table.boxes, table.labels, hois, head, image_hois=image_hois)
 
 
 def interaction_id(number: Any, field: str, vocabulary: Vocabulary) -> int:
@@ -138,16 +129,16 @@ def _hois(value: Any, vocabulary: Vocabulary) -> list[Instances]:
 
 
 def _instances(row: tuple[Any, ...], field: str, vocabulary: Vocabulary) -> Instances:
-    number, humans, things, connection, invis = row
+    number, people, objects, connection, invis = row
     interaction = interaction_id(_number(number), f"{field}.id", vocabulary)
     if _number(invis):
-        return Instances(interaction, [], [], [], visible=False)
-    boxes = _boxes(humans, f"{field}.bboxhuman"), _boxes(things, f"{field}.bboxobject")
+        return Instances(interaction, visible=False)
+    boxes = _boxes(people, f"{field}.bboxhuman"), _boxes(objects, f"{field}.bboxobject")
     pairs = []
-    for line, (human, thing) in enumerate(_pairs(connection, f"{field}.connection"), start=1):
+    for line, (person, object_) in enumerate(_pairs(connection, f"{field}.connection"), start=1):
         place = f"{field}.connection({line},:)"
-        pairs.append((entry(boxes[0], human, place, base=1), entry(boxes[1], thing, place, base=1)))
-    return Instances(interaction, *boxes, pairs, visible=True)
+        pairs.append((entry(boxes[0], person, place, base=1), entry(boxes[1], object_, place, base=1)))
+    return Instances(interaction, *boxes, pairs)
 
 
 def _boxes(value: Any, field: str) -> list[Box]:
@@ -211,15 +202,14 @@ def _images(homes: dict[str, Source], name: str) -> list[tuple[Any, ...]]:
     if name not in homes:
         other = next(other for other in BOX_VARIABLES if other in homes)
         split = other.removeprefix("bbox_")
-        raise DataError(f"has no {name}, only {other}; --split {split} takes it", place=homes[other].name)
-    with _told_of(homes[name]):
-        return _rows(load(homes[name], name), ("filename", "size", "hoi"), name)
+        raise DataError(f"has no {name}, only {other}; --part {split} takes it", place=homes[other].name)
+    return _loaded(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
 def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[int]] | None:
     """File name -> interactions (0-based ids, ascending) that happen in the image; None without anno.mat."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
-    context.announce(f"taking bbox_{split}, the {split} split; --split {other} takes the other")
+    context.announce(f"taking bbox_{split}, the {split} split; --part {other} takes the other")
     given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
     if given is None:
         context.announce(
@@ -231,13 +221,10 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[
     for name in names:
         if name not in homes:
             raise DataError(f"has no {name}; give the anno.mat of HICO-DET", place=given.name)
-    with _told_of(homes["list_action"]):
-        _check_actions(load(homes["list_action"], "list_action"), context.vocabulary)
-    with _told_of(homes[names[1]]):
-        files = _file_names(load(homes[names[1]], names[1]), names[1])
-    with _told_of(homes[names[2]]):
-        shape = (len(context.vocabulary.interactions), len(files))
-        return _positives(load(homes[names[2]], names[2]), files, shape, names[2])
+    _loaded(homes, names[0], lambda value: _check_actions(value, context.vocabulary))
+    files = _loaded(homes, names[1], lambda value: _file_names(value, names[1]))
+    shape = (len(context.vocabulary.interactions), len(files))
+    return _loaded(homes, names[2], lambda value: _positives(value, files, shape, names[2]))
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
@@ -275,10 +262,6 @@ def _positives(matrix: Any, files: list[str], shape: tuple[int, int], field: str
     return labels
 
 
-@contextmanager
-def _told_of(source: Source) -> Iterator[None]:
-    """Names the file in a `DataError` that only names the field."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(error.problem, place=source.name, field=error.field) from None
+def _loaded(homes: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
+    """What `understand` makes of a variable; a `DataError` that names only the field is told with the file."""
+    return guarded(lambda: understand(load(homes[name], name)), homes[name], "")

@@ -17,30 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hoicli.converters import hoia
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context
-from hoicli.converters.numbers import box_indices
+from hoicli.converters.context import Context, image_record, kept
+from hoicli.converters.hoi_lists import boxes_of, interactions_of, is_vcoco, labels_of
+from hoicli.converters.numbers import FAR_EDGES
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
 from hoicli.records.caveats import UNMARKED_PEOPLE
 from hoicli.records.parsing import Record
 
-BEYOND = "interactions that point at no box of their image"
-
 
 def sniff(source: Source) -> bool:
     """The HOI-A layout without scores, images called COCO_, and an interaction 0 (HICO-DET counts from 1)."""
-    item = source.first_item
-    if not isinstance(item, dict) or not {"file_name", "annotations", "hoi_annotation"} <= item.keys():
-        return False
-    if "COCO_" not in str(item["file_name"]):
-        return False
-    hois = [hoi for _, item in source.items() for hoi in _hois(item)]
-    return not any("score" in hoi for hoi in hois) and any(str(hoi.get("category_id")).strip() == "0" for hoi in hois)
-
-
-def _hois(item: Any) -> list[dict[str, Any]]:
-    hois = item.get("hoi_annotation") if isinstance(item, dict) else None
-    return [hoi for hoi in hois if isinstance(hoi, dict)] if isinstance(hois, list) else []
+    return hoia.sniff(source) and is_vcoco(source)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -49,30 +38,16 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     objects = context.objects("coco-id")
     context.announce("this file does not say which people nobody annotated: predictions on them will count as false")
 
-    def build(placed: tuple[str, dict[str, Any]]) -> Record:
-        where, item = placed
-        boxes, labels, hois = [], [], []
-        for index, row in enumerate(item["annotations"]):
-            field = f".annotations[{index}]"
-            x1, y1, x2, y2 = row["bbox"]
-            boxes.append([x1, y1, x2 - 1, y2 - 1])
-            labels.append(objects.name(row["category_id"], f"{field}.category_id"))
-        for index, hoi in enumerate(item["hoi_annotation"]):
-            field = f".hoi_annotation[{index}]"
-            subject, thing = box_indices(hoi, field)
-            if not 0 <= subject < len(boxes) or thing >= len(boxes):
-                context.drop(BEYOND, f"{source.name}: {where}{field}")
-                continue
-            object_, category = None if thing < 0 else thing, hoi["category_id"]
-            hois.append(statement(subject, object_, category, f"{field}.category_id", names, base=context.base(0)))
-        return {
-            "image_id": coco_number(item["file_name"]),
-            "file_name": item["file_name"],
-            **{key: item[key] for key in ("width", "height") if key in item},
-            "boxes": boxes,
-            "labels": labels,
-            "hois": hois,
-            "caveats": [UNMARKED_PEOPLE],
-        }
+    def build(item: dict[str, Any]) -> Record:
+        boxes = boxes_of(item, "annotations", FAR_EDGES)
+        labels = labels_of(item, "annotations", objects)
+        hois = [
+            statement(subject, object_, hoi["category_id"], f"{field}.category_id", names, base=context.base(0))
+            for field, subject, object_, hoi in interactions_of(
+                item, "hoi_annotation", len(boxes), context, objectless=True
+            )
+        ]
+        head = {"image_id": coco_number(item["file_name"])} | kept(item, "width", "height")
+        return image_record(item["file_name"], boxes, labels, hois, head, caveats=[UNMARKED_PEOPLE])
 
-    yield from context.each(((where, (where, item)) for where, item in source.items()), build, source)
+    yield from context.each(source.items(), build, source)

@@ -1,21 +1,25 @@
-"""`--images`: the image ids, in order, for a source that has only positions or numbers."""
+"""`--image-list`: the image ids, in order, for a source that has only positions or numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hoicli.converters import own
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
-from hoicli.converters.formats import FORMATS, converter, detect, image_id_of
+from hoicli.converters.formats import FORMATS, converter, detect
+from hoicli.converters.numbers import shown
 from hoicli.errors import DataError
-from hoicli.records.names import image_number
-from hoicli.records.parsing import is_number
+from hoicli.records.names import image_id_of, image_number
+from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
+
+ImageNumbers = Callable[[], Mapping[int, str]]
+"""Gives the image ids by number, found out when they are first asked for."""
 
 
 class ImageList(NamedTuple):
@@ -62,7 +66,7 @@ def read_image_list(path: str, context: Context) -> ImageList:
 
 
 def numbered_images(context: Context, source: Source) -> dict[int, str]:
-    """Image number -> image id, for sources that name images by number: from `--images`, else the HICO-DET test set.
+    """Image number -> image id, for sources that name images by number: from `--image-list`, else HICO-DET's test set.
 
     The number is the `img_id` where the images have one, else the one their names end in. Raises `DataError` when two
     images end in one number, and for a dataset whose images must be given.
@@ -71,12 +75,12 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
         return dict(context.image_numbers)
     given = context.images
     if given is None and not context.vocabulary.test_images:
-        problem = "names images by number only; give the annotation file, which has them as img_id, with --images GT"
+        problem = "names images by number only; give the annotation file, which has them as img_id, with --image-list"
         raise DataError(problem, place=source.name)
     if given is None:
         context.announce(
             f"{source.name} names images by number only: taking HICO-DET test numbers "
-            f"(1 is {context.vocabulary.test_images[0]}); --images GT for another set"
+            f"(1 is {context.vocabulary.test_images[0]}); --image-list for another set"
         )
         given = context.vocabulary.test_images
     numbers: dict[int, str] = {}
@@ -86,6 +90,32 @@ def numbered_images(context: Context, source: Source) -> dict[int, str]:
             continue
         if numbers.setdefault(number, image_id) != image_id:
             raise DataError(
-                f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--images"
+                f"{numbers[number]} and {image_id} end in one number; give the images of one set", place="--image-list"
             )
     return numbers
+
+
+def number_or_name(image: Any) -> Any:
+    """17 for 17, "17" and 17.0; anything else as it is."""
+    if type(image) is str and image.isdecimal() and len(image) < 19:
+        return int(image)
+    return int(image) if type(image) is float and image.is_integer() else image
+
+
+def named_image(image: Any, numbers: ImageNumbers, context: Context) -> Record:
+    """The beginning of the record of an image that a file names by number or by file name.
+
+    An `img_id` is kept. Raises `DataError` for an
+    unknown number, and for what is no image.
+    """
+    image = number_or_name(image)
+    if type(image) is str and image:
+        image_id = image_id_of(image)
+        return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
+    if type(image) is not int:
+        raise DataError(f"{shown(image)} is no image; give a number or a file name")
+    known = numbers()
+    if image not in known:
+        problem = f"image number {shown(image)} is not among the {len(known):,} known ones"
+        raise DataError(f"{problem}; give its own set with --image-list")
+    return {"image_id": known[image], **({"img_id": image} if context.image_numbers else {})}

@@ -6,7 +6,7 @@
 The 8 numbers are the person's and the object's box, float edges in pixels of the original image, taken as they are: the
 protocols compare them unshifted. `hoi` is 0-599 in HICO-DET's order, 0-14,129 in SWIG-HOI's (--dataset swig), and
 gives verb and object label. An image is a number or a file name; text digits count as a number. It is the one at the
-end of the file name or, where `--images` has them (SWIG-HOI), the `img_id`, which the record then keeps. Nothing
+end of the file name or, where `--image-list` has them (SWIG-HOI), the `img_id`, which the record then keeps. Nothing
 indexes the boxes: equal boxes of one label in an image become one. NumPy arrays will do wherever a list will. Triplets
 stay in the file's order, by ascending `hoi` in preds.pkl, whose images come sorted; an image without predictions is in
 neither. Read by ltttpku/INP-CC, datasets/hico_evaluator.py.
@@ -19,28 +19,26 @@ image 42.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import orjson
 
+from hoicli.converters.cdn import require_scores
 from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.formats import image_id_of
-from hoicli.converters.imagelist import numbered_images
+from hoicli.converters.imagelist import named_image, number_or_name, numbered_images
+from hoicli.converters.numbers import LARGEST, finite, shown
 from hoicli.errors import DataError
-from hoicli.io.streams import open_output
 from hoicli.records.names import image_number
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT
 
 COLUMNS = ("scores", "boxes", "keys")
 ROW, BOXES = 10, 8
 """Numbers in a row [hoi, score, person, object], and in a row of boxes alone."""
-
-LARGEST = 1 << 63
-"""Integers from here on are damage; JSON writers refuse them."""
 
 _Rows = list[list[Any]]
 
@@ -56,7 +54,7 @@ def sniff(source: Source) -> bool:
         return False
     row = next((_plain(table[0]) for table in tables if table), None)
     if row is None:  # no predictions at all: only the keys can tell
-        return all(type(_number_or_name(image)) is int for image in source.mapping)
+        return all(type(number_or_name(image)) is int for image in source.mapping)
     return isinstance(row, list | tuple) and len(row) > 1 and {*map(type, row)} <= {int, float}
 
 
@@ -71,27 +69,26 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if context.vocabulary.roles:
         raise DataError("numbers interactions of HICO-DET or SWIG-HOI; say --dataset hico or swig", place=source.name)
     interactions = dict(enumerate(context.vocabulary.interactions))
+    numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
         images = _gathered(source, context)
     else:
-        images = [(f"[{_shown(key)}]", _number_or_name(key), rows) for key, rows in source.mapping.items()]
-    numbers = numbered_images(context, source) if any(type(image) is int for _, image, _ in images) else {}
+        images = [(f"[{shown(key)}]", number_or_name(key), rows) for key, rows in source.mapping.items()]
+    if any(type(image) is int for _, image, _ in images):
+        numbers()
 
     def build(item: tuple[Any, Any]) -> Record:
-        record = _named(item[0], numbers)
-        if context.image_numbers and type(item[0]) is int:
-            record["img_id"] = item[0]
-        boxes = BoxTable()
+        record = named_image(item[0], numbers, context)
+        table = BoxTable()
         hois = []
         for index, row in enumerate(_table(item[1], ROW)):
             interaction = interactions.get(row[0])  # 17.0, of an array, is found under 17
             if interaction is None:
-                problem = f"HOI id {_shown(row[0])}, but ids run from 0 to {len(interactions) - 1}{_hint(context)}"
+                problem = f"HOI id {shown(row[0])}, but ids run from 0 to {len(interactions) - 1}{_hint(context)}"
                 raise DataError(problem, field=f"[{index}]")
             verb, label = interaction
-            subject, thing = boxes.add(row[2:6], SUBJECT), boxes.add(row[6:], label)
-            hois.append({"subject": subject, "object": thing, "verb": verb, "score": row[1]})
-        return {**record, "boxes": boxes.boxes, "labels": boxes.labels, "hois": hois}
+            hois.append({**table.pair(row[2:6], row[6:], label), "verb": verb, "score": row[1]})
+        return {**record, "boxes": table.boxes, "labels": table.labels, "hois": hois}
 
     yield from context.each(((where, (image, rows)) for where, image, rows in images), build, source)
 
@@ -110,7 +107,7 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
     for hoi in (*found[:1], *found[-1:]):
         if not 0 <= hoi < count:
             raise DataError(
-                f"holds {len(found):,} interactions, one with id {_shown(hoi)}; {context.vocabulary.name} has ids 0 to "
+                f"holds {len(found):,} interactions, one with id {shown(hoi)}; {context.vocabulary.name} has ids 0 to "
                 f"{count - 1}{_hint(context)}",
                 place=source.name,
             )
@@ -140,9 +137,9 @@ def _hint(context: Context) -> str:
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
-    number = _number_or_name(key)
+    number = number_or_name(key)
     if type(number) is not int:
-        raise DataError(f"key {_shown(key)} is no HOI id; they are integers", place=source.name, field=field)
+        raise DataError(f"key {shown(key)} is no HOI id; they are integers", place=source.name, field=field)
     return number
 
 
@@ -150,24 +147,11 @@ def _images(keys: list[Any], where: str) -> list[Any]:
     """The images of one interaction's rows: integers, or file names."""
     if {*map(type, keys)} <= {int}:
         return keys
-    images = [_number_or_name(_plain(key)) for key in keys]
+    images = [number_or_name(_plain(key)) for key in keys]
     for index, image in enumerate(images):
         if type(image) not in (int, str):
-            raise DataError(f"{_shown(image)} is no image; give a number or a file name", field=f"{where}[{index}]")
+            raise DataError(f"{shown(image)} is no image; give a number or a file name", field=f"{where}[{index}]")
     return images
-
-
-def _named(image: Any, numbers: dict[int, str]) -> Record:
-    """The beginning of an image's record. Raises `DataError` for an unknown number, and for what is no image."""
-    if type(image) is int:
-        if image not in numbers:
-            known = f"the {len(numbers):,} known ones"
-            raise DataError(f"image number {_shown(image)} is not among {known}; give its own set with --images GT")
-        return {"image_id": numbers[image]}
-    if type(image) is not str or not image:
-        raise DataError(f"{_shown(image)} is no image; give a number or a file name")
-    image_id = image_id_of(image)
-    return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
 
 
 # Values
@@ -178,26 +162,11 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def _number_or_name(key: Any) -> Any:
-    """17 for 17, "17" and 17.0; anything else as it is."""
-    if type(key) is str and key.isdecimal() and len(key) < 19:
-        return int(key)
-    return int(key) if type(key) is float and key.is_integer() else key
-
-
-def _shown(value: Any) -> str:
-    """A value as it appears in a message: whatever a pickle holds, a few characters."""
-    if type(value) is int and abs(value) >= LARGEST:
-        return "an integer of more than 63 bits"
-    text = repr(value) if type(value) in (int, float, bool, type(None)) else str(value) if type(value) is str else ""
-    return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
-
-
 def _listed(value: Any, where: str) -> list[Any]:
     """A list, tuple or array as a list."""
     value = _plain(value)
     if not isinstance(value, list | tuple):
-        raise DataError(f"{_shown(value)} is no list; --from NAME chooses another format", field=where)
+        raise DataError(f"{shown(value)} is no list; --from NAME chooses another format", field=where)
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -206,12 +175,7 @@ def _numbers(value: Any, where: str) -> list[Any]:
     numbers = _listed(value, where)
     if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
         return numbers
-    numbers = [_plain(number) for number in numbers]
-    for index, number in enumerate(numbers):
-        if type(number) not in (int, float) or not -LARGEST < number < LARGEST:
-            problem = f"{_shown(number)} is no finite number; mend what wrote it, or drop the row"
-            raise DataError(problem, field=f"{where}[{index}]")
-    return numbers
+    return [finite(_plain(number), f"{where}[{index}]") for index, number in enumerate(numbers)]
 
 
 def _table(value: Any, width: int, where: str = "") -> _Rows:
@@ -246,21 +210,19 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     Left out, and counted: triplets that are no interaction of the vocabulary. Raises `DataError` (through the policy)
     for an image without a number of its own at the end of its id, and for a triplet without a score.
     """
-    interaction_ids = context.vocabulary.interaction_ids
     numbers = {image_id: number for number, image_id in context.image_numbers.items()}
     images: dict[int, str] = {}
-    with open_output(path) as output:
-        separator = b"{"
+
+    def items() -> Iterator[bytes]:
         for record in records:
             try:
-                number = _own_number(record, numbers, images)
-                rows = list(_written(record, interaction_ids, context))
+                number, rows = _own_number(record, numbers, images), list(_rows(record, context))
             except DataError as error:
                 context.policy.handle(error)
-                continue
-            output(separator + b'"%d": ' % number + orjson.dumps(rows))
-            separator = b",\n"
-        output(b"}\n" if separator == b",\n" else b"{}\n")
+            else:
+                yield b'"%d": ' % number + orjson.dumps(rows)
+
+    write_items(path, items(), b"{}")
 
 
 def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, str]) -> int:
@@ -276,16 +238,14 @@ def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, st
     return number
 
 
-def _written(record: Record, interaction_ids: Mapping[tuple[str, str], int], context: Context) -> Iterator[list[Any]]:
+def _rows(record: Record, context: Context) -> Iterator[list[Any]]:
     """The rows of one image."""
-    boxes, labels = record["boxes"], record["labels"]
+    require_scores(record, context.target)
+    boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
     for index, hoi in enumerate(record["hois"]):
-        place, field = f"image {record['image_id']}", f"hois[{index}]"
-        number = interaction_ids.get((hoi["verb"], labels[hoi["object"]]))
+        number = ids.get((hoi["verb"], labels[hoi["object"]]))
         if number is None:
-            context.drop(f"triplets of no {context.vocabulary.name} interaction", f"{place}: {field}")
-        elif "score" not in hoi:
-            problem = "missing; predictions have scores (is this the ground truth?)"
-            raise DataError(problem, place=place, field=f"{field}.score")
+            place = f"image {record['image_id']}: hois[{index}]"
+            context.drop(f"triplets of no {context.vocabulary.name} interaction", place)
         else:
             yield [number, hoi["score"], *boxes[hoi["subject"]], *boxes[hoi["object"]]]

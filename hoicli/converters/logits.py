@@ -5,7 +5,7 @@
 
 Boxes are relative [cx, cy, w, h], the person's and then the object's; they come out as float edges in pixels of the
 original image. `sizes` are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes
-of --images are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
+of --image-list are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
 that are evaluated, in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers,
 joined as `inpcc` joins them; without them the name of a file is its image. A folder stands for its .npz files by name.
 
@@ -16,7 +16,7 @@ size. What is done with the numbers: `postprocessing`. `read` raises `DataError`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
@@ -29,19 +29,17 @@ from hoicli.arrays.kit import Floats
 from hoicli.converters.containers.npz import Archive
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
-from hoicli.converters.formats import image_id_of
-from hoicli.converters.imagelist import numbered_images
+from hoicli.converters.imagelist import ImageNumbers, named_image, numbered_images
 from hoicli.converters.postprocessing import PostProcessing, corners, sigmoid, triplets
 from hoicli.errors import DataError
+from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT
 
 SIZES = ("sizes", "size", "orig_size", "orig_sizes")
 IDS = ("image_ids", "image_id")
 COORDINATES = 8
-_EXPECTED = {600: "; HICO-DET's 600: say --dataset hico"} | dict.fromkeys(
-    (14_130, 5_539), "; SWIG-HOI's: say --dataset swig"
-)
+_SWIG = "; SWIG-HOI's: say --dataset swig"
+_EXPECTED = {600: "; HICO-DET's 600: say --dataset hico", 14_130: _SWIG, 5_539: _SWIG}
 """Whose columns these are, where it is not the dataset named."""
 LARGEST_IMAGE = 1 << 26
 """Logits of one image: all of SWIG-HOI's columns for four thousand queries. More is damage; so is a side of as much."""
@@ -65,8 +63,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     numbers = cache(lambda: numbered_images(context, source))  # said once, and only where it is needed
     for file in files:
         with Archive(file) as archive:
-            dump = _Dump(archive, file, context, settings, numbers)
-            yield from context.each(dump.images(), dump.record, file)
+            outputs = _Outputs(archive, file, context, settings, numbers)
+            yield from context.each(outputs.images(), outputs.record, file)
 
 
 def _files(source: Source) -> list[Source]:
@@ -94,16 +92,11 @@ def _kind_of_box_scores(files: list[Source], context: Context) -> str:
     return "probabilities"
 
 
-class _Dump:
+class _Outputs:
     """One archive: what its arrays have in common, and a record for each of its images."""
 
     def __init__(
-        self,
-        archive: Archive,
-        source: Source,
-        context: Context,
-        settings: PostProcessing,
-        numbers: Callable[[], Mapping[int, str]],
+        self, archive: Archive, source: Source, context: Context, settings: PostProcessing, numbers: ImageNumbers
     ) -> None:
         self._archive, self._source, self._context, self._settings = archive, source, context, settings
         self._numbers = numbers
@@ -139,11 +132,8 @@ class _Dump:
 
     def images(self) -> Iterator[tuple[str, tuple[Any, Any, Floats, Floats, Floats]]]:
         """(place, (image, size or None, logits [Q, C], boxes [Q, 8], box scores [Q])), one at a time."""
-        rows = [
-            self._rows(name, width)
-            for name, width in (("pred_logits", len(self._interactions)), ("pred_boxes", COORDINATES))
-        ]
-        rows.append(self._rows("box_scores", 1))
+        widths = {"pred_logits": len(self._interactions), "pred_boxes": COORDINATES, "box_scores": 1}
+        rows = [self._rows(name, width) for name, width in widths.items()]
         for index, (image, size, *arrays) in enumerate(zip(self._ids(), self._sizes(), *rows, strict=True)):
             yield (f"[{index}]" if self._batched else ""), (image, size, arrays[0], arrays[1], arrays[2][:, 0])
 
@@ -183,15 +173,14 @@ class _Dump:
             return repeat(None, self._count)
         sizes = self._archive.whole(name)
         if sizes.size != 2 * self._count or sizes.dtype.kind in "US":
-            raise self._error(
-                name, f"shape {list(sizes.shape)}; give (height, width) for each of {self._count:,} images"
-            )
+            wanted = f"give (height, width) for each of {self._count:,} images"
+            raise self._error(name, f"shape {list(sizes.shape)}; {wanted}")
         return iter(sizes.astype(np.float64).reshape(-1, 2).tolist())
 
     def record(self, item: tuple[Any, Any, Floats, Floats, Floats]) -> Record:
         """The image's triplets."""
         image, size, logits, relative, box_scores = item
-        record = self._named(image)
+        record = named_image(image, self._numbers, self._context)
         size = self._checked_size(size, record["image_id"])
         if self._settings.box_scores == "logits":
             box_scores = sigmoid(box_scores)
@@ -209,36 +198,16 @@ class _Dump:
         pixels = boxes.tolist()
         for number, which, value in zip(query.tolist(), column.tolist(), score.tolist(), strict=True):
             verb, label = self._interactions[which]
-            subject, thing = table.add(pixels[number][:4], SUBJECT), table.add(pixels[number][4:], label)
-            hois.append({"subject": subject, "object": thing, "verb": verb, "score": value})
-        return {
-            **record,
-            "width": size[1],
-            "height": size[0],
-            "boxes": table.boxes,
-            "labels": table.labels,
-            "hois": hois,
-        }
-
-    def _named(self, image: Any) -> Record:
-        """The beginning of the image's record."""
-        if type(image) is str and image.isdecimal() and len(image) < 19:
-            image = int(image)
-        if type(image) is not int:
-            image_id = image_id_of(image)
-            return {"image_id": image_id} if image == image_id else {"image_id": image_id, "file_name": image}
-        numbers = self._numbers()
-        if image not in numbers:
-            raise DataError(f"image number {image} is not among the {len(numbers):,} known ones; give --images GT")
-        img_id = {"img_id": image} if self._context.image_numbers else {}
-        return {"image_id": numbers[image], **img_id}
+            hois.append({**table.pair(pixels[number][:4], pixels[number][4:], label), "verb": verb, "score": value})
+        record |= {"width": size[1], "height": size[0]}
+        return {**record, "boxes": table.boxes, "labels": table.labels, "hois": hois}
 
     def _checked_size(self, size: Any, image_id: str) -> tuple[float, float]:
         """(height, width) in pixels."""
         if size is None:
             known = self._context.image_sizes.get(image_id)
             if known is None:
-                problem = "the image's size is not known; save sizes (height, width), or give --images GT with them"
+                problem = "the image's size is not known; save sizes (height, width), or give --image-list with them"
                 raise DataError(problem, field=".sizes")
             size = known[::-1]
         height, width = size

@@ -5,7 +5,7 @@
 
 Boxes are 0-based inclusive already (its writer subtracts the 1): nothing is shifted. HOI ids are the texts "001" to
 "600"; connections are 0-based (human, object). An interaction with invis = 1 becomes an image-level label and no
-triplet; the image-level labels are pos_hoi_ids and those. `--split` keeps the images whose image_path_postfix begins
+triplet; the image-level labels are pos_hoi_ids and those. `--part` keeps the images whose image_path_postfix begins
 with it, and the number of the others is announced. Equal boxes of one label are merged.
 
 Written by BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py). `read` raises `DataError` naming the item, from [0].
@@ -19,7 +19,7 @@ from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, entry
-from hoicli.converters.hico_mat import Box, Instances, image_record, interaction_id
+from hoicli.converters.hico_mat import Box, Instances, interaction_id, record_of
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
@@ -27,10 +27,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 def sniff(source: Source) -> bool:
     """A list whose first item has image_path_postfix and hois."""
-    if source.kind != "json-list":
-        return False
-    item = source.first_item
-    return isinstance(item, dict) and {"image_path_postfix", "hois"} <= item.keys()
+    return source.first_has("image_path_postfix", "hois")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -56,28 +53,28 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             for index, number in enumerate(item["pos_hoi_ids"])
         ]
         file_name = PurePosixPath(item["image_path_postfix"]).name
-        return image_record(file_name, width, height, instances, positive, vocabulary)
+        return record_of(file_name, width, height, instances, positive, vocabulary)
 
     yield from context.each(of_split(), build, source)
     other = "train" if context.split == "test" else "test"
     if others and not kept:
-        problem = f"none of its {others:,} images is of the {context.split} split; --split {other} takes them"
+        problem = f"none of its {others:,} images is of the {context.split} split; --part {other} takes them"
         raise DataError(problem, place=source.name)
     if others:
         taken = f"taking the {context.split} split: {kept:,} images"
-        context.announce(f"{taken}; --split {other} takes the other {others:,}")
+        context.announce(f"{taken}; --part {other} takes the other {others:,}")
 
 
 def _instances(hoi: dict[str, Any], field: str, vocabulary: Vocabulary) -> Instances:
     interaction = interaction_id(hoi["id"], f"{field}.id", vocabulary)
     if hoi["invis"]:
-        return Instances(interaction, [], [], [], visible=False)
-    humans, things = (_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
+        return Instances(interaction, visible=False)
+    people, objects = (_boxes(hoi[key], f"{field}.{key}") for key in ("human_bboxes", "object_bboxes"))
     pairs = []
-    for index, (human, thing) in enumerate(hoi["connections"]):
+    for index, (person, object_) in enumerate(hoi["connections"]):
         place = f"{field}.connections[{index}]"
-        pairs.append((entry(humans, human, place, base=0), entry(things, thing, place, base=0)))
-    return Instances(interaction, humans, things, pairs, visible=True)
+        pairs.append((entry(people, person, place), entry(objects, object_, place)))
+    return Instances(interaction, people, objects, pairs)
 
 
 def _boxes(boxes: list[Any], field: str) -> list[Box]:

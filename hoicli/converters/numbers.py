@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,10 +34,41 @@ def whole_number(value: Any, field: str) -> int:
 
 def box_indices(hoi: Mapping[str, Any], field: str) -> tuple[int, int]:
     """(subject_id, object_id) of an interaction, whether or not there are such boxes."""
-    subject, thing = hoi["subject_id"], hoi["object_id"]
-    if type(subject) is int and type(thing) is int:
-        return subject, thing
-    return whole_number(subject, f"{field}.subject_id"), whole_number(thing, f"{field}.object_id")
+    subject, object_ = hoi["subject_id"], hoi["object_id"]
+    if type(subject) is int and type(object_) is int:
+        return subject, object_
+    return whole_number(subject, f"{field}.subject_id"), whole_number(object_, f"{field}.object_id")
+
+
+LARGEST = 1 << 63
+"""Integers from here on are damage; JSON writers refuse them."""
+
+
+def shown(value: Any) -> str:
+    """A value as it appears in a message: whatever a pickle holds, a few characters."""
+    if type(value) is int and abs(value) >= LARGEST:
+        return "an integer of more than 63 bits"
+    text = repr(value) if type(value) in (int, float, bool, type(None)) else str(value) if type(value) is str else ""
+    return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
+
+
+def finite(value: Any, field: str) -> int | float:
+    """A finite number. Raises `DataError` naming the field for anything else."""
+    if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
+        raise DataError(f"{shown(value)} is no finite number; fix what wrote it, or pass --on-error skip", field=field)
+    number: int | float = value
+    return number
+
+
+ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
+"""What is taken off a file's boxes: 1 of all numbers, where they count from 1; 1 of x2 = x + w and y2 = y + h."""
+
+
+def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]:
+    """[x1, y1, x2, y2] without what is taken off. Raises `DataError` naming the field where there are not four."""
+    if len(box) != 4:
+        raise DataError(f"{box} is no box; give [x1, y1, x2, y2]", field=field)
+    return list(box) if off is None else [side - less for side, less in zip(box, off, strict=True)]
 
 
 OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {

@@ -8,68 +8,53 @@ are derived from the pairs, and the conversion says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, entry
-from hoicli.converters.formats import image_id_of
+from hoicli.converters.context import BoxTable, Context, entry, image_record
+from hoicli.converters.hoia import DERIVED
+from hoicli.converters.numbers import ONE_BASED, corners
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT, normalise
+from hoicli.vocabulary.labels import normalise
 
 
 def sniff(source: Source) -> bool:
     """A dictionary with annotation, filenames and correspondence."""
-    return source.kind == "json-object" and {"annotation", "filenames", "correspondence"} <= source.mapping.keys()
+    return source.mapping_has("annotation", "filenames", "correspondence")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image, those without pairs included."""
     content = source.mapping
-    objects = [normalise(name) for name in content["objects"]]
-    verbs = [normalise(name) for name in content["verbs"]]
-    strangers = [name for name in objects if name not in context.vocabulary.object_ids]
-    strangers += [name for name in verbs if name not in context.vocabulary.verb_ids]
-    if strangers:
-        raise DataError(
-            f"{strangers[0]!r} is no {context.vocabulary.name} name", place=source.name, field="objects, verbs"
-        )
+    objects = known_names(content["objects"], context.vocabulary.object_ids, source, "objects")
+    verbs = known_names(content["verbs"], context.vocabulary.verb_ids, source, "verbs")
     columns = [content["filenames"], content["size"], content["annotation"]]
     if len({len(column) for column in columns}) != 1:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise DataError(f"filenames, size and annotation have {lengths} entries; they must agree", place=source.name)
-    context.announce(
-        "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
-    )
+    context.announce(DERIVED)
 
     def build(item: tuple[str, list[int], dict[str, Any]]) -> Record:
         file_name, (width, height), annotation = item
         table = BoxTable()
         hois = []
         rows = zip(*(annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb")), strict=True)
-        for human, thing, object_index, verb_index in rows:
-            hois.append(
-                {
-                    "subject": table.add(_zero_based(human), SUBJECT),
-                    "object": table.add(_zero_based(thing), entry(objects, object_index, ".object")),
-                    "verb": entry(verbs, verb_index, ".verb"),
-                }
-            )
-        return {
-            "image_id": image_id_of(file_name),
-            "file_name": file_name,
-            "width": width,
-            "height": height,
-            "boxes": table.boxes,
-            "labels": table.labels,
-            "hois": hois,
-        }
+        for person, other, object_index, verb_index in rows:
+            boxes = corners(person, ".boxes_h", ONE_BASED), corners(other, ".boxes_o", ONE_BASED)
+            pair = table.pair(*boxes, entry(objects, object_index, ".object"))
+            hois.append({**pair, "verb": entry(verbs, verb_index, ".verb")})
+        return image_record(file_name, table.boxes, table.labels, hois, {"width": width, "height": height})
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
     yield from context.each(items, build, source)
 
 
-def _zero_based(box: list[float]) -> list[float]:
-    x1, y1, x2, y2 = box
-    return [x1 - 1, y1 - 1, x2 - 1, y2 - 1]
+def known_names(names: list[Any], known: Collection[str], source: Source, field: str) -> list[str]:
+    """A file's own list of names, in the records' spelling. Raises `DataError` for a name that is not `known`."""
+    spelled = [normalise(name) for name in names]
+    unknown = [name for name in spelled if name not in known]
+    if unknown:
+        raise DataError(f"{unknown[0]!r} is no name of the dataset", place=source.name, field=field)
+    return spelled

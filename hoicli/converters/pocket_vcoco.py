@@ -17,17 +17,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import BoxTable, Context, entry
+from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
+from hoicli.converters.numbers import FAR_EDGES, corners
+from hoicli.converters.pocket import known_names
 from hoicli.converters.vcoco_names import action_role, coco_number, statement
 from hoicli.errors import DataError
 from hoicli.records.caveats import PAIRS_ONLY
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT, normalise
 
 
 def sniff(source: Source) -> bool:
     """A dictionary with annotations, classes and action_to_object."""
-    return source.kind == "json-object" and {"annotations", "classes", "action_to_object"} <= source.mapping.keys()
+    return source.mapping_has("annotations", "classes", "action_to_object")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -36,14 +37,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     for key in ("classes", "objects", "annotations"):
         if not isinstance(content.get(key), list):
             raise DataError("must be a list", place=source.name, field=key)
-    try:
-        names = [action_role(str(name), context) for name in content["classes"]]
-    except DataError as error:
-        raise DataError(error.problem, place=source.name, field="classes") from None
-    objects = [normalise(str(name)) for name in content["objects"]]
-    strangers = [name for name in objects[1:] if name not in context.vocabulary.object_ids]
-    if strangers:
-        raise DataError(f"{strangers[0]!r} is no COCO name", place=source.name, field="objects")
+    names = guarded(lambda: [action_role(str(name), context) for name in content["classes"]], source, "classes")
+    objects = ["background", *known_names(content["objects"][1:], context.vocabulary.object_ids, source, "objects")]
     context.announce(
         "this file has only pairs with an object: agents and both scenarios need the official files (vcoco_test.json "
         "with COCO's instances)"
@@ -53,23 +48,12 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         table = BoxTable()
         hois = []
         columns = zip(*(annotation[key] for key in ("boxes_h", "boxes_o", "actions", "objects")), strict=True)
-        for human, thing, action, label in columns:
-            subject = table.add(_inclusive(human), SUBJECT)
-            object_ = table.add(_inclusive(thing), entry(objects, label, ".objects"))
-            hois.append(statement(subject, object_, action, ".actions", names))
-        return {
-            "image_id": coco_number(annotation["file_name"]),
-            "file_name": annotation["file_name"],
-            "boxes": table.boxes,
-            "labels": table.labels,
-            "hois": hois,
-            "caveats": [PAIRS_ONLY],
-        }
+        for person, other, action, label in columns:
+            boxes = corners(person, ".boxes_h", FAR_EDGES), corners(other, ".boxes_o", FAR_EDGES)
+            pair = table.pair(*boxes, entry(objects, label, ".objects"))
+            hois.append(statement(pair["subject"], pair["object"], action, ".actions", names))
+        head = {"image_id": coco_number(annotation["file_name"])}
+        return image_record(annotation["file_name"], table.boxes, table.labels, hois, head, caveats=[PAIRS_ONLY])
 
     items = ((f"annotations[{index}]", item) for index, item in enumerate(content["annotations"]))
     yield from context.each(items, build, source)
-
-
-def _inclusive(box: list[float]) -> list[float]:
-    x1, y1, x2, y2 = box
-    return [x1, y1, x2 - 1, y2 - 1]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
 from hoicli.errors import UsageError
 
@@ -41,10 +41,10 @@ class PostProcessing:
         box_nms: float | None,
     ) -> PostProcessing:
         """From a command's options, None being the default; raises `UsageError` for values that mean nothing."""
-        if activation not in (None, *ACTIVATIONS):
-            raise UsageError(f"--activation {activation}: choose {' or '.join(ACTIVATIONS)}")
-        if box_scores not in (None, *BOX_SCORES):
-            raise UsageError(f"--box-scores {box_scores}: choose {' or '.join(BOX_SCORES)}")
+        chosen = (("--activation", activation, ACTIVATIONS), ("--box-scores", box_scores, BOX_SCORES))
+        for option, value, choices in chosen:
+            if value not in (None, *choices):
+                raise UsageError(f"{option} {value}: choose {' or '.join(choices)}")
         if power is not None and not 0 <= power < np.inf:
             raise UsageError(f"--lambda {power:g}: an exponent, at least 0")
         if threshold is not None and not 0 <= threshold < 1:
@@ -117,7 +117,7 @@ def _survivors(boxes: Floats, query: Ints, column: Ints, score: Floats, threshol
     rows = np.lexsort((query, -score, column))
     while len(rows):
         group = column[rows]
-        starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+        starts = run_starts(group)
         leader = np.repeat(rows[starts], np.diff(np.r_[starts, len(rows)]))
         kept[rows[starts]] = True
         left = overlap[query[leader], query[rows]] <= threshold

@@ -22,18 +22,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hoicli.converters.cdn import CHECK_FIRST, corners, triplet
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context
-from hoicli.converters.formats import image_id_of
-from hoicli.converters.numbers import box_indices
+from hoicli.converters.context import Context, image_record
+from hoicli.converters.hoi_lists import (
+    BOX_KEYS,
+    HOI_KEYS,
+    first_row_has,
+    float_boxes,
+    interactions_of,
+    key_of,
+    labels_of,
+    scores,
+)
 from hoicli.errors import DataError
+from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
-
-BOX_KEYS = ("predictions", "prediction", "annotations", "annotation")
-HOI_KEYS = ("hoi_prediction", "hoi_predictions", "hoi_annotation")
-
-BEYOND = "interactions that point at no box of their image"
 
 ENOUGH_BOXES = 1000
 """From so many boxes on, none of them beginning before 1 is no accident."""
@@ -41,12 +44,15 @@ ENOUGH_BOXES = 1000
 
 def sniff(source: Source) -> bool:
     """A list with file_name, boxes and scored interactions (without scores it is ground truth in the same layout)."""
+    return is_scored_list(source) and source.first_has("file_name")
+
+
+def is_scored_list(source: Source) -> bool:
+    """A list of boxes and interactions by any of their names; of those called annotations the scores tell."""
     item = source.first_item
-    if not isinstance(item, dict) or "file_name" not in item or item.keys().isdisjoint(BOX_KEYS):
+    if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
         return False
-    if "hoi_annotation" in item and item.keys().isdisjoint(HOI_KEYS[:2]):
-        return _has_scores(source)
-    return not item.keys().isdisjoint(HOI_KEYS)
+    return not item.keys().isdisjoint(HOI_KEYS[:2]) or bool(first_row_has(source, "hoi_annotation", "score"))
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -54,55 +60,24 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     objects = context.objects("coco-id")
     boxes_seen, smallest = 0, float("inf")
 
-    def build(placed: tuple[str, dict[str, Any]]) -> Record:
+    def build(item: dict[str, Any]) -> Record:
         nonlocal boxes_seen, smallest
-        where, item = placed
         file_name, box_key, hoi_key = item["file_name"], key_of(item, BOX_KEYS), key_of(item, HOI_KEYS)
         if image_id_of(file_name).startswith("COCO_"):
             problem = f"{file_name!r} is a V-COCO image, whose verbs count otherwise"
             raise DataError(f"{problem}: use --from qpic-vcoco-list or ppdm-vcoco-list", field=".file_name")
-        boxes = [corners(box) for box in item[box_key]]
-        labels = [
-            objects.name(box["category_id"], f".{box_key}[{index}].category_id")
-            for index, box in enumerate(item[box_key])
-        ]
+        boxes = float_boxes(item, box_key)
         hois = []
-        for index, hoi in enumerate(item[hoi_key]):
-            field = f".{hoi_key}[{index}]"
-            subject, thing = box_indices(hoi, field)
-            if not (0 <= subject < len(boxes) and 0 <= thing < len(boxes)):
-                context.drop(BEYOND, f"{source.name}: {where}{field}")
-                continue
+        for field, subject, object_, hoi in interactions_of(item, hoi_key, len(boxes), context):
             verb = context.verb(hoi["category_id"], f"{field}.category_id", base=1)
-            hois.append(triplet(subject, thing, verb, hoi))
+            hois.append({"subject": subject, "object": object_, "verb": verb, **scores(hoi)})
         boxes_seen += len(boxes)
         smallest = min([smallest, *(min(box[:2]) for box in boxes)])
-        return {
-            "image_id": image_id_of(file_name),
-            "file_name": file_name,
-            "boxes": boxes,
-            "labels": labels,
-            "hois": hois,
-        }
+        return image_record(file_name, boxes, labels_of(item, box_key, objects), hois)
 
-    items = ((where, (where, item)) for where, item in source.items())
-    yield from context.each(items, build, source)
+    yield from context.each(source.items(), build, source)
     if boxes_seen >= ENOUGH_BOXES and smallest >= 1:
         context.announce(
             f"{source.name}: boxes taken as they are (0-based), but none of {boxes_seen:,} begins before 1: PPDM files "
             "saved after its own evaluation are 1-based (best_predictions.json); use the file saved before"
         )
-
-
-def _has_scores(source: Source) -> bool:
-    """Whether the first interaction found has a score."""
-    for (_, item), _ in zip(source.items(), range(CHECK_FIRST), strict=False):
-        hois = item.get("hoi_annotation") if isinstance(item, dict) else None
-        for hoi in hois if isinstance(hois, list) else ():
-            return isinstance(hoi, dict) and "score" in hoi
-    return False
-
-
-def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """Which spelling the item uses; the first where it has none, for the message that it is missing."""
-    return next((key for key in keys if key in item), keys[0])

@@ -22,43 +22,43 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any
 
 from hoicli.converters.cdn import require_scores
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.errors import DataError
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
+OF_A_PERSON = ("image_id", "person_box")
+"""The keys of a dictionary that are no statements."""
 NO_SCORE = "statements with a score of NaN"
 
 
 def sniff(source: Source) -> bool:
     """A list of dictionaries with person_box."""
-    item = source.first_item
-    return isinstance(item, dict) and {"image_id", "person_box"} <= item.keys()
+    return source.first_has("image_id", "person_box")
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image, in the order of first appearance."""
-    keys = _keys(context.vocabulary)
     images: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
     items = (("", image) for image in images.items())  # the builder's errors name the dictionary
-    builder = _Builder(keys, source.name, context)
-    yield from context.each(items, builder.record, source)
-    if builder.incomplete:
+    reader = _PeopleReader(source.name, context)
+    yield from context.each(items, reader.record, source)
+    if reader.incomplete:
         context.announce(
-            f"{builder.incomplete:,} of {builder.people:,} dictionaries lack keys: what they do not state counts as "
+            f"{reader.incomplete:,} of {reader.people:,} dictionaries lack keys: what they do not state counts as "
             "UPT's cache fills it, score 0 and the box [0, 0, 0.1, 0.1]"
         )
-    for key, count in builder.strangers.items():
+    for key, count in reader.unknown_keys.items():
         context.drop(f"keys that are no V-COCO action ({key!r} and the like)", source.name, count)
 
 
@@ -83,78 +83,56 @@ def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
     return keys
 
 
-class _Builder:
-    """Makes a record of the dictionaries of an image; counts what they lack."""
+class _PeopleReader:
+    """Makes a record of the dictionaries of an image; counts what they lack, and keys that nobody knows."""
 
-    def __init__(self, keys: dict[str, tuple[str, str]], file: str, context: Context) -> None:
-        self._keys = keys
+    def __init__(self, file: str, context: Context) -> None:
+        self._keys = _keys(context.vocabulary)
         self._file = file
         self._context = context
         self.people = 0
         self.incomplete = 0
-        self.strangers: dict[str, int] = {}
+        self.unknown_keys: Counter[str] = Counter()
 
     def record(self, image: tuple[int | str, list[tuple[str, dict[str, Any]]]]) -> Record:
+        """The record of (image id, [(place, dictionary)])."""
         image_id, people = image
-        boxes: list[list[float]] = []
-        labels: list[str | None] = []
+        boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
         objects = BoxTable()
         hois: list[dict[str, Any]] = []
         left_out: list[dict[str, Any]] = []
         complete = True
-        for where, person in people:
-            boxes.append(_numbers(person.get("person_box"), 4, f"{where}.person_box"))
-            labels.append(SUBJECT)
-            complete &= self._add(hois, left_out, objects, len(boxes) - 1, where, person)
+        for subject, (where, person) in enumerate(people):
+            stated = [key for key in person if key in self._keys]
+            for key in stated:
+                verb, role = self._keys[key]
+                field = f"{where}.{key}"
+                *box, score = _numbers(person[key] if role else [person[key]], 5 if role else 1, field)
+                named = {"verb": verb, "role": role} if role else {"verb": verb}
+                if math.isnan(score):
+                    self._context.drop(NO_SCORE, f"{self._file}: {field}")
+                    left_out.append({"subject": subject, **named})
+                    continue
+                filled = role and not all(map(math.isnan, box))
+                object_ = len(people) + objects.add(box, "") if filled else None  # role boxes come after the people
+                hois.append({"subject": subject, "object": object_, "verb": verb, "score": score, **named})
+            self.unknown_keys.update(
+                str(key)[:40] for key in person if key not in self._keys and key not in OF_A_PERSON
+            )
+            self.people += 1
+            self.incomplete += len(stated) != len(self._keys)
+            complete &= len(stated) == len(self._keys)
         if complete:  # nothing is filled in: only an action can be derived, from a role of it
             roles = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
             left_out = [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in roles]
-        for hoi in hois:  # role boxes come after the people
-            if hoi["object"] is not None:
-                hoi["object"] += len(boxes)
         return {
             "image_id": image_id,
             "boxes": boxes + objects.boxes,
-            "labels": labels + [None] * len(objects.boxes),
+            "labels": [SUBJECT] * len(people) + [None] * len(objects.boxes),
             "hois": hois,
             **({} if complete else {"unstated": UNSTATED}),
             **({"left_out": left_out} if left_out else {}),
         }
-
-    def _add(
-        self,
-        hois: list[dict[str, Any]],
-        left_out: list[dict[str, Any]],
-        objects: BoxTable,
-        subject: int,
-        where: str,
-        person: dict[str, Any],
-    ) -> bool:
-        """Add what one dictionary states, and what it leaves out; whether it has every key."""
-        stated = 0
-        for key, value in person.items():
-            if key in ("image_id", "person_box"):
-                continue
-            if key not in self._keys:
-                self.strangers[str(key)[:40]] = self.strangers.get(str(key)[:40], 0) + 1
-                continue
-            verb, role = self._keys[key]
-            stated += 1
-            field = f"{where}.{key}"
-            *box, score = _numbers(value if role else [value], 5 if role else 1, field)
-            named = {"verb": verb, "role": role} if role else {"verb": verb}
-            if math.isnan(score):
-                self._context.drop(NO_SCORE, f"{self._file}: {field}")
-                left_out.append({"subject": subject, **named})
-                continue
-            hoi: dict[str, Any] = {"subject": subject, "object": None, "verb": verb, "score": score, **named}
-            if role and not all(map(math.isnan, box)):
-                hoi["object"] = objects.add(box, "")
-            hois.append(hoi)
-        self.people += 1
-        complete = stated == len(self._keys)
-        self.incomplete += not complete
-        return complete
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:
@@ -192,7 +170,9 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     image_id = record["image_id"]
     if isinstance(image_id, str) and image_id.isdecimal():
         image_id = int(image_id)
-    hois = {subject: list(of_subject) for subject, of_subject in _by_subject(record["hois"])}
+    hois: dict[int, list[dict[str, Any]]] = {}
+    for hoi in record["hois"]:
+        hois.setdefault(int(hoi["subject"]), []).append(hoi)
     unstated = record.get("unstated")
     left_out: dict[int, set[str]] = {}
     for item in record.get("left_out") or ():
@@ -210,10 +190,6 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
                 filler = [*given["object"], given["score"]] if role else given["score"]
                 person[key] = stated.get(key, filler)
             yield person
-
-
-def _by_subject(hois: list[dict[str, Any]]) -> Iterator[tuple[int, Iterator[dict[str, Any]]]]:
-    return groupby(sorted(hois, key=lambda hoi: int(hoi["subject"])), key=lambda hoi: int(hoi["subject"]))
 
 
 def _key(verb: str, role: str | None) -> str:

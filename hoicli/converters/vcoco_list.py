@@ -18,35 +18,22 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from hoicli.converters.cdn import CHECK_FIRST, corners
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.numbers import box_indices, whole_number
-from hoicli.converters.ppdm import BOX_KEYS, HOI_KEYS, key_of
+from hoicli.converters.hoi_lists import BOX_KEYS, CHECK_FIRST, HOI_KEYS, float_boxes, interactions_of, key_of
+from hoicli.converters.numbers import whole_number
+from hoicli.converters.ppdm import is_scored_list
 from hoicli.converters.vcoco_names import action_roles, coco_number, statement
 from hoicli.records.parsing import Record
 
 IMAGE_KEYS = ("file_name", "filename", "image_id")
-BEYOND = "interactions that point at no box of their image"
 NO_OBJECT = 80
 """The position after COCO's 80: a query without object, in QPIC's family."""
 
 
 def sniff(source: Source) -> bool:
     """A list of boxes and scored interactions, of images called COCO_."""
-    item = source.first_item
-    if not isinstance(item, dict) or item.keys().isdisjoint(BOX_KEYS) or item.keys().isdisjoint(HOI_KEYS):
-        return False
-    if not any("COCO_" in str(item.get(key)) for key in IMAGE_KEYS):
-        return False
-    return not item.keys().isdisjoint(HOI_KEYS[:2]) or _scored(source)
-
-
-def _scored(source: Source) -> bool:
-    for _, item in islice(source.items(), CHECK_FIRST):
-        for hoi in item.get("hoi_annotation", ()) if isinstance(item, dict) else ():
-            return isinstance(hoi, dict) and "score" in hoi
-    return False
+    return is_scored_list(source) and any("COCO_" in str(source.first_item.get(key)) for key in IMAGE_KEYS)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -57,23 +44,16 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if 0 in objects:
         objects[NO_OBJECT] = None
 
-    def build(placed: tuple[str, dict[str, Any]]) -> Record:
-        where, item = placed
+    def build(item: dict[str, Any]) -> Record:
         box_key, hoi_key = key_of(item, BOX_KEYS), key_of(item, HOI_KEYS)
         image = next((item[key] for key in IMAGE_KEYS if key in item), None)
-        boxes, labels, hois = [], [], []
+        boxes, labels, hois = float_boxes(item, box_key), [], []
         for index, box in enumerate(item[box_key]):
             category = f".{box_key}[{index}].category_id"
             number = whole_number(box["category_id"], category)
-            boxes.append(corners(box))
             labels.append(objects[number] if number in objects else numbered.name(number, category))
-        for index, hoi in enumerate(item[hoi_key]):
-            field = f".{hoi_key}[{index}]"
-            subject, thing = box_indices(hoi, field)
-            if not 0 <= subject < len(boxes) or thing >= len(boxes):
-                context.drop(BEYOND, f"{source.name}: {where}{field}")
-                continue
-            object_ = None if thing < 0 or labels[thing] is None else thing
+        for field, subject, index, hoi in interactions_of(item, hoi_key, len(boxes), context, objectless=True):
+            object_ = None if index < 0 or labels[index] is None else index
             category = f"{field}.category_id"
             made = statement(subject, object_, hoi["category_id"], category, names, base=context.base(0))
             hois.append({**made, "score": float(hoi["score"])})
@@ -85,7 +65,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             "hois": hois,
         }
 
-    yield from context.each(((where, (where, item)) for where, item in source.items()), build, source)
+    yield from context.each(source.items(), build, source)
 
 
 def _has_coco_ids(source: Source) -> bool:

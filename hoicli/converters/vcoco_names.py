@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from hoicli.converters.context import Context, entry
-from hoicli.converters.formats import image_id_of
 from hoicli.errors import DataError
+from hoicli.records.names import image_id_of
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 
 
@@ -37,11 +37,13 @@ def statement(
     *,
     base: int = 0,
 ) -> dict[str, Any]:
-    """A triplet of an action-role numbered from `base`; one without role has no object, whatever the file says."""
+    """A triplet of an action-role numbered from `base`; an object below 0 is none, and one without role has none,
+    whatever the file says."""
     verb, role = entry(names, number, field, base=base)
     if role is None:
         return {"subject": subject, "object": None, "verb": verb}
-    return {"subject": subject, "object": object_, "verb": verb, "role": role}
+    given = None if object_ is None or object_ < 0 else object_
+    return {"subject": subject, "object": given, "verb": verb, "role": role}
 
 
 _NUMBER = re.compile(r"(?:COCO_\w+_)?0*(\d+)")

@@ -17,17 +17,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from hoicli.converters.containers.source import HEAD, Source
-from hoicli.converters.context import Context
+from hoicli.converters.context import Context, guarded
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, normalise
 
-Deed = tuple[str, tuple[int, ...]]
-"""An action of a person and the annotation ids that fill its roles, 0 for none."""
+Action = tuple[str, tuple[int, ...]]
+"""What a person does and the annotation ids that fill its roles, 0 for none."""
 
 _NUMBERS = re.compile(rb"[\d.e+\s]+")
 
@@ -41,12 +42,11 @@ def sniff(source: Source) -> bool:
 
 
 def _is_vsrl(source: Source) -> bool:
-    item = source.first_item
-    return isinstance(item, dict) and {"action_name", "role_object_id"} <= item.keys()
+    return source.first_has("action_name", "role_object_id")
 
 
 def _is_instances(source: Source) -> bool:
-    return source.kind == "json-object" and {"images", "annotations", "categories"} <= source.mapping.keys()
+    return source.mapping_has("images", "annotations", "categories")
 
 
 def _is_split(source: Source) -> bool:
@@ -66,13 +66,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     split = [one for one in sources if one not in (vsrl, instances)]
     if len(split) > 1:
         raise DataError("is one file too many; convert VSRL.json INSTANCES.json [IDS.txt]", place=split[1].name)
-    deeds, images = _deeds(vsrl, context)
+    actions, images = _actions(vsrl, context)
     if split:
         images = _ids(split[0])
-    of_image, annotations, names = _coco(instances, images)
+    of_image, annotations, names = guarded(lambda: _coco(instances.mapping, {*images}), instances, "")
 
     def build(image: Mapping[str, Any]) -> Record:
-        return _record(image, annotations.get(image["id"], ()), names, deeds, context, vsrl.name)
+        return _record(image, annotations.get(image["id"], ()), names, actions, context, vsrl.name)
 
     items = ((f"image {image_id}", of_image[image_id]) for image_id in images if image_id in of_image)
     yield from context.each(items, build, instances)
@@ -81,47 +81,42 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         context.drop(f"images that {instances.name} does not have", f"image {image_id}")
 
 
-def _deeds(vsrl: Source, context: Context) -> tuple[dict[int, list[Deed] | None], list[int]]:
+def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], list[int]]:
     """(what each annotated person does, by annotation id; the images, ascending)."""
-    deeds: dict[int, list[Deed]] = {}
+    actions: dict[int, list[Action]] = {}
     images: set[int] = set()
     roles_of = context.vocabulary.roles_of
-    for where, action in vsrl.items():
-        verb = normalise(str(action.get("action_name"))) if isinstance(action, dict) else ""
-        if verb not in roles_of:
-            raise DataError(f"{verb!r} is no V-COCO action", place=vsrl.name, field=f"{where}.action_name")
-        try:
-            columns = [action[key] for key in ("image_id", "ann_id", "label")]
-            roles = [str(role) for role in action["role_name"]]
-            count = len(columns[0])
-            filled = action["role_object_id"]
-            if {len(column) for column in columns} != {count} or len(filled) != count * len(roles):
-                raise DataError(
-                    f"image_id, ann_id, label and role_object_id / {len(roles)} differ in length; fetch the file again",
-                    place=vsrl.name,
-                    field=where,
-                )
-            if roles[:1] != ["agent"] or tuple(roles[1:]) != roles_of[verb]:
-                raise DataError(
-                    f"{roles} are not the roles of {verb}: agent, {', '.join(roles_of[verb])}",
-                    place=vsrl.name,
-                    field=f"{where}.role_name",
-                )
-            by_role = [filled[number * count : (number + 1) * count] for number in range(1, len(roles))]
-            fillers = list(zip(*by_role, strict=True)) if by_role else [()] * count
-            for image_id, person, label, objects in zip(*columns, fillers, strict=True):
-                images.add(whole_number(image_id, "image_id"))
-                done = deeds.setdefault(whole_number(person, "ann_id"), [])
-                if label == 1:
-                    done.append((verb, tuple(whole_number(filler, "role_object_id") for filler in objects)))
-        except DataError as error:
-            if error.place:
-                raise
-            raise DataError(error.problem, place=vsrl.name, field=f"{where}.{error.field}") from None
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            problem = f"is not shaped as VSRL is ({error!r}); fetch the file again"
-            raise DataError(problem, place=vsrl.name, field=where) from None
-    return {**deeds}, sorted(images)
+    for where, column in vsrl.items():
+        people = guarded(partial(_people_of, column, roles_of), vsrl, where)
+        for image, person, action in people:
+            images.add(image)
+            done = actions.setdefault(person, [])
+            if action is not None:
+                done.append(action)
+    return actions, sorted(images)
+
+
+def _people_of(column: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
+    """(image, person, what the person does, None for nothing) of everybody in the list of one action."""
+    verb = normalise(str(column["action_name"]))
+    if verb not in roles_of:
+        raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")
+    columns = [column[key] for key in ("image_id", "ann_id", "label")]
+    roles = [str(role) for role in column["role_name"]]
+    if roles != ["agent", *roles_of[verb]]:
+        expected = ", ".join(("agent", *roles_of[verb]))
+        raise DataError(f"{roles} are not the roles of {verb}: {expected}", field=".role_name")
+    count, filled = len(columns[0]), column["role_object_id"]
+    if {len(each) for each in columns} != {count} or len(filled) != count * len(roles):
+        problem = f"image_id, ann_id, label and role_object_id / {len(roles)} differ in length; fetch the file again"
+        raise DataError(problem)
+    by_role = [filled[number * count : (number + 1) * count] for number in range(1, len(roles))]
+    fillers = zip(*by_role, strict=True) if by_role else [()] * count
+    people: list[tuple[int, int, Action | None]] = []
+    for image, person, label, objects in zip(*columns, fillers, strict=True):
+        done = (verb, tuple(whole_number(each, ".role_object_id") for each in objects)) if label == 1 else None
+        people.append((whole_number(image, ".image_id"), whole_number(person, ".ann_id"), done))
+    return people
 
 
 def _ids(split: Source) -> list[int]:
@@ -140,19 +135,15 @@ def _ids(split: Source) -> list[int]:
 
 
 def _coco(
-    instances: Source, images: Sequence[int]
+    instances: Mapping[str, Any], wanted: set[int]
 ) -> tuple[dict[int, Mapping[str, Any]], dict[int, list[Mapping[str, Any]]], dict[int, str]]:
     """(the rows of the images wanted, by id; their annotations in the file's order; the categories' names)."""
-    wanted = set(images)
-    try:
-        of_image = {row["id"]: row for row in instances.mapping["images"] if row["id"] in wanted}
-        annotations: dict[int, list[Mapping[str, Any]]] = {}
-        for row in instances.mapping["annotations"]:
-            if row["image_id"] in wanted:
-                annotations.setdefault(row["image_id"], []).append(row)
-        names = {row["id"]: normalise(row["name"]) for row in instances.mapping["categories"]}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"is not shaped as COCO's instances are ({error!r})", place=instances.name) from None
+    of_image = {row["id"]: row for row in instances["images"] if row["id"] in wanted}
+    annotations: dict[int, list[Mapping[str, Any]]] = {}
+    for row in instances["annotations"]:
+        if row["image_id"] in wanted:
+            annotations.setdefault(row["image_id"], []).append(row)
+    names = {row["id"]: normalise(row["name"]) for row in instances["categories"]}
     return of_image, annotations, names
 
 
@@ -160,7 +151,7 @@ def _record(
     image: Mapping[str, Any],
     annotations: Sequence[Mapping[str, Any]],
     names: Mapping[int, str],
-    deeds: Mapping[int, list[Deed] | None],
+    actions: Mapping[int, list[Action]],
     context: Context,
     file: str,
 ) -> Record:
@@ -178,10 +169,10 @@ def _record(
         place_of[row["id"]] = len(boxes)
         boxes.append(box)
         labels.append(names[row["category_id"]])
-        annotated.append(labels[-1] != SUBJECT or row["id"] in deeds)
+        annotated.append(labels[-1] != SUBJECT or row["id"] in actions)
     hois = []
     for row in annotations:
-        for verb, fillers in deeds.get(row["id"]) or ():
+        for verb, fillers in actions.get(row["id"], ()):
             if row["id"] not in place_of:
                 context.drop(LOST_PERSON, f"{file}: annotation {row['id']}")
                 continue

@@ -12,26 +12,28 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import DRAWING, JPEG_QUALITY
-from hoicli.corruption.families import RECIPE
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
+from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY, level_of
+from hoicli.corruption.effects import EFFECTS, draw
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, draw, level_of
 from hoicli.corruption.warps import Box, moved_boxes
-from hoicli.errors import DataError
+from hoicli.errors import DataError, HoicliError
+from hoicli.io.outputs import write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
+from hoicli.records.corruptions import RECIPE
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -39,7 +41,7 @@ IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Plan:
     """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write."""
 
     images: Path
@@ -59,36 +61,29 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its records as lines; or what was wrong, as the parts of a `DataError`."""
+    """What became of a job: its records as lines, and what was converted in reading its image."""
 
-    lines: bytes = b""
-    error: tuple[str, str, str] | None = None
-    converted: str = ""
+    lines: bytes
+    converted: str
 
 
-def record_job(line: Line, settings: Settings) -> Job:
+def record_job(line: Line, plan: Plan) -> Job:
     """The job of a record. Raises `DataError` for a record without a file name, or with boxes that are none."""
     record = parse(line)
-    name = record.get("file_name")
-    if type(name) is not str or not name:
-        raise DataError("missing; it names the image under --images", place=line.place, field="file_name")
-    posix, windows = PurePosixPath(name), PureWindowsPath(name)
-    if posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name:
-        raise DataError(f"{name!r} leads out of the folder; give a path under --images", place=line.place,
-                        field="file_name")  # fmt: skip
-    record = {"image_id": posix.stem, **record}
+    name = file_name_of(record, line.place)
+    record = {"image_id": PurePosixPath(name).stem, **record}
     for problem in problems(record, None, scored=False, besides=("size",)):
         field = problem.field.split("[")[0]
         if field in record and field in ("image_id", "boxes", "width", "height"):
             raise problem.error(line.place)
-    return Job(record, settings.images / name, line.place)
+    return Job(record, plan.images / name, line.place)
 
 
-def path_job(path: str, settings: Settings) -> Job:
+def path_job(path: str, plan: Plan) -> Job:
     """The job of an image named on the command line: its id is the name without the suffix."""
     source = Path(path)
     try:
-        name = source.resolve().relative_to(settings.images.resolve()).as_posix()
+        name = source.resolve().relative_to(plan.images.resolve()).as_posix()
     except ValueError:
         name = source.name
     return Job({"image_id": source.stem, "file_name": name}, source, path)
@@ -99,7 +94,7 @@ def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tup
 
     An image belongs to the shard that a hash of its id chooses, whatever the order of the records.
     """
-    register, names = ImageRegister(), ImageRegister(unit="a file")
+    register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     for job in jobs:
         try:
             if isinstance(job, DataError):
@@ -117,31 +112,30 @@ def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tup
             yield job
 
 
-def run(jobs: Sequence[Job], settings: Settings, *, processes: int, policy: ErrorPolicy) -> Iterator[Outcome]:
+def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy) -> Iterator[Outcome]:
     """The outcome of every job that went well, in their order; what went wrong goes to the policy."""
-    with Progress("corrupt", total=len(jobs) * len(settings.cells), unit="image") as progress:
-        for outcome in ordered_map(partial(attempt, settings=settings), jobs, processes):
-            progress.advance(len(settings.cells))
-            if outcome.error is None:
+    with Progress("corrupt", total=len(jobs) * len(plan.cells), unit="image") as progress:
+        for outcome in ordered_map(partial(attempt, plan=plan), jobs, processes):
+            progress.advance(len(plan.cells))
+            if isinstance(outcome, DataError):
+                policy.handle(outcome)
+            else:
                 yield outcome
-                continue
-            problem, place, field = outcome.error
-            policy.handle(DataError(problem, place=place, field=field))
 
 
-def attempt(job: Job, settings: Settings) -> Outcome:
+def attempt(job: Job, plan: Plan) -> Outcome | DataError:
     """`corrupt_image`, with what is wrong with the data as a value: it has to come back from another process."""
     cv2.setNumThreads(1)  # the processes share out the processors
     try:
-        return corrupt_image(job, settings)
+        return corrupt_image(job, plan)
     except DataError as error:
-        return Outcome(error=(error.problem, error.place or job.place, error.field))
+        return DataError(error.problem, place=error.place or job.place, field=error.field)
     except MemoryError:
         problem = f"{job.record['file_name']!r} does not fit into memory; use fewer --jobs, or make it smaller first"
-        return Outcome(error=(problem, job.place, "file_name"))
+        return DataError(problem, place=job.place, field="file_name")
 
 
-def corrupt_image(job: Job, settings: Settings) -> Outcome:
+def corrupt_image(job: Job, plan: Plan) -> Outcome:
     """All cells of one image: files written where they are not there yet, and a record of each.
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and a file that cannot be written.
@@ -162,13 +156,13 @@ def corrupt_image(job: Job, settings: Settings) -> Outcome:
     original = Original(picture.pixels)
     lines = []
     corruption, drawn = "", None
-    for cell in settings.cells:
+    for cell in plan.cells:
         if cell[0] != corruption:
             corruption = cell[0]
-            drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=settings.seed)
-        scores = _cell_file(job, settings, cell, picture, original, drawn, source)
-        lines.append(dump(cell_record(job.record, cell, settings.seed, scores, picture.pixels.shape, drawn)))
-    return Outcome(b"".join(lines), converted=picture.converted)
+            drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed)
+        scores = _cell_file(job, plan, cell, picture, original, drawn, source)
+        lines.append(dump(cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn)))
+    return Outcome(b"".join(lines), picture.converted)
 
 
 def _check_size(job: Job, picture: Picture) -> None:
@@ -176,25 +170,19 @@ def _check_size(job: Job, picture: Picture) -> None:
     height, width = picture.pixels.shape[:2]
     given = job.record.get("width", width), job.record.get("height", height)
     if given != (width, height):
-        turned = " (is the record's size that of the turned image? hoicli reads it unturned)" * (
-            given == (height, width)
-        )
-        raise DataError(
-            f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}; give the right "
-            "image or mend the record",
-            place=job.place,
-            field="width",
-        )
+        turned = " (is it that of the turned image? hoicli reads it unturned)" if given == (height, width) else ""
+        sizes = f"the record says {given[0]} x {given[1]}, the file has {width} x {height} pixels{turned}"
+        raise DataError(f"{sizes}; give the right image or correct the record", place=job.place, field="width")
 
 
 def _cell_file(
-    job: Job, settings: Settings, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, source: str
+    job: Job, plan: Plan, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, source: str
 ) -> tuple[float | None, float | None]:
     """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
     name, severity = cell
-    target = settings.out / name / str(severity) / job.record["file_name"]
+    target = plan.out / name / str(severity) / job.record["file_name"]
     constants = level_of(name, severity)
-    made_of = [source, str(job.record["image_id"]), name, severity, settings.seed, constants, DRAWING, JPEG_QUALITY]
+    made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
     stamp = stamp_of(target)
     if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
@@ -206,19 +194,18 @@ def _cell_file(
         data = encode(picture, pixels, alpha)
     seen = shown(picture, pixels, data)
     psnr, ssim = original.psnr(seen), original.ssim(seen)
-    stamp = {"corruption": name, "severity": severity, "seed": settings.seed, "digest": digest, "psnr": psnr,
+    stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr,
              "ssim": ssim}  # fmt: skip
     try:
         write_whole(target, finished(picture, data, stamp))
-    except OSError as error:
-        raise DataError(f"cannot be written to {str(target)!r} ({error.strerror})", place=job.place,
-                        field="file_name") from None  # fmt: skip
+    except HoicliError as error:
+        raise DataError(str(error), place=job.place, field="file_name") from None
     return psnr, ssim
 
 
 def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:
     """(pixels, alpha) of the corrupted picture. What moves takes the alpha channel along; nothing else touches it."""
-    corruption = CORRUPTIONS[name]
+    corruption = EFFECTS[name]
     if picture.alpha is None or corruption.motion is None:
         return corruption.apply(picture.pixels, drawn, *constants), picture.alpha
     both = corruption.apply(np.concatenate([picture.pixels, picture.alpha], axis=2), drawn, *constants)
@@ -239,7 +226,7 @@ def cell_record(
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
     boxes = record.get("boxes")
     if boxes is not None:
-        corruption, constants = CORRUPTIONS[name], level_of(name, severity)
+        corruption, constants = EFFECTS[name], level_of(name, severity)
         if corruption.motion is not None:
             result["boxes"], visible = moved_boxes(corruption.motion(shape, drawn, *constants), boxes)
         elif corruption.hidden is not None and boxes:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import CONSTANTS
+from hoicli.corruption.definitions import DEFINITIONS
 from hoicli.corruption.pixels import Image, Shape, rounded
 
 
@@ -77,7 +77,7 @@ Rectangles = NDArray[np.float64]
 
 def draw_rectangles(rng: Generator, _shape: Shape) -> Rectangles:
     """[most rectangles, 3]: centres as shares of the width and height, and the natural logarithm of width by height."""
-    count = max(level[0] for level in CONSTANTS["occlusion"].levels)
+    count = max(level[0] for level in DEFINITIONS["occlusion"].levels)
     drawn = rng.random((count, 3))
     drawn[:, 2] = (drawn[:, 2] - 0.5) * 1.2
     return drawn

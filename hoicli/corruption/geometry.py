@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import CONSTANTS, scale_of
+from hoicli.corruption.definitions import DEFINITIONS, scale_of
 from hoicli.corruption.pixels import Image, Shape, box_means, remapped, resized, rounded
 from hoicli.corruption.warps import Displacement, Lens, Zoom
 
@@ -68,7 +68,7 @@ SOFT_EDGES = 1.4
 
 def draw_cracks(rng: Generator, _shape: Shape) -> Cracks:
     """As many impacts as any severity needs."""
-    impacts, rays = max(level[0] for level in CONSTANTS["screen_crack"].levels), RAYS
+    impacts, rays = max(level[0] for level in DEFINITIONS["screen_crack"].levels), RAYS
     centres = rng.uniform(0.2, 0.8, (impacts, 2))
     first = rng.uniform(0, 2 * np.pi, (impacts, 1)) + np.arange(rays) * (2 * np.pi / rays)
     turns = np.cumsum(rng.normal(0, BEND, (impacts, rays, STEPS)), axis=2)
@@ -168,7 +168,7 @@ def draw_field(rng: Generator, shape: Shape) -> Field:
     """[x and y, height, width] random numbers in [-1, 1) smoothed over a hundredth of the sides, times 0.5 % of the
     height: what the amplitude multiplies."""
     height, width = shape[:2]
-    share = CONSTANTS["elastic"].levels[0][1]
+    share = DEFINITIONS["elastic"].levels[0][1]
     sigma_y, sigma_x = (max(2.0, side * share) for side in (height, width))
     size = 2 * int(3 * sigma_x + 0.5) + 1, 2 * int(3 * sigma_y + 0.5) + 1
     rough = rng.random((2, height, width)) * 2 - 1

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import struct
 import warnings
 import zlib
@@ -24,12 +23,10 @@ import cv2
 import numpy as np
 import PIL.Image
 
-from hoicli.corruption.constants import JPEG_QUALITY
+from hoicli.corruption.definitions import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError
-from hoicli.io.outputs import inherit
-from hoicli.io.signals import held
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""
@@ -162,35 +159,6 @@ def stamp_of(path: Path) -> dict[str, Any] | None:
         if type(stamp) is dict:
             return stamp
     return None
-
-
-@held()  # it takes a moment, and then there is no part of a file to be removed
-def write_whole(path: Path, data: bytes) -> None:
-    """The file under its name with all its bytes, or not at all; the mode of the one it replaces stays.
-
-    What a killed run left beside it goes. If another process is at the same file, both may finish: they write the same.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    usual = temporary = path.with_name(f".{path.name}.part")
-    try:
-        file = open(temporary, "xb")  # noqa: SIM115 (closed below, before it gets its name)
-    except FileExistsError:
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        file = open(temporary, "wb")  # noqa: SIM115
-    try:
-        with file:
-            file.write(data)
-        inherit(temporary, path)
-        os.replace(temporary, path)
-        if temporary is not usual:
-            usual.unlink(missing_ok=True)
-    except FileNotFoundError:  # the other one was faster, and tidied up
-        if not path.is_file():
-            raise
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _segment(marker: int, content: bytes) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import scale_of
+from hoicli.corruption.definitions import scale_of
 from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur
 
 

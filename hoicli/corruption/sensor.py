@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import CONSTANTS, scale_of
+from hoicli.corruption.definitions import DEFINITIONS, scale_of
 from hoicli.corruption.pixels import Image, Shape
 
 Noise = NDArray[np.float32]
@@ -60,7 +60,7 @@ def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
     return poisson_table(photons).take(place)
 
 
-@lru_cache(maxsize=len(CONSTANTS["shot_noise"].levels))
+@lru_cache(maxsize=len(DEFINITIONS["shot_noise"].levels))
 def poisson_table(photons: float) -> Image:
     """[256 * 2^STEPS] the result for a value and a random number: the Poisson distribution inverted."""
     from scipy.special import pdtr
@@ -149,7 +149,7 @@ def _lost_blocks(shape: Shape, slices: Slices, per_row: float, block: float) -> 
     side = round(block * scale_of(*shape[:2]))
     rows, columns = -(-shape[0] // side), -(-shape[1] // side)
     lost = np.full(rows * columns, -1)
-    for level in CONSTANTS["packet_loss"].levels:
+    for level in DEFINITIONS["packet_loss"].levels:
         if level[0] > per_row:
             break
         for number in range(max(1, round(level[0] * rows))):

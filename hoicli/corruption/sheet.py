@@ -5,9 +5,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from hoicli.corruption.constants import REFERENCE_SIDE, SEVERITIES
+from hoicli.corruption.definitions import REFERENCE_SIDE
+from hoicli.corruption.effects import corrupt
 from hoicli.corruption.pixels import Image, resized
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
 TILE = 256
 """Pixels along the longer side of a tile."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED, NOT_COUNTED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError
@@ -81,6 +82,59 @@ def progressive_order(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class ErrorColumns:
+    """The errors of a model in some images.
+
+    image_ids [N]; interaction, score, image, error [T] of the predictions. repair [R] are the predictions that are
+    corrected, repaired_class [R] to what, replaced [R] the true positive that goes, else -1. truth_image, truth_class,
+    unfound, missed [P] of the ground truth: unfound has no true positive, missed no repair either; unseen is missed in
+    an image without predictions that count.
+    """
+
+    image_ids: list[str]
+    interaction: NDArray[np.int16]
+    score: Floats
+    image: NDArray[np.int32]
+    error: NDArray[np.uint8]
+    repair: Ints
+    repaired_class: NDArray[np.int16]
+    replaced: Ints
+    truth_image: Ints
+    truth_class: Ints
+    unfound: Bools
+    missed: Bools
+    unseen: Bools
+
+    @classmethod
+    def joined(cls, parts: Sequence[ErrorColumns]) -> ErrorColumns:
+        """The parts as one, images and predictions numbered one part after another."""
+        images = starts_of([len(part.image_ids) for part in parts]).tolist()
+        predictions = starts_of([len(part.score) for part in parts]).tolist()
+        offsets = {"image": images, "truth_image": images, "repair": predictions, "replaced": predictions}
+        columns: dict[str, Any] = {"image_ids": list(chain.from_iterable(part.image_ids for part in parts))}
+        for name, dtype in _TYPES.items():
+            column = [getattr(part, name) for part in parts]
+            if name in offsets:
+                column = [
+                    np.where(rows < 0, rows, rows + offset) for rows, offset in zip(column, offsets[name], strict=False)
+                ]
+            columns[name] = joined(column, dtype).astype(dtype, copy=False)
+        return cls(**columns)
+
+
+_TYPES: Mapping[str, type[np.generic]] = {
+    **dict.fromkeys(("repair", "replaced", "truth_image", "truth_class"), np.int64),
+    **dict.fromkeys(("unfound", "missed", "unseen"), np.bool_),
+    "interaction": np.int16,
+    "repaired_class": np.int16,
+    "image": np.int32,
+    "error": np.uint8,
+    "score": np.float64,
+}
+"""Of each column the smallest type that holds it: there are a million predictions."""
+
+
+@dataclass(frozen=True)
 class Applied:
     """What oracles leave: interaction, hit, image [T] of the predictions that count, in ranking order; truth_class,
     truth_image [P] of the ground truth that is asked for."""
@@ -93,51 +147,40 @@ class Applied:
 
 
 class Corrections:
-    """All predictions of a model, ranked once, from which oracles take.
+    """All predictions of a model, ranked once, from which oracles take. Equal scores rank by the images' ids.
 
-    interaction, score, image, error [T] of the predictions, of which equal scores rank as they stand. repair [R] are
-    the predictions that are corrected, repaired_class [R] to what, replaced [R] the true positive that goes, else -1.
-    truth_class, truth_image, missed [P] of the ground truth.
+    missed [P]: the ground truth that nothing found or could be made to find.
     """
 
-    def __init__(
-        self,
-        *,
-        interaction: NDArray[Any],
-        score: Floats,
-        image: Ints,
-        error: NDArray[np.uint8],
-        repair: Ints,
-        repaired_class: NDArray[Any],
-        replaced: Ints,
-        truth_class: Ints,
-        truth_image: Ints,
-        missed: Bools,
-    ) -> None:
-        self._interaction, self._image, self._error = interaction, image, error
-        self._repair, self._repaired_class, self._replaced = repair, repaired_class, replaced
-        self._truth_class, self._truth_image, self._missed = truth_class, truth_image, missed
+    def __init__(self, errors: ErrorColumns, missed: Bools) -> None:
+        self._errors, self._missed = errors, missed
+        count, interaction = len(errors.score), errors.interaction
+        by_score = ranking(
+            np.zeros(count, dtype=np.int16),
+            errors.score,
+            lambda: np.argsort(rank_by_id(errors.image_ids)[errors.image], kind="stable"),
+        )
+        self._ranked: Ints = by_score[np.argsort(interaction[by_score], kind="stable")]
         # The place of every prediction in the list of all, and with the class in front, as one number: kept predictions
         # stay in order, and the few repairs are put where their number belongs.
-        by_score = ranking(np.zeros(len(score), dtype=np.int16), score)
-        key = np.empty(len(score), dtype=np.int64)
-        key[by_score] = np.arange(len(score))
-        self._repaired_key = repaired_class.astype(np.int64) * len(score) + key[repair]
-        self._key = key + interaction.astype(np.int64) * len(score)
-        self._ranked: Ints = by_score[np.argsort(interaction[by_score], kind="stable")]
+        place = np.empty(count, dtype=np.int64)
+        place[by_score] = np.arange(count)
+        self._key = interaction.astype(np.int64) * count + place
+        self._repaired_key = errors.repaired_class.astype(np.int64) * count + place[errors.repair]
 
     def after(self, oracles: Sequence[str]) -> Applied:
         """What the oracles leave, carried out together; false_positive and false_negative stand alone."""
-        error, repair = self._error, self._repair
+        errors = self._errors
+        error, type_of_repair = errors.error, errors.error[errors.repair]
         keep = error != NOT_COUNTED
-        fixed = np.zeros(len(repair), dtype=bool)
-        asked = np.ones(len(self._truth_class), dtype=bool)
+        fixed = np.zeros(len(type_of_repair), dtype=bool)
+        asked = np.ones(len(errors.truth_class), dtype=bool)
         for oracle in oracles:
             if oracle in DROPPED:
                 keep &= error != DROPPED[oracle]
             elif oracle in REPAIRED:
-                of_type = error[repair] == REPAIRED[oracle]
-                former = self._replaced[of_type]
+                of_type = type_of_repair == REPAIRED[oracle]
+                former = errors.replaced[of_type]
                 keep &= error != REPAIRED[oracle]
                 keep[former[former >= 0]] = False
                 fixed |= of_type
@@ -148,18 +191,19 @@ class Corrections:
         left = self._lists(keep, np.flatnonzero(fixed), asked)
         if "false_negative" in oracles:  # each true positive stands for the ground truth it found
             hits = error == HIT
-            return replace(left, truth_class=self._interaction[hits], truth_image=self._image[hits])
+            return replace(left, truth_class=errors.interaction[hits], truth_image=errors.image[hits])
         return left
 
     def _lists(self, keep: Bools, fixed: Ints, asked: Bools) -> Applied:
+        """The ranked lists of the predictions kept, with the repairs fixed in their new places."""
+        errors = self._errors
         rows = self._ranked[keep[self._ranked]]
-        classes, hit, images = self._interaction[rows], self._error[rows] == HIT, self._image[rows]
         order = fixed[np.argsort(self._repaired_key[fixed])]
         at = np.searchsorted(self._key[rows], self._repaired_key[order])
         return Applied(
-            np.insert(classes, at, self._repaired_class[order]),
-            np.insert(hit, at, True),
-            np.insert(images, at, self._image[self._repair[order]]),
-            self._truth_class[asked],
-            self._truth_image[asked],
+            np.insert(errors.interaction[rows], at, errors.repaired_class[order]),
+            np.insert(errors.error[rows] == HIT, at, True),
+            np.insert(errors.image[rows], at, errors.image[errors.repair[order]]),
+            errors.truth_class[asked],
+            errors.truth_image[asked],
         )

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, starts_of
+from hoicli.arrays.roles import class_columns
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.outcomes import TRUE_POSITIVE
@@ -78,10 +79,7 @@ class Located:
 @cache
 def actions(vocabulary: Vocabulary) -> Ints:
     """[C] what the subject of each class does: its verb; in a dataset with roles the class, a verb in one role."""
-    classes = vocabulary.interactions
-    if vocabulary.roles:
-        return np.arange(len(classes))
-    return np.array([vocabulary.verb_ids[verb] for verb, _ in classes], dtype=np.int64)
+    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
 
 
 @dataclass(frozen=True)
@@ -89,36 +87,37 @@ class Typed:
     """The type of each prediction of a batch, and which boxes are those of which ground truth.
 
     error [T] indexes ERRORS (NOT_COUNTED for what the protocol drops). Predictions with the same boxes (of V-COCO, and
-    without an object the same action) fare alike but for true positives and duplicates: alike [T] numbers their groups,
-    kind [P] is the type of each group. group, truth [K] are all (group, ground truth) of one image; human, thing, pair
-    [K] say whether the group's human box, its object box, or both together are that ground truth's. may_repair [T]
-    marks the predictions that are looked at as repairs.
+    without an object the same action) fare alike but for true positives and duplicates: group_of [T] numbers their
+    groups, type_of_group [P] is the type of each. group, truth [K] are all (group, ground truth) of one image;
+    same_human, same_object, same_pair [K] say whether the group's human box, its object box, or both together are that
+    ground truth's. may_repair [T] marks the predictions that are looked at as repairs.
     """
 
     error: NDArray[np.uint8]
-    alike: Ints
-    kind: NDArray[np.uint8]
+    group_of: Ints
+    type_of_group: NDArray[np.uint8]
     group: Ints
     truth: Ints
-    human: Bools
-    thing: Bools
-    pair: Bools
+    same_human: Bools
+    same_object: Bools
+    same_pair: Bools
     may_repair: Bools
 
 
 def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
     """The batch (made with `all_boxes`) and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
-    start = truth.hoi_start[batch.image]
-    count = truth.hoi_start[batch.image + 1] - start
-    image, laid = expanded(start, count)  # the ground truth of the batch's images, one image after another
-    counted = batch.truth.counted(protocol)[laid]
-    row_of = np.where(counted, np.cumsum(counted) - 1, -1)
-    rows = laid[counted]
+    # The ground truth of the batch's images that counts, one image after another.
+    counted, before = batch.truth.counted(protocol), batch.truth.counted_before(protocol)
+    start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
+    image, rows = expanded(start, end - start)
+    image, rows = image[counted[rows]], rows[counted[rows]]
+    # Of a triplet that counts: its place among those of its image, after all that the images before have.
+    first = starts_of(before[end] - before[start])
     belongs = np.full(len(scenes.score), -1, dtype=np.int64)
-    owner = outcomes.row[outcomes.enough]
-    first = (np.cumsum(count) - count - start)[scenes.image_of_hoi[owner]]
-    belongs[owner] = row_of[first + outcomes.truth[outcomes.enough]]
+    owner, owned = outcomes.row[outcomes.enough], outcomes.truth[outcomes.enough]
+    of_owner = scenes.image_of_hoi[owner]
+    belongs[owner] = first[of_owner] + before[owned] - before[start[of_owner]]
     box, truth_box = batch.matched_boxes(protocol)
     return Located(
         image_ids=scenes.image_ids,
@@ -130,7 +129,7 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         counted=outcomes.code <= TRUE_POSITIVE,
         hit=outcomes.code == TRUE_POSITIVE,
         truth=belongs,
-        truth_image=image[counted],
+        truth_image=image,
         truth_subject=truth.subject[rows],
         truth_object=truth.object[rows],
         truth_interaction=truth.interaction[rows],
@@ -145,43 +144,40 @@ class BoxMatches:
     """Which predicted box matches which ground-truth box."""
 
     def __init__(self, found: Located) -> None:
-        self._width = int(max(found.truth_box_match.max(initial=0), found.truth_subject.max(initial=0))) + 1
-        self._width = max(self._width, int(found.truth_object.max(initial=0)) + 1)
+        truth_boxes = (found.truth_box_match, found.truth_subject, found.truth_object)
+        self._width = max(int(boxes.max(initial=0)) for boxes in truth_boxes) + 1
         self._keys = np.unique(found.box_match * self._width + found.truth_box_match)
 
     def __call__(self, box: Ints, truth_box: Ints) -> Bools:
         """Row by row, whether the two match."""
-        if len(self._keys) == 0:
-            return np.zeros(len(box), dtype=bool)
-        key = box * self._width + truth_box
-        at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        matched: Bools = self._keys[at] == key
-        return matched
+        return find(self._keys, box * self._width + truth_box)[1]
 
 
 def error_types(found: Located) -> Typed:
     """The error types of a batch. Images do not see one another."""
-    boxes = int(max(found.subject.max(initial=-1), found.object.max(initial=-1), found.box_match.max(initial=-1))) + 1
+    boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
     correct = np.zeros(boxes, dtype=bool)
     correct[found.box_match] = True
 
     # Everything about two boxes is decided once for each pair of them, not for each of its verbs.
-    key = found.subject * boxes + found.object
-    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
+    _, first, group_of = np.unique(found.subject * boxes + found.object, return_index=True, return_inverse=True)
+    subject, object_ = found.subject[first], found.object[first]
     group, truth = beside(found.image[first], found.truth_image)
     matches = BoxMatches(found)
-    human = matches(found.subject[first][group], found.truth_subject[truth])
-    thing = matches(found.object[first][group], found.truth_object[truth])
-    joined = np.zeros(len(first), dtype=bool)
-    joined[group[human & thing]] = True
+    same_human = matches(subject[group], found.truth_subject[truth])
+    same_object = matches(object_[group], found.truth_object[truth])
+    same_pair = same_human & same_object
+    interacts = np.zeros(len(first), dtype=bool)
+    interacts[group[same_pair]] = True
 
-    right_human, right_thing = correct[found.subject[first]], correct[found.object[first]]
-    kind = np.select(
-        [right_human & right_thing & joined, right_human & right_thing, right_human, right_thing],
+    both = correct[subject] & correct[object_]
+    type_of_group = np.select(
+        [both & interacts, both, correct[subject], correct[object_]],
         [INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
-    return Typed(each_error(found, kind[alike]), alike, kind, group, truth, human, thing, human & thing, found.counted)
+    error = each_error(found, type_of_group[group_of])
+    return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.counted)
 
 
 def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -40,12 +40,11 @@ class Examples:
                 item["predicted"] = _boxes(boxes, found.subject[row], found.object[row])
                 target = int(targets[row])
                 if target >= 0:
-                    item |= _truth(vocabulary, found.truth_interaction[target])
+                    item["truth_name"] = " ".join(vocabulary.interactions[found.truth_interaction[target]])
                     item["truth"] = _boxes(truth_boxes, found.truth_subject[target], found.truth_object[target])
                 self._keep(error, found.image_ids[found.image[row]], row, item, float(found.score[row]))
         for row in self._first(np.flatnonzero(types.missed), by_id[found.truth_image]):
-            number = found.truth_interaction[row]
-            item = _of_class(vocabulary, number) | _truth(vocabulary, number)
+            item = _of_missed(vocabulary, found.truth_interaction[row])
             item["truth"] = _boxes(truth_boxes, found.truth_subject[row], found.truth_object[row])
             self._keep(MISSED, found.image_ids[found.truth_image[row]], row, item)
 
@@ -56,8 +55,7 @@ class Examples:
         absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
         missed = np.flatnonzero(truth.counted(protocol) & absent[image])
         for row in self._first(missed, rank_by_id(scenes.image_ids)[image]):
-            number = scenes.interaction[row]
-            item = _of_class(vocabulary, number) | _truth(vocabulary, number)
+            item = _of_missed(vocabulary, scenes.interaction[row])
             item["truth"] = _boxes(scenes.boxes, scenes.subject[row], scenes.object[row])
             self._keep(MISSED, scenes.image_ids[image[row]], row, item)
 
@@ -86,12 +84,13 @@ class Examples:
 
 
 def _of_class(vocabulary: Vocabulary, interaction: int) -> dict[str, Any]:
-    verb, label = vocabulary.interactions[int(interaction)]
+    verb, label = vocabulary.interactions[interaction]
     return {"verb": verb, "label": label, "truth_name": None}
 
 
-def _truth(vocabulary: Vocabulary, interaction: int) -> dict[str, str]:
-    return {"truth_name": " ".join(vocabulary.interactions[int(interaction)])}
+def _of_missed(vocabulary: Vocabulary, interaction: int) -> dict[str, Any]:
+    item = _of_class(vocabulary, interaction)
+    return {**item, "truth_name": f"{item['verb']} {item['label']}"}
 
 
 def _boxes(boxes: Floats, subject: int, object_: int) -> list[list[float]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, fields
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints
-from hoicli.arrays.reading import BATCH
+from hoicli.arrays.columns import BATCH
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis
@@ -21,6 +20,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchStream, checked_match
 from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol, protocol_of
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.tally import Tally
@@ -33,12 +33,6 @@ from hoicli.vocabulary.labels import Vocabulary
 
 MOST_BOXES = 1_000_000
 """Of an image; an index beyond it is damage, and would be given room for."""
-
-
-def named(vocabulary: Vocabulary, interaction: int) -> dict[str, str]:
-    """What a class is called in a record: verb and label (of an object), or verb and role."""
-    verb, name = vocabulary.interactions[interaction]
-    return {"verb": verb, "role" if vocabulary.roles else "label": name}
 
 
 def typed_batches(
@@ -71,8 +65,7 @@ class Gathered:
 
 
 def match_and_diagnose(
-    lines: Iterable[Line],
-    paths: Sequence[str],
+    predictions: Predictions,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
     diagnosed: Protocol | None,
@@ -85,7 +78,7 @@ def match_and_diagnose(
     """A tally of `protocols` and a diagnosis by `diagnosed` (none without one) in one pass over the predictions, with
     up to `examples` errors of each type; a large file is shared out among processors.
 
-    `lines` are those of `paths`. The caller reports the coverage.
+    The caller reports the coverage.
     """
     classes = len(truth.vocabulary.interactions)
     every = [*protocols, *([] if diagnosed is None or diagnosed in protocols else [diagnosed])]
@@ -105,57 +98,35 @@ def match_and_diagnose(
                     found.examples.add(batch, where, types)
         return found
 
-    parts = gathered(gather, lines, paths, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
+    parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))
     whole = parts[0]
     for other in parts[1:]:
         whole.merge(other)
-    check_counted(whole.tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
+    check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
     if whole.diagnosis is not None:
-        whole.diagnosis.add_unseen(truth)
         if examples:
             whole.examples.add_unseen(truth, whole.diagnosis.images, whole.diagnosis.protocol)
+        whole.diagnosis.add_unseen(truth)
     return whole
 
 
-def diagnose_predictions(
-    lines: Iterable[Line],
-    paths: Sequence[str],
-    truth: GroundTruth,
-    filters: Filters,
-    policy: ErrorPolicy,
-    *,
-    examples: int = 0,
-    reading: Reading = "shared",
-) -> tuple[Diagnosis, Examples]:
-    """One model's diagnosis, and up to `examples` errors of each type, as `match_and_diagnose` makes them.
-
-    Coverage is reported on stderr.
-    """
-    protocol = protocol_of(truth.vocabulary)
-    whole = match_and_diagnose(lines, paths, truth, [], protocol, filters, policy, examples=examples, reading=reading)
-    whole.coverage.report(truth, [protocol])
-    assert whole.diagnosis is not None
-    return whole.diagnosis, whole.examples
-
-
 def diagnose_matches(
-    lines: Iterable[Line],
-    name: str,
+    predictions: Predictions,
     vocabulary: Vocabulary,
     policy: ErrorPolicy,
     reading: Reading = "shared",
     *,
     allow_uncounted: bool = False,
 ) -> tuple[Diagnosis, MatchStream]:
-    """One model's diagnosis from the match records of the stream `name` (those of other protocols are passed over).
+    """One model's diagnosis from its match records (those of other protocols are passed over).
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
     """
     wanted = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
     diagnosis, stream, tally = Diagnosis(wanted, classes, reading), MatchStream(), Tally([], classes)
-    register, lines = ImageRegister(), iter(lines)
+    register, lines = ImageRegister(), iter(predictions)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
             records = []
@@ -180,10 +151,9 @@ def diagnose_matches(
     if not diagnosis.images:
         name_of = wanted.name
         problem = f"no match records of protocol {name_of} in it; write them with hoicli match --protocol {name_of}"
-        raise DataError(problem, place=name)
-    check_counted(
-        tally, vocabulary, [name], allowed=allow_uncounted or "uncounted" in stream.settings.get(wanted.name, {})
-    )
+        raise DataError(problem, place=predictions.name)
+    allowed = allow_uncounted or "uncounted" in stream.settings.get(wanted.name, {})
+    check_counted(tally, vocabulary, predictions.name, allowed=allowed)
     return diagnosis, stream
 
 
@@ -222,62 +192,40 @@ def _check_indices(record: Record, line: Line, protocol: Protocol) -> None:
 
 def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Protocol) -> Located:
     """Match records as `Located`: boxes and ground truth are numbered image after image."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("prediction", "gt", "match")}
-    box_base = truth_box_base = truth_base = 0
+    rows: dict[str, list[int]] = {field.name: [] for field in fields(Located)}
+    codes: list[int] = []
+    boxes = truth_boxes = triplets = 0  # of the images before
     for image, record in enumerate(records):
-        matches, gt = record["box_matches"], record["gt"]
-        for item in record["predictions"]:
-            row = (
-                image,
-                item["subject"] + box_base,
-                _shifted(item["object"], box_base),
-                _class(item, vocabulary),
-                item["score"],
-                OUTCOME_CODES[item["outcome"]],
-                _shifted(item["gt"], truth_base),
-                _shifted(item.get("person"), truth_box_base),
-            )
-            columns["prediction"].append(row)
-        for item in gt:
-            columns["gt"].append(
-                (
-                    image,
-                    item["subject"] + truth_box_base,
-                    _shifted(item["object"], truth_box_base),
-                    _class(item, vocabulary),
-                )
-            )
-        columns["match"] += [
-            (box + box_base, truth_box + truth_box_base) for box, row in enumerate(matches) for truth_box in row
-        ]
-        box_base += len(matches)
-        truth_base += len(gt)
-        indices = [item[side] for item in gt for side in ("subject", "object") if item[side] is not None]
-        truth_box_base += 1 + max([*indices, *(box for row in matches for box in row)], default=-1)
-    prediction = np.array(columns["prediction"], dtype=np.float64).reshape(-1, 8).T
-    indices_alone = np.delete(prediction, 4, axis=0).astype(np.int64)  # a score may be beyond any integer
-    images, subject, object_, interaction_, code_, truth, person = indices_alone
-    gt_columns: Ints = np.array(columns["gt"], dtype=np.int64).reshape(-1, 4).T
-    match_columns: Ints = np.array(columns["match"], dtype=np.int64).reshape(-1, 2).T
-    return Located(
-        image_ids=[str(record["image_id"]) for record in records],
-        image=images,
-        subject=subject,
-        object=object_,
-        interaction=interaction_,
-        score=prediction[4],
-        counted=code_ <= TRUE_POSITIVE,
-        hit=code_ == TRUE_POSITIVE,
-        truth=truth,
-        truth_image=gt_columns[0],
-        truth_subject=gt_columns[1],
-        truth_object=gt_columns[2],
-        truth_interaction=gt_columns[3],
-        box_match=match_columns[0],
-        truth_box_match=match_columns[1],
-        action_of=actions(vocabulary),
-        person=person if protocol.person_first else None,
-    )
+        predictions, gt, matches = record["predictions"], record["gt"], record["box_matches"]
+        rows["image"] += [image] * len(predictions)
+        rows["subject"] += [item["subject"] + boxes for item in predictions]
+        rows["object"] += [_shifted(item["object"], boxes) for item in predictions]
+        rows["interaction"] += [_class(item, vocabulary) for item in predictions]
+        rows["score"] += [item["score"] for item in predictions]
+        rows["truth"] += [_shifted(item["gt"], triplets) for item in predictions]
+        rows["person"] += [_shifted(item.get("person"), truth_boxes) for item in predictions]
+        codes += [OUTCOME_CODES[item["outcome"]] for item in predictions]
+        rows["truth_image"] += [image] * len(gt)
+        rows["truth_subject"] += [item["subject"] + truth_boxes for item in gt]
+        rows["truth_object"] += [_shifted(item["object"], truth_boxes) for item in gt]
+        rows["truth_interaction"] += [_class(item, vocabulary) for item in gt]
+        rows["box_match"] += [box + boxes for box, of_box in enumerate(matches) for _ in of_box]
+        rows["truth_box_match"] += [box + truth_boxes for of_box in matches for box in of_box]
+        boxes += len(matches)
+        triplets += len(gt)
+        used = [item[side] for item in gt for side in ("subject", "object") if item[side] is not None]
+        truth_boxes += 1 + max(chain(used, *matches), default=-1)
+    code = np.array(codes, dtype=np.int64)
+    columns: dict[str, Any] = {
+        name: np.array(values, dtype=np.float64 if name == "score" else np.int64) for name, values in rows.items()
+    }
+    columns |= {
+        "image_ids": [str(record["image_id"]) for record in records],
+        "counted": code <= TRUE_POSITIVE,
+        "hit": code == TRUE_POSITIVE,
+        "action_of": actions(vocabulary),
+    }
+    return Located(**(columns if protocol.person_first else columns | {"person": None}))
 
 
 def _shifted(index: int | None, base: int) -> int:
@@ -298,41 +246,42 @@ def diagnosis_records(
     true positive and its repair, and `settings` as match records have them. Indices of predictions are those of the
     prediction record's `hois`; beyond them come the statements that a record leaves to its `unstated`."""
     vocabulary = batch.truth.vocabulary
-    name = protocol_of(vocabulary).name
-    first = batch.predictions.hoi_start
-    truth_first = np.searchsorted(found.truth_image, np.arange(len(found.image_ids) + 1))
+    protocol = protocol_of(vocabulary).name
+    first = batch.predictions.hoi_start.tolist()
+    truth_first = np.searchsorted(found.truth_image, np.arange(len(found.image_ids) + 1)).tolist()
     repair, missed = types.repair, types.missed
 
+    def named(interaction: int) -> dict[str, str]:
+        verb, name = vocabulary.interactions[interaction]
+        return {"verb": verb, "role" if vocabulary.roles else "label": name}
+
     def local(row: int, start: int) -> int | None:
-        return row - start if row >= 0 else None
+        return int(row) - start if row >= 0 else None
 
     for image, image_id in enumerate(found.image_ids):
-        start, end = int(first[image]), int(first[image + 1])
-        truth_start, truth_end = int(truth_first[image]), int(truth_first[image + 1])
-        predictions = []
-        for row in range(start, end):
-            if types.error[row] == NOT_COUNTED:
-                continue
-            predictions.append(
-                {
-                    "index": row - start,
-                    **named(vocabulary, int(found.interaction[row])),
-                    "score": float(found.score[row]),
-                    "error": ERRORS[types.error[row]],
-                    "gt": local(int(found.truth[row]), truth_start),
-                    "repairs": local(int(types.repairs[row]), truth_start),
-                }
-            )
+        start, truth_start = first[image], truth_first[image]
+        predictions = [
+            {
+                "index": row - start,
+                **named(found.interaction[row]),
+                "score": float(found.score[row]),
+                "error": ERRORS[types.error[row]],
+                "gt": local(found.truth[row], truth_start),
+                "repairs": local(types.repairs[row], truth_start),
+            }
+            for row in range(start, first[image + 1])
+            if types.error[row] != NOT_COUNTED
+        ]
         gt = [
             {
-                **named(vocabulary, int(found.truth_interaction[row])),
-                "prediction": local(int(types.found[row]), start),
-                "repair": local(int(repair[row]), start),
+                **named(found.truth_interaction[row]),
+                "prediction": local(types.found[row], start),
+                "repair": local(repair[row], start),
                 "missed": bool(missed[row]),
             }
-            for row in range(truth_start, truth_end)
+            for row in range(truth_start, truth_first[image + 1])
         ]
         yield {
-            "image_id": image_id, "protocol": name, "settings": dict(settings or {}), "predictions": predictions,
+            "image_id": image_id, "protocol": protocol, "settings": dict(settings or {}), "predictions": predictions,
             "gt": gt,
         }  # fmt: skip

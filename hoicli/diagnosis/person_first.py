@@ -11,7 +11,7 @@ object box is right for a ground truth with IoU >= 0.5; labels are not looked at
 4. both boxes.
 
 A statement may say that its role has no object, and so may the annotation. Such a statement has no second box that
-could be right or wrong, so the annotation decides what is to be mended:
+could be right or wrong, so the annotation decides what is to be fixed:
 
 - no object predicted, one annotated: object box, since the action is right and its object was not found;
 - no object predicted, and the person, who is right, does not do the action: interaction, since the action is all that
@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Ints
+from hoicli.arrays.kit import Bools, best_of_groups
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     BOTH_BOXES,
@@ -55,15 +55,15 @@ def person_first_types(found: Located) -> Typed:
     """The error types of a batch with `person`. Images do not see one another."""
     if found.person is None:
         raise ValueError("found.person is None: matched by a protocol that does not look at the person first")
-    lies_on_truth = np.zeros(int(max(found.subject.max(initial=-1), found.object.max(initial=-1))) + 2, dtype=bool)
-    used = found.box_match[found.box_match < len(lies_on_truth) - 1]
-    lies_on_truth[used] = True  # the last, for no object, stays false
+    boxes = max(int(column.max(initial=-1)) for column in (found.subject, found.object, found.box_match)) + 1
+    lies_on_truth = np.zeros(boxes + 1, dtype=bool)
+    lies_on_truth[found.box_match] = True  # the last, for no object, stays false
 
     # Everything but the action is decided once for each pair of boxes; a statement without object has its action only.
     no_object = found.object < 0
     action = np.where(no_object, found.interaction, -1) + 1
-    key = (found.subject * len(lies_on_truth) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
-    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
+    key = (found.subject * (boxes + 1) + found.object + 1) * (int(action.max(initial=0)) + 1) + action
+    _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
     group, truth = beside(found.image[first], found.truth_image)
     row, empty = first[group], no_object[first]
     of_person = found.person[row] == found.truth_subject[truth]  # -1 is nobody's
@@ -97,16 +97,8 @@ def person_first_types(found: Located) -> Typed:
         BOTH_BOXES,
     ).astype(np.uint8)
     pair = of_person & (of_object | neither)
-    return Typed(each_error(found, kind[alike]), alike, kind, group, truth, of_person, of_object, pair, _best(found))
-
-
-def _best(found: Located) -> Bools:
-    """[T] the REPAIR_CANDIDATES best-scored statements of each image among those that count; ties in input order."""
-    counted: Ints = np.flatnonzero(found.counted)
-    image = found.image[counted]
-    order = np.lexsort((-found.score[counted], image))
-    start = np.searchsorted(image, np.arange(len(found.image_ids)))
-    rank = np.arange(len(order)) - start[image]
-    best = np.zeros(len(found.score), dtype=bool)
-    best[counted[order[rank < REPAIR_CANDIDATES]]] = True
-    return best
+    counted = np.flatnonzero(found.counted)
+    may_repair = np.zeros(len(found.score), dtype=bool)
+    may_repair[counted[best_of_groups(found.image[counted], found.score[counted], REPAIR_CANDIDATES)]] = True
+    error = each_error(found, kind[group_of])
+    return Typed(error, group_of, kind, group, truth, of_person, of_object, pair, may_repair)

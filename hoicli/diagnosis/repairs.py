@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Ints, expanded
+from hoicli.arrays.kit import Bools, Ints, expanded, run_starts
 from hoicli.diagnosis.errors import (
     ASSOCIATION,
     ERRORS,
@@ -104,12 +104,12 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     an earlier one may take what a later one wants.
     """
     repairs = np.full(len(found.score), -1, dtype=np.int64)
-    kind = typed.kind[typed.group]
+    kind = typed.type_of_group[typed.group]
     if reading == "released":
         right_human = np.isin(kind, (INTERACTION, ASSOCIATION, OBJECT_BOX))
-        fits, free = typed.human | (~right_human & typed.thing), typed.may_repair & ~found.hit
+        fits, free = typed.same_human | (~right_human & typed.same_object), typed.may_repair & ~found.hit
     else:
-        wanted = [typed.pair, typed.human | typed.thing, typed.human, typed.thing]
+        wanted = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
         fits = np.select([kind == code for code in REPAIRED.values()], wanted, False)
         free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
     truth, candidate = _candidates(typed, fits, free)
@@ -133,7 +133,7 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         rows = begin + np.flatnonzero((repairs[candidate[begin:end]] < 0) & ~has_one[taker[begin:end]])
         if len(rows):
-            best = rows[np.flatnonzero(np.r_[True, taker[rows][1:] != taker[rows][:-1]])]
+            best = rows[run_starts(taker[rows])]
             has_one[taker[best]] = True
             repairs[candidate[best]] = truth[best]
     return repairs
@@ -141,9 +141,9 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
 
 def _candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
     """(ground truth, prediction) of each free prediction whose group fits a ground truth; fits [K], free [T]."""
-    by_group: Ints = np.argsort(typed.alike, kind="stable")
+    by_group: Ints = np.argsort(typed.group_of, kind="stable")
     by_group = by_group[free[by_group]]
-    bounds = np.searchsorted(typed.alike[by_group], np.arange(len(typed.kind) + 1))
+    bounds = np.searchsorted(typed.group_of[by_group], np.arange(len(typed.type_of_group) + 1))
     group = typed.group[fits]
     run, entry = expanded(bounds[group], np.diff(bounds)[group])
     return typed.truth[fits][run], by_group[entry]

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from hoicli.diagnosis.gather import diagnose_matches, diagnose_predictions, diagnosis_records, typed_batches
+from hoicli.diagnosis.gather import diagnose_matches, diagnosis_records, match_and_diagnose, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.match_stream import dataset_of, is_match_record
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import protocol_of
-from hoicli.evaluation.run import check_streams, prediction_lines, read_truth
+from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
-from hoicli.io.messages import display_name
-from hoicli.io.streams import read_lines
+from hoicli.io.streams import Stream
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, is_number, parse
@@ -32,7 +31,7 @@ from hoicli.vocabulary.labels import Vocabulary
 class Model:
     """A stream of predictions or matches and what to call it; `tagged` when rows must say which it is."""
 
-    path: str
+    stream: Predictions
     name: str
     tagged: bool
 
@@ -45,7 +44,7 @@ class Model:
         if len(set(chosen)) != len(chosen):
             raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
         tagged = bool(names) or len(paths) > 1
-        return [cls(path, name, tagged) for path, name in zip(paths, chosen, strict=True)]
+        return [cls(Predictions([path]), name, tagged) for path, name in zip(paths, chosen, strict=True)]
 
 
 @dataclass
@@ -95,7 +94,7 @@ def check_reading(dataset: str, reading: Reading) -> None:
 
 def diagnose_models(
     models: Sequence[Model],
-    gt: str | None,
+    gt: Stream | None,
     dataset: str | None,
     filters: Filters,
     policy: ErrorPolicy,
@@ -109,46 +108,43 @@ def diagnose_models(
     what a match stream cannot give any more and for the released reading beyond HICO-DET, `DataError` for what is wrong
     with a stream.
     """
-    if gt is not None:
-        check_streams(gt, [model.path for model in models])
-    streams = [prediction_lines([model.path]) for model in models[:1]]
-    vocabulary = load(dataset or dataset_of(streams[0][0]) or "hico")
+    vocabulary = load(dataset or models[0].stream.dataset or "hico")
     protocol = protocol_of(vocabulary)  # a dataset without one is said before the work
     check_reading(vocabulary.name, reading)
     uncounted = filters.allow_uncounted
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
-        served(truth, [protocol], str(gt))
+        served(truth, [protocol])
     diagnosed = []
     for model in models:
-        first, lines = streams.pop() if streams else prediction_lines([model.path])
         settings = {"data": vocabulary.name}
-        if truth is not None and not is_match_record(first):
-            diagnosis, chosen = diagnose_predictions(
-                lines, [model.path], truth, filters, policy, examples=examples, reading=reading
+        if gt is not None and truth is not None and not model.stream.matched:
+            whole = match_and_diagnose(
+                model.stream, truth, [], protocol, filters, policy, examples=examples, reading=reading
             )
-            settings |= filters.signature() | caveats.settings(truth.caveats & protocol.heeds)
-            items = with_images(list(chosen.items()), str(gt)) if examples else []
-            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings, items))
+            whole.coverage.report(truth, [protocol])
+            assert whole.diagnosis is not None
+            settings |= filters.signature() | truth.settings(protocol)
+            items = with_images(list(whole.examples.items()), gt) if examples else []
+            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, whole.diagnosis, settings, items))
             continue
         if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
-        name = display_name(model.path)
-        diagnosis, stream = diagnose_matches(lines, name, vocabulary, policy, reading, allow_uncounted=uncounted)
+        diagnosis, stream = diagnose_matches(model.stream, vocabulary, policy, reading, allow_uncounted=uncounted)
         if truth is not None:
             diagnosis.add_unseen(truth)
+            settings |= truth.settings(protocol)
         settings |= stream.settings.get(protocol.name, {}) | filters.allowance()
-        of_truth = 0 if truth is None else truth.caveats
-        settings |= caveats.settings((stream.caveats.get(protocol.name, 0) | of_truth) & protocol.heeds)
+        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.heeds)
         diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
     return diagnosed
 
 
-def with_images(items: list[Record], gt: str) -> list[Record]:
+def with_images(items: list[Record], gt: Stream) -> list[Record]:
     """The items with file_name, width and height of their images, None where the ground truth does not say."""
     wanted = {item["image_id"] for item in items}
     facts: dict[str, Record] = {}
-    for line in read_lines([gt], label="images"):
+    for line in gt:
         try:
             record = parse(line)
         except DataError:  # skipped, counted and told when the stream was read for its numbers
@@ -156,7 +152,7 @@ def with_images(items: list[Record], gt: str) -> list[Record]:
         if str(record.get("image_id")) in wanted:
             facts[str(record["image_id"])] = _facts(record)
     if wanted - facts.keys():
-        raise DataError("is read twice, and had less in it then; give it as a file that stays", place=display_name(gt))
+        raise DataError("is read twice, and had less in it then; give it as a file that stays", place=gt.name)
     return [item | facts[item["image_id"]] for item in items]
 
 
@@ -172,25 +168,23 @@ def _facts(record: Record) -> Record:
 
 def emit_predictions(
     write: Callable[[bytes], object],
-    gt: str,
-    paths: Sequence[str],
+    gt: Stream,
+    predictions: Predictions,
     vocabulary: Vocabulary,
     filters: Filters,
     policy: ErrorPolicy,
     reading: Reading = "shared",
 ) -> None:
     """Write one line an image: every prediction with its type and repair (`gather.diagnosis_records`)."""
-    check_streams(gt, paths)
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocol = protocol_of(vocabulary)
-    served(truth, [protocol], gt)
-    _, lines = prediction_lines(paths)
+    served(truth, [protocol])
     coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
-    settings = {**filters.signature(), **SIGNATURES[reading], **caveats.settings(truth.caveats & protocol.heeds)}
-    for batch, found, types in typed_batches(lines, truth, filters, policy, reading):
+    settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol)}
+    for batch, found, types in typed_batches(predictions, truth, filters, policy, reading):
         coverage.add(batch)
         tally.add_batch(batch, {})
         for record in diagnosis_records(batch, found, types, settings):
             write(dump(record))
-    check_counted(tally, vocabulary, paths, allowed=filters.allow_uncounted)
+    check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
     coverage.report(truth, [protocol])

@@ -6,12 +6,15 @@ no annotated box, the same numbers are read in the ways that happen, and the one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
+from hoicli.arrays.boxes import iou_of_two
+
 Box = Sequence[float]
 Size = tuple[float, float]
+Reading = Callable[[Box, "Size | None"], "Box | None"]
 
 ENOUGH_IMAGES = 5
 """Ours: below this nothing is concluded."""
@@ -50,26 +53,31 @@ def _square(side: int) -> Callable[[Box, Size], Box]:
     return lambda box, size: _times(size[0] / side, size[1] / side, box)
 
 
-WITHOUT_SIZE: dict[str, Callable[[Box], Box]] = {
-    "[x, y, w, h]": lambda box: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
-    "[cx, cy, w, h]": _from_centre,
-    "[x1, x2, y1, y2]": lambda box: [box[0], box[2], box[1], box[3]],
-    "[y1, x1, y2, x2]": lambda box: [box[1], box[0], box[3], box[2]],
-    "[x2, y2, x1, y1]": lambda box: [box[2], box[3], box[0], box[1]],
+def _sized(read: Callable[[Box, Size], Box]) -> Reading:
+    """A reading that needs the image's size."""
+    return lambda box, size: None if size is None else read(box, size)
+
+
+READINGS: dict[str, Reading] = {
+    "[x, y, w, h]": lambda box, _: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
+    "[cx, cy, w, h]": lambda box, _: _from_centre(box),
+    "[x1, x2, y1, y2]": lambda box, _: [box[0], box[2], box[1], box[3]],
+    "[y1, x1, y2, x2]": lambda box, _: [box[1], box[0], box[3], box[2]],
+    "[x2, y2, x1, y1]": lambda box, _: [box[2], box[3], box[0], box[1]],
+    "parts of the image's sides (0-1)": _sized(lambda box, size: _times(*size, box)),
+    "parts of the image's sides as [cx, cy, w, h]": _sized(lambda box, size: _times(*size, _from_centre(box))),
+    "thousandths of the image's sides": _sized(lambda box, size: _times(size[0] / 1000, size[1] / 1000, box)),
+    "thousandths, y first": _sized(
+        lambda box, size: _times(size[0] / 1000, size[1] / 1000, [box[i] for i in (1, 0, 3, 2)])
+    ),
+    "scaled with height and width exchanged": _sized(
+        lambda box, size: _times(size[0] / size[1], size[1] / size[0], box)
+    ),
+    "pixels of a copy with a short side of 512": _sized(_short_side(512)),
+    "pixels of a copy with a short side of 800, at most 1333 long": _sized(_short_side(800, 1333)),
+    **{f"pixels of a copy of {side} x {side}": _sized(_square(side)) for side in (224, 336, 448, 640)},
 }
-WITH_SIZE: dict[str, Callable[[Box, Size], Box]] = {
-    "parts of the image's sides (0-1)": lambda box, size: _times(*size, box),
-    "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _times(*size, _from_centre(box)),
-    "thousandths of the image's sides": lambda box, size: _times(size[0] / 1000, size[1] / 1000, box),
-    "thousandths, y first": lambda box, size: _times(size[0] / 1000, size[1] / 1000, [box[i] for i in (1, 0, 3, 2)]),
-    "scaled with height and width exchanged": lambda box, size: _times(size[0] / size[1], size[1] / size[0], box),
-    "pixels of a copy with a short side of 512": _short_side(512),
-    "pixels of a copy with a short side of 800, at most 1333 long": _short_side(800, 1333),
-    "pixels of a copy of 224 x 224": _square(224),
-    "pixels of a copy of 336 x 336": _square(336),
-    "pixels of a copy of 448 x 448": _square(448),
-    "pixels of a copy of 640 x 640": _square(640),
-}
+"""What numbers may mean, and the corners they then are; None where that needs a size that is not known."""
 OTHER_SCALE = "pixels of a copy of another size"
 """Each image its own: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not be."""
 
@@ -97,19 +105,19 @@ class BoxEvidence:
         largest = max(abs(side) for boxes, _, _ in self.images for box in boxes for side in box)
         if largest <= OVERSHOOT and all(size is None for _, _, size in self.images):
             return text + PARTS, total - own
-        meeting = {what: self._meeting(read) for what, read in _readings()}
+        meeting = {what: self._meeting(read) for what, read in READINGS.items()}
         meeting[OTHER_SCALE] = sum(_met_after_scaling(boxes, annotated) for boxes, annotated, _ in self.images)
         best = max(meeting, key=lambda what: meeting[what])
         if meeting[best] >= max(HALF * total, MUCH_BETTER * own):
             return f"{text}, {meeting[best]:,} if they are {best}", total - own
         return (text, total - own) if own < NEXT_TO_NOTHING * total else None
 
-    def _meeting(self, read: Callable[[Box, Size | None], Box | None]) -> int:
+    def _meeting(self, read: Reading) -> int:
         count = 0
         for boxes, annotated, size in self.images:
             for box in boxes:
                 meant = read(box, size)
-                count += meant is not None and any(_overlap(meant, other) >= HALF for other in annotated)
+                count += meant is not None and any(iou_of_two(meant, other) >= HALF for other in annotated)
         return count
 
 
@@ -139,19 +147,12 @@ class BoxSample:
         return BoxEvidence([(boxes, annotated, None) for boxes, annotated in self.images.values()]).finding()
 
 
-def _readings() -> Iterator[tuple[str, Callable[[Box, Size | None], Box | None]]]:
-    for what, plain in WITHOUT_SIZE.items():
-        yield what, lambda box, _, read=plain: read(box)  # type: ignore[misc]
-    for what, sized in WITH_SIZE.items():
-        yield what, lambda box, size, read=sized: None if size is None else read(box, size)  # type: ignore[misc]
-
-
 def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
     """How many boxes meet an annotated one when all are scaled as the first needs it; all or none."""
     for target in annotated:
         scale = sqrt(max(_area(target), 0.0) / _area(boxes[0])) if _area(boxes[0]) > 0 else 0.0
         if scale and all(
-            any(_overlap(_times(scale, scale, box), other) >= HALF for other in annotated) for box in boxes
+            any(iou_of_two(_times(scale, scale, box), other) >= HALF for other in annotated) for box in boxes
         ):
             return len(boxes)
     return 0
@@ -159,14 +160,3 @@ def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
 
 def _area(box: Box) -> float:
     return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
-
-
-def _overlap(first: Box, second: Box) -> float:
-    """IoU between edges."""
-    width = min(first[2], second[2]) - max(first[0], second[0])
-    height = min(first[3], second[3]) - max(first[1], second[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    either = _area(first) + _area(second) - both
-    return both / either if either > 0 else 0.0

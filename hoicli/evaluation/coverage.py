@@ -13,7 +13,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Tally
-from hoicli.io.messages import display_name, note
+from hoicli.io.messages import note
 from hoicli.records import caveats
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -23,8 +23,9 @@ OF_NO_CLASS = (
 )
 
 
-def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *, allowed: bool) -> None:
-    """Raises `DataError` where most predictions are of no class of the vocabulary, unless that is `allowed`.
+def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
+    """Raises `DataError`, in the name of `place`, where most predictions are of no class of the vocabulary, unless that
+    is `allowed`.
 
     Most is more than half of all, and more than half of those that are the best of an image: a dump that scores every
     verb for every pair has many of no class, but not at the top. Of a few images nothing is concluded.
@@ -38,24 +39,22 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, paths: Sequence[str], *,
     if 2 * best > images >= ENOUGH_IMAGES:
         top = f"the best of {best:,} of {images:,} images among them"
         problem = f"{strange:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
-        raise DataError(problem, place=", ".join(map(display_name, paths)))
+        raise DataError(problem, place=place)
 
 
-def served(
-    truth: GroundTruth, protocols: Sequence[Protocol], path: str, named: Container[str] | None = None
-) -> list[Protocol]:
-    """The protocols that the ground truth of `path` has numbers for; the others are told of in one line.
+def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None) -> list[Protocol]:
+    """The protocols that the ground truth has numbers for; the others are told of in one line.
 
     Raises `DataError` where one of them was `named` itself (None: they all were), or nothing is left.
     """
-    refused = [row for row in protocols if row.refuses & truth.caveats]
+    refused = [row for row in protocols if not truth.serves(row)]
     if not refused:
         return list(protocols)
     names = ", ".join(row.name for row in refused)
     lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
     left = [row for row in protocols if row not in refused]
     if not left or named is None or any(row.name in named for row in refused):
-        raise DataError(f"cannot serve {names}: {lacks}", place=display_name(path))
+        raise DataError(f"cannot serve {names}: {lacks}", place=truth.name)
     note(f"left out: {names}: {lacks}")
     return left
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hoicli.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -16,7 +12,8 @@ class Filters:
     """What to remove before any protocol looks: the best `top_k` triplets of an image stay, then pair NMS at `nms`.
 
     In CDN's order, where the 100 best of an image are taken before NMS; a protocol's own cap joins `top_k`.
-    `allow_uncounted` lets numbers be computed although most of the labels are of no class (`pairing.check_counted`).
+    `allow_uncounted` lets numbers be computed although most of the labels are of no class (`coverage.check_counted`).
+    Raises `UsageError` for values that mean nothing.
     """
 
     top_k: int | None = None
@@ -25,24 +22,13 @@ class Filters:
     nms_beta: float = 0.5
     allow_uncounted: bool = False
 
-    @classmethod
-    def checked(
-        cls,
-        *,
-        top_k: int | None,
-        nms: float | None,
-        nms_alpha: float,
-        nms_beta: float,
-        allow_uncounted: bool = False,
-    ) -> Filters:
-        """From a command's options; raises `UsageError` for values that mean nothing."""
-        if top_k is not None and top_k < 1:
-            raise UsageError(f"--top-k {top_k}: give a whole number of at least 1")
-        if nms is not None and not 0 <= nms <= 1:
-            raise UsageError(f"--nms {nms:g}: the threshold is an overlap, between 0 and 1")
-        if min(nms_alpha, nms_beta) < 0:
+    def __post_init__(self) -> None:
+        if self.top_k is not None and self.top_k < 1:
+            raise UsageError(f"--top-k {self.top_k}: give a whole number of at least 1")
+        if self.nms is not None and not 0 <= self.nms <= 1:
+            raise UsageError(f"--nms {self.nms:g}: the threshold is an overlap, between 0 and 1")
+        if min(self.nms_alpha, self.nms_beta) < 0:
             raise UsageError("--nms-alpha, --nms-beta: exponents of an overlap, at least 0")
-        return cls(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
 
     @property
     def removes(self) -> bool:

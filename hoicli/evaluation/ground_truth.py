@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Ints, expanded
+from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
 from hoicli.arrays.scenes import Scenes
+from hoicli.errors import DataError
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+Column = TypeVar("Column", bound="NDArray[Any]")
+
+
+def _kept(method: Callable[[GroundTruth, Protocol], Column]) -> Callable[[GroundTruth, Protocol], Column]:
+    """The method, computed once for each protocol; its result is read-only."""
+
+    @wraps(method)
+    def once(self: GroundTruth, protocol: Protocol) -> Column:
+        key = (method.__name__, protocol)
+        if key not in self.kept:
+            self.kept[key] = method(self, protocol)
+            self.kept[key].setflags(write=False)
+        found: Column = self.kept[key]
+        return found
+
+    return once
 
 
 class GroundTruth:
@@ -25,24 +42,26 @@ class GroundTruth:
     on how large the ground truth is.
     """
 
-    def __init__(self, scenes: Scenes, vocabulary: Vocabulary) -> None:
+    def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
+        """name: what messages call it."""
         self.scenes = scenes
         self.vocabulary = vocabulary
+        self.name = name
         self.position = {image_id: row for row, image_id in enumerate(scenes.image_ids)}
         key = self._key(scenes.image_of_hoi, scenes.interaction)
         order = np.argsort(key, kind="stable")  # stable: annotation order within a class
         self._order = order[key[order] >= 0]
         self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
-        self._under: dict[tuple[str, Protocol], NDArray[Any]] = {}
+        self.kept: dict[tuple[str, Protocol], Any] = {}
         self.caveats = scenes.every_caveat & caveats.TRUTH
 
-    def _once(self, what: str, protocol: Protocol, work: Callable[[Protocol], NDArray[Any]]) -> NDArray[Any]:
-        """The work's result under a protocol, kept."""
-        found = self._under.get((what, protocol))
-        if found is None:
-            found = self._under[what, protocol] = work(protocol)
-            found.setflags(write=False)
-        return found
+    def serves(self, protocol: Protocol) -> bool:
+        """Whether none of its caveats leaves the protocol without a number."""
+        return not protocol.refuses & self.caveats
+
+    def settings(self, protocol: Protocol) -> dict[str, str]:
+        """What its caveats add to the signatures of a protocol's rows."""
+        return caveats.settings(self.caveats & protocol.heeds)
 
     def _key(self, image: Ints, interaction: Ints) -> Ints:
         key: Ints = image * len(self.vocabulary.interactions) + interaction
@@ -51,8 +70,7 @@ class GroundTruth:
     @cached_property
     def no_interaction(self) -> Bools:
         """[T] ground-truth triplets of the verb no_interaction."""
-        ids = sorted(self.vocabulary.no_interaction_ids)
-        return np.isin(self.scenes.interaction, ids)
+        return np.isin(self.scenes.interaction, sorted(self.vocabulary.no_interaction_ids))
 
     @cached_property
     def other_subjects(self) -> int:
@@ -60,19 +78,21 @@ class GroundTruth:
         subjects = self.scenes.labels[self.scenes.subject] if len(self.scenes.labels) else self.scenes.subject
         return int(np.count_nonzero(subjects != self.vocabulary.object_ids[SUBJECT]))
 
+    def rows_of(self, image_ids: list[str]) -> Ints:
+        """[M] the place of each image among those of `scenes`. Raises `DataError` for an image that is none of them."""
+        missing = [image_id for image_id in image_ids if image_id not in self.position]
+        if missing:
+            raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
+        return np.array([self.position[image_id] for image_id in image_ids], dtype=np.int64)
+
     def join(self, image: Ints, interaction: Ints) -> tuple[Ints, Ints]:
         """Every (prediction, ground truth) of one image and class: rows of the arguments, ascending, and of `scenes`.
 
         Ground truth comes in annotation order for each prediction.
         """
-        if len(self._keys) == 0:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        key = self._key(image, interaction)
-        place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        met = np.flatnonzero(self._keys[place] == key)
-        place = place[met]
-        run, entry = expanded(self._first[place], self._count[place])
-        return met[run], self._order[entry]
+        place, met = find(self._keys, self._key(image, interaction))
+        run, entry = expanded(self._first[place[met]], self._count[place[met]])
+        return np.flatnonzero(met)[run], self._order[entry]
 
     @cached_property
     def people(self) -> tuple[Ints, Ints]:
@@ -81,7 +101,7 @@ class GroundTruth:
         return rows, np.searchsorted(rows, self.scenes.box_start)
 
     @cached_property
-    def _deeds(self) -> tuple[Ints, Ints]:
+    def _by_person(self) -> tuple[Ints, Ints]:
         """(key of (subject, interaction), triplet), by key, then annotation order: what each person does."""
         key = self.scenes.subject * len(self.vocabulary.interactions) + self.scenes.interaction
         order = np.argsort(key, kind="stable")
@@ -89,7 +109,7 @@ class GroundTruth:
 
     def join_person(self, person: Ints, interaction: Ints) -> tuple[Ints, Ints]:
         """Every (row of the arguments, triplet): what the person, a box or -1, is annotated to do of that class."""
-        keys, order = self._deeds
+        keys, order = self._by_person
         wanted = np.where(person < 0, -1, person * len(self.vocabulary.interactions) + interaction)
         first = np.searchsorted(keys, wanted)
         row, entry = expanded(first, np.searchsorted(keys, wanted, side="right") - first)
@@ -102,27 +122,22 @@ class GroundTruth:
             return numbers >= 0
         return np.isin(numbers, sorted(self.vocabulary.subsets[protocol.classes]))
 
+    @_kept
     def counted(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
-        return self._once("counted", protocol, self._counted)
-
-    def _counted(self, protocol: Protocol) -> Bools:
         counts = self.scenes.interaction >= 0
         if protocol.classes:
             counts &= self.scored(protocol)[self.scenes.interaction]
         return counts & ~self.no_interaction if protocol.drop_no_interaction else counts
 
+    @_kept
     def counted_before(self, protocol: Protocol) -> Ints:
         """[T + 1] how much of the ground truth before each triplet a protocol counts."""
-        return self._once(
-            "counted_before", protocol, lambda _: np.concatenate([[0], np.cumsum(self.counted(protocol))])
-        )
+        return starts_of(self.counted(protocol))
 
+    @_kept
     def present_boxes(self, protocol: Protocol) -> Bools:
         """[B] the ground-truth boxes there are under a protocol: those of dropped triplets alone go with them."""
-        return self._once("present_boxes", protocol, self._present_boxes)
-
-    def _present_boxes(self, protocol: Protocol) -> Bools:
         dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
         counted = self.counted(protocol)
         for rows, boxes in ((~counted, dropped), (counted, kept)):
@@ -130,19 +145,14 @@ class GroundTruth:
             boxes[self.scenes.object[rows]] = True
         return kept | ~dropped
 
+    @_kept
     def annotated_images(self, protocol: Protocol) -> Bools:
         """[N] the images in which a protocol counts predictions."""
-        return self._once("annotated_images", protocol, self._annotated_images)
-
-    def _annotated_images(self, protocol: Protocol) -> Bools:
         if protocol.images == "all":
             return np.ones(len(self.scenes.image_ids), dtype=bool)
         if protocol.images == "boxes":
             return np.diff(self.scenes.box_start) > 0
-        counts = np.bincount(
-            self.scenes.image_of_hoi, weights=self.counted(protocol), minlength=len(self.scenes.image_ids)
-        )
-        return counts > 0
+        return np.diff(self.counted_before(protocol)[self.scenes.hoi_start]) > 0
 
     def class_counts(self, protocol: Protocol) -> Ints:
         """[interactions] ground-truth triplets of each class."""

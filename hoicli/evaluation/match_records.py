@@ -56,19 +56,18 @@ def missed_records(
         if image_id in seen:
             continue
         for protocol in protocols:
-            gt, _ = _ground_truth(truth, row, counted[protocol.name])
+            gt = _ground_truth(truth, row, counted[protocol.name])
             head = _head(image_id, protocol, filters, masks[row])
             yield {**head, "predictions": [], "gt": gt, "box_matches": []}
 
 
-def _ground_truth(truth: GroundTruth, image: int, counted: Any) -> tuple[list[Record], list[int]]:
-    """(the counted triplets of an image, their rows in the ground truth), nobody's yet."""
+def _ground_truth(truth: GroundTruth, image: int, counted: Bools) -> list[Record]:
+    """The counted triplets of an image, not yet found by a prediction."""
     scenes, vocabulary = truth.scenes, truth.vocabulary
     start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
-    rows = (np.flatnonzero(counted[start:end]) + start).tolist()
     first_box = int(scenes.box_start[image])
     triplets = []
-    for row in rows:
+    for row in (np.flatnonzero(counted[start:end]) + start).tolist():
         object_ = int(scenes.object[row])
         triplets.append(
             {
@@ -80,7 +79,7 @@ def _ground_truth(truth: GroundTruth, image: int, counted: Any) -> tuple[list[Re
                 "prediction": None,
             }
         )
-    return triplets, rows
+    return triplets
 
 
 def _label(vocabulary: Vocabulary, number: int) -> str | None:
@@ -91,9 +90,6 @@ def _label(vocabulary: Vocabulary, number: int) -> str | None:
 def _role(vocabulary: Vocabulary, interaction: int) -> dict[str, str | None]:
     """The `role` of a triplet, in a dataset that has roles; null where the action itself is meant."""
     return {"role": vocabulary.interactions[interaction][1] or None} if vocabulary.roles else {}
-
-
-_PLAIN_KEYS = ("subject", "object", "verb", "label", "score", "outcome", "gt", "iou_subject", "iou_object")
 
 
 class _BatchColumns:
@@ -147,25 +143,9 @@ class _BatchColumns:
 
     def image(self, row: int) -> Record:
         """predictions, gt and box_matches of one image."""
-        gt, _ = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
-        cut = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
-        if self._keys == _PLAIN_KEYS:  # a literal takes half the time, and this is done for every prediction
-            predictions = [
-                {
-                    "subject": subject,
-                    "object": object_,
-                    "verb": verb,
-                    "label": label,
-                    "score": score,
-                    "outcome": outcome,
-                    "gt": place,
-                    "iou_subject": iou_subject,
-                    "iou_object": iou_object,
-                }
-                for subject, object_, verb, label, score, outcome, place, iou_subject, iou_object in cut
-            ]
-        else:
-            predictions = [dict(zip(self._keys, values, strict=True)) for values in cut]
+        gt = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
+        rows = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
+        predictions = [dict(zip(self._keys, values, strict=True)) for values in rows]
         for index, place in self._hits.get(row, ()):
             if place is not None:
                 gt[place]["prediction"] = index

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
-from hoicli.arrays.reading import BATCH
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
@@ -53,22 +53,6 @@ class MatchStream:
             missed = truth.counted(PROTOCOLS[name]) & ~seen[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
-
-
-def is_match_record(line: Line) -> bool:
-    """Whether a line is a match record rather than an image record (or anything else)."""
-    try:
-        return {"protocol", "predictions", "gt"} <= parse(line).keys()
-    except DataError:
-        return False
-
-
-def dataset_of(line: Line) -> str | None:
-    """The dataset of a match record, None for any other line."""
-    if not is_match_record(line):
-        return None
-    protocol = PROTOCOLS.get(str(parse(line)["protocol"]))
-    return None if protocol is None else protocol.dataset
 
 
 def read_matches(

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hoicli.arrays.boxes import best_per_image, iou, pair_nms
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.arrays.roles import class_columns
 from hoicli.arrays.scenes import Scenes
-from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
@@ -56,48 +55,45 @@ class Batch:
 
     def __init__(self, predictions: Scenes, truth: GroundTruth, *, all_boxes: bool = False) -> None:
         """`all_boxes`: IoU will be asked for all boxes of a label (`box_matches`), not only for those of a class."""
-        missing = [image_id for image_id in predictions.image_ids if image_id not in truth.position]
-        if missing:
-            raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
         self.predictions = predictions
         self.truth = truth
-        self.image = np.array([truth.position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
+        self.image = truth.rows_of(predictions.image_ids)
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
+        # A box pair is a predicted and a ground-truth box of one image. Pairs are numbered densely: the pairs of a
+        # predicted box follow one another in the order of its image's ground-truth boxes.
+        image = self.image[predictions.image_of_box]
+        self._first_truth_box: Ints = truth.scenes.box_start[image]  # [B] of the image of each predicted box
+        self._pair_start = starts_of(truth.scenes.box_start[image + 1] - self._first_truth_box)
         self._candidate, self._candidate_truth = truth.join(self.image_of_hoi, predictions.interaction)
-        self._pair_start = self._box_pair_starts()
-        candidate, annotated = self._candidate, truth.scenes
-        self._subject_pair = self._pair(predictions.subject[candidate], annotated.subject[self._candidate_truth])
-        self._object_pair = self._pair(predictions.object[candidate], annotated.object[self._candidate_truth])
-        if truth.vocabulary.roles:  # a class does not say what the boxes are, nor that there is an object
-            subjects = predictions.labels[predictions.subject[candidate]]
-            people = subjects == annotated.labels[annotated.subject[self._candidate_truth]]
-            self._subject_pair = np.where(people, self._subject_pair, -1)
-            fits = predictions.object_label[candidate] == annotated.object_label[self._candidate_truth]
-            fits &= (predictions.object[candidate] >= 0) & (annotated.object[self._candidate_truth] >= 0)
-            self._object_pair = np.where(fits, self._object_pair, -1)
+        self._subject_pair, self._object_pair = self._candidate_pairs()
         self._wanted = self._wanted_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
         self._people: dict[object, tuple[Ints, Floats]] = {}
 
-    # A box pair is a predicted and a ground-truth box of one image. Pairs are numbered densely: the pairs of a
-    # predicted box follow one another in the order of its image's ground-truth boxes.
-
-    def _box_pair_starts(self) -> Ints:
-        """[B + 1] the number of the first pair of each predicted box."""
-        image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
-        count = start[image + 1] - start[image]
-        return np.concatenate([[0], np.cumsum(count)])
+    def _candidate_pairs(self) -> tuple[Ints, Ints]:
+        """The box pairs of the subjects, and of the objects, of each (prediction, ground truth of its class); -1 where
+        the two boxes cannot be of one object."""
+        predictions, annotated = self.predictions, self.truth.scenes
+        candidate, truth = self._candidate, self._candidate_truth
+        subject, object_ = predictions.subject[candidate], predictions.object[candidate]
+        truth_subject, truth_object = annotated.subject[truth], annotated.object[truth]
+        pairs = self._pair(subject, truth_subject), self._pair(object_, truth_object)
+        if not self.truth.vocabulary.roles:
+            return pairs
+        # A class does not say what the boxes are, nor that there is an object.
+        same_subject = predictions.labels[subject] == annotated.labels[truth_subject]
+        same_object = predictions.object_label[candidate] == annotated.object_label[truth]
+        same_object &= (object_ >= 0) & (truth_object >= 0)
+        return np.where(same_subject, pairs[0], -1), np.where(same_object, pairs[1], -1)
 
     def _pair(self, box: Ints, truth_box: Ints) -> Ints:
         """The number of each (predicted box, ground-truth box)."""
-        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
-        return self._pair_start[box] + truth_box - first
+        return self._pair_start[box] + truth_box - self._first_truth_box[box]
 
     def _boxes_of(self, pair: Ints) -> tuple[Ints, Ints]:
         """(predicted box, ground-truth box) of each pair number."""
         box = np.searchsorted(self._pair_start, pair, side="right") - 1
-        first = self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]
-        return box, first + pair - self._pair_start[box]
+        return box, self._first_truth_box[box] + pair - self._pair_start[box]
 
     def _wanted_pairs(self, *, all_boxes: bool) -> Ints:
         """The pairs some protocol can ask for, ascending: the rest never gets an IoU."""
@@ -128,7 +124,7 @@ class Batch:
         if key not in self._overlaps:
             box, first, second = self._wanted_coordinates
             overlap = np.zeros(self._pair_start[-1])
-            overlap[self._wanted] = _iou_of(protocol, self._as_fed(protocol, first, box), second)
+            overlap[self._wanted] = protocol_iou(protocol, self._as_fed(protocol, first, box), second)
             self._overlaps[key] = overlap
         return self._overlaps[key]
 
@@ -148,39 +144,34 @@ class Batch:
         return box[fits], truth_box[fits]
 
     def _matched_without_labels(self, protocol: Protocol) -> tuple[Ints, Ints]:
-        boxes, truth_boxes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         pairs = int(self._pair_start[-1])
+        found = []
         for start in range(0, pairs, PAIRS_AT_ONCE):
-            box, truth_box = self._boxes_of(np.arange(start, min(start + PAIRS_AT_ONCE, pairs)))
-            enough = self._iou(protocol, box, truth_box) >= protocol.threshold
-            boxes.append(box[enough])
-            truth_boxes.append(truth_box[enough])
-        return np.concatenate(boxes), np.concatenate(truth_boxes)
+            pair = np.arange(start, min(start + PAIRS_AT_ONCE, pairs))
+            found.append(pair[self._iou(protocol, *self._boxes_of(pair)) >= protocol.threshold])
+        return self._boxes_of(joined(found, np.int64))
 
     def box_matches(self, protocol: Protocol) -> list[list[int]]:
         """For each predicted box, the ground-truth boxes that match it, by their own index in the image."""
         box, truth_box = self.matched_boxes(protocol)
-        local = (truth_box - self.truth.scenes.box_start[self.image[self.predictions.image_of_box[box]]]).tolist()
+        local = (truth_box - self._first_truth_box[box]).tolist()
         bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
         return [local[start:end] for start, end in pairwise(bounds)]
 
     def dropped(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
-        """[T] 0 for a prediction that counts, else the code of the reason why it does not."""
-        scenes = self.predictions
+        """[T] 0 for a prediction that counts, else the code of the first reason why it does not."""
+        scenes, vocabulary = self.predictions, self.truth.vocabulary
         code = np.zeros(len(scenes.score), dtype=np.uint8)
 
         def drop(rows: Bools, reason: str) -> None:
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
+        # What a protocol's dumps do not have at all goes before the cap on an image's predictions. Statements of other
+        # classes (V-COCO's about people alone) take no place under the cap; no_interaction does.
         if protocol.classes:
-            # First of all: V-COCO's statements about people take no place among its pairs.
             drop(~self.truth.scored(protocol)[scenes.interaction] & (scenes.interaction >= 0), "other_class")
         if protocol.drop_no_interaction:
-            # First of all, as Diag-HOI's dumps are written without it.
-            drop(
-                scenes.verb == self.truth.vocabulary.verb_ids[self.truth.vocabulary.no_interaction or ""],
-                "no_interaction",
-            )
+            drop(scenes.verb == vocabulary.verb_ids[vocabulary.no_interaction or ""], "no_interaction")
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
             drop(~best_per_image(scenes, min(caps), code == 0 if protocol.classes else None), "over_the_cap")
@@ -189,8 +180,7 @@ class Batch:
             drop(~kept, "suppressed")
         drop(scenes.interaction < 0, "not_an_interaction")
         if protocol.person_subject:
-            person = self.truth.vocabulary.object_ids[SUBJECT]
-            drop(scenes.labels[scenes.subject] != person, "subject_not_person")
+            drop(scenes.labels[scenes.subject] != vocabulary.object_ids[SUBJECT], "subject_not_person")
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
         if protocol.known_object:
@@ -201,7 +191,7 @@ class Batch:
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcome of every prediction: PROTOCOLS' row applied to this batch.
 
-        A prediction belongs to the ground truth of its class (of its person's deeds, for a protocol that looks at the
+        A prediction belongs to the ground truth of its class (to what its person does, for a protocol that looks at the
         person first) with the largest min(IoU_subject, IoU_object), the first of equals; among those that reach the
         threshold with one ground truth, the highest score is its true positive and the rest are false (no released
         evaluator falls back on the second best). Ties in score: input order.
@@ -216,7 +206,7 @@ class Batch:
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
         rivals, wanted = row[enough], truth[enough]
         order = np.lexsort((rivals, -self.predictions.score[rivals], wanted))
-        code[rivals[order[_run_starts(wanted[order])]]] = TRUE_POSITIVE
+        code[rivals[order[run_starts(wanted[order])]]] = TRUE_POSITIVE
         return Outcomes(code, row, truth, subject[best], object_[best], enough)
 
     def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
@@ -282,7 +272,7 @@ class Batch:
     def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
         first = self._as_fed(protocol, self.predictions.boxes[box].T, box)
-        return _iou_of(protocol, first, self.truth.scenes.boxes[truth_box].T)
+        return protocol_iou(protocol, first, self.truth.scenes.boxes[truth_box].T)
 
     def _as_fed(self, protocol: Protocol, coordinates: Floats, box: Ints) -> Floats:
         """[4, M] `coordinates` of the predicted boxes [M], shifted where their records say they are of last pixels."""
@@ -293,7 +283,7 @@ class Batch:
         return fed
 
 
-def _iou_of(protocol: Protocol, first: Floats, second: Floats) -> Floats:
+def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
     """[M] IoU of predicted and ground-truth boxes, [4, M] each, as the protocol shifts and measures them."""
     return iou(
         first + np.array(protocol.prediction_shift)[:, np.newaxis],
@@ -308,14 +298,9 @@ def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> 
     return {protocol.name: batch.match(protocol, filters) for protocol in protocols}
 
 
-def _run_starts(values: Ints) -> Ints:
-    """Where each run of equal neighbours begins."""
-    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)
-
-
 def _first_largest(group: Ints, value: Floats) -> Ints:
     """For each run of equal `group`, the position of its largest value, the first of equals."""
-    starts = _run_starts(group)
+    starts = run_starts(group)
     if len(starts) == 0:
         return starts
     lengths = np.diff(np.r_[starts, len(group)])

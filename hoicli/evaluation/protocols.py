@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 
 from hoicli.errors import UsageError
@@ -122,68 +123,6 @@ class Protocol:
         if self.grid != published.grid:
             changed["recall"] = next(name for name, grid in GRIDS.items() if grid == self.grid)
         return changed
-
-    def explain(self) -> str:
-        """What the protocol does, in five lines made from the row itself, so that they cannot drift from it, and in a
-        sixth what needs a word more."""
-        width = "x2 - x1 + 1 (inclusive pixels)" if self.inclusive else "x2 - x1 (edges)"
-        touch = "" if self.touching_overlap else ", 0 where boxes only touch"
-        pixels = f", {_shift(self.last_pixel_shift)} where the record says they are last pixels (.mat)"
-        predictions = _shift(self.prediction_shift) + (pixels if self.last_pixel_shift != NO_SHIFT else "")
-        shifts = f"predictions {predictions}, ground truth {_shift(self.truth_shift)}"
-        labels = "; the subject must be labelled person" if self.person_subject else ""
-        if self.dataset == "vcoco" and not self.person_first:
-            labels = "; boxes of different labels do not overlap"
-        sign = ">" if self.strict else ">="
-        caps = [
-            f"the interactions called {self.classes!r}" if self.classes else "",
-            f"the best {self.triplets_per_image} triplets an image" if self.triplets_per_image else "",
-            f"the best {self.predictions_per_class:,} predictions a class" if self.predictions_per_class else "",
-            "only images with an image-level label for the object (Known Object)" if self.known_object else "",
-            "no_interaction dropped from both sides" if self.drop_no_interaction else "",
-            f"only images that annotate {self.images}" if self.images != "all" else "",
-        ]
-        counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
-        mean = (
-            "the classes with ground truth"
-            if self.only_annotated_classes
-            else "all of them (0 for one without ground truth or predictions)"
-        )
-        lines = [
-            f"{self.name}: {self.title} ({self.source})",
-            f"boxes    width {width}{touch}; {shifts}{labels}",
-            f"match    {self._match_rule(f'{sign} {self.threshold}')}",
-            f"counted  {counted}",
-            f"mean     {_grid_name(self.grid)}, over {mean}",
-            *([f"note     {self.remark}"] if self.remark else []),
-        ]
-        return "\n  ".join(lines)
-
-    def _match_rule(self, enough: str) -> str:
-        if not self.person_first:
-            return (
-                "the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
-                f"true if {enough} and not taken by a higher score"
-            )
-        absent = "any" if self.any_object_when_none else "an empty one"
-        return (
-            "the person with the largest IoU, first of equals, whatever they do; ignored if nobody annotated them; "
-            f"true if both IoU {enough}, they do it and no higher score took them; without an object, {absent} will do"
-        )
-
-
-def _shift(shift: Shift) -> str:
-    return {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}[shift]
-
-
-def _grid_name(grid: tuple[float, ...]) -> str:
-    names: dict[tuple[float, ...], str] = {
-        GRID_ARANGE: "11-point AP at recall arange(0, 1.1, 0.1)",
-        GRID_LINSPACE: "11-point AP at recall linspace(0, 1, 11)",
-        GRID_TENTHS: "11-point AP at recall i/10",
-        EVERY_RECALL: "area under the precision envelope at every recall",
-    }
-    return names[grid]
 
 
 _VSRL = "s-gupta/v-coco vsrl_eval.py"
@@ -356,9 +295,10 @@ def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
     wanted = [part.strip() for text in names for part in text.split(",")]
     unknown = sorted({name for name in wanted if name not in PROTOCOLS and name != "all"})
     if unknown:
-        raise UsageError(
-            f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {', '.join(PROTOCOLS)}"
-        )
+        near = get_close_matches(unknown[0], PROTOCOLS, n=1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(PROTOCOLS)
+        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
     datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in wanted if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
     others = [name for name in wanted if name != "all" and PROTOCOLS[name].dataset != dataset]

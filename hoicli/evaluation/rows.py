@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from hoicli.arrays.kit import Ints
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import ClassResults, Mean, Tally, means, subset_classes
-from hoicli.records.results import Row, interval_keys, percent, signature
-from hoicli.resampling.bootstrap import class_intervals, mean_intervals
+from hoicli.evaluation.tally import ClassResults, Mean, Tally, subset_classes, subset_means
+from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
+from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resampled
 from hoicli.vocabulary.labels import Vocabulary
@@ -27,21 +30,92 @@ class Wanted:
 
     def settings(self) -> dict[str, str]:
         """For the signatures."""
-        return {
-            **({"split": self.split} if self.split else {}),
-            **({"noint": "ignored"} if self.ignore_no_interaction else {}),
-        }
+        settings = {"split": self.split} if self.split else {}
+        return settings | ({"noint": "ignored"} if self.ignore_no_interaction else {})
 
-    def means(self, results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> list[Mean]:
-        """The mean of each subset."""
-        ignored = self.ignore_no_interaction
-        return list(means(results, vocabulary, protocol, split=self.split, ignore_no_interaction=ignored))
 
-    def members(self, results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> dict[str, Ints]:
+@dataclass(frozen=True)
+class Intervals:
+    """The 95 % interval of each subset's mAP and of each class's AP, all in [0, 1], and the settings they came from.
+
+    None, or missing, where fewer than FEWEST_IMAGES images have ground truth of it.
+    """
+
+    settings: Mapping[str, str]
+    of_means: Mapping[str, tuple[float, float] | None]
+    of_classes: Mapping[int, tuple[float, float] | None]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One model under one protocol, and what to say of it. settings: for the signatures of its rows."""
+
+    protocol: Protocol
+    vocabulary: Vocabulary
+    wanted: Wanted
+    results: ClassResults
+    settings: Mapping[str, str]
+    tags: Mapping[str, str]
+
+    @cached_property
+    def members(self) -> dict[str, Ints]:
         """Subset -> the classes its mean is over."""
-        ignored = self.ignore_no_interaction
-        subsets = subset_classes(vocabulary, protocol, split=self.split, ignore_no_interaction=ignored)
-        return {name: classes[results.in_mean[classes]] for name, classes in subsets.items()}
+        ignored, split = self.wanted.ignore_no_interaction, self.wanted.split
+        subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
+        return self.results.averaged(subsets)
+
+    @cached_property
+    def means(self) -> list[Mean]:
+        """The mean of each subset."""
+        return subset_means(self.results.ap, self.results.max_recall, self.members)
+
+    def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
+        """Of all means, and of the classes where they are wanted, from the model's resamples."""
+        between = {"lowest": 0.0, "highest": 1.0}
+        of_means = {
+            mean.subset: interval(mean.ap, rounds.means(self.members[mean.subset], lists.unannotated), **between)
+            for mean in self.means
+            if mean.ap is not None and lists.images_of_truth(self.members[mean.subset]) >= FEWEST_IMAGES
+        }
+        numbers = np.flatnonzero(lists.truth_images >= FEWEST_IMAGES).tolist() if self.wanted.per_class else []
+        ap, every = self.results.ap, rounds.classes()
+        of_classes = {number: interval(float(ap[number]), every[number], **between) for number in numbers}
+        return Intervals(resampling.signature(), of_means, of_classes)
+
+    def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
+        """mAP, with its interval if there are any, and mean maximal recall of each subset, in percent; `n` is how many
+        classes the mean is over. The value of an empty subset is null."""
+        for metric, ends in self._metrics("mAP", "mean_max_recall", intervals):
+            for mean in self.means:
+                value = mean.ap if metric == "mAP" else mean.max_recall
+                row: Row = {"metric": metric, "subset": mean.subset, "value": percent(value), "n": mean.classes}
+                if metric == "mAP" and intervals is not None:
+                    row |= interval_keys(intervals.of_means.get(mean.subset))
+                yield row | ends
+
+    def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
+        """AP (with its interval if there are any) and maximal recall of each class that the protocol averages, in
+        percent; `n` is its ground-truth count.
+
+        `subset` is the class's frequency group, or the smallest of the protocol's own subsets that has it.
+        """
+        vocabulary, results = self.vocabulary, self.results
+        group = class_subsets(vocabulary, self.protocol)
+        for metric, ends in self._metrics("AP", "max_recall", intervals):
+            values = (results.ap if metric == "AP" else results.max_recall).tolist()
+            for number in np.flatnonzero(results.in_mean).tolist():
+                verb, name = vocabulary.interactions[number]
+                row: Row = {"metric": metric, "subset": group.get(number, "full"), "verb": verb}
+                row |= {vocabulary.qualifier: name or None, "value": percent(values[number])}
+                row |= {"n": int(results.positives[number])}
+                if metric == "AP" and intervals is not None:
+                    row |= interval_keys(intervals.of_classes.get(number))
+                yield row | ends
+
+    def _metrics(self, resampled: str, other: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
+        """(metric, what its rows end in) of one that may have intervals, and of one that has none."""
+        for metric, drawn in ((resampled, {} if intervals is None else intervals.settings), (other, {})):
+            yield metric, {"unit": "%", **row_ends(self.protocol.name, self.tags, {**self.settings, **drawn})}
 
 
 def tally_rows(
@@ -53,109 +127,27 @@ def tally_rows(
     settings: Mapping[str, str],
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Everything a tally says of its protocols: `evaluation_rows`, and `class_rows` if they are wanted; with intervals
-    from `resampling`."""
+    """Everything a tally says of its protocols: rows of means, and of classes if they are wanted; with intervals from
+    `resampling`."""
     settings = {**settings, "data": vocabulary.name, **wanted.settings()}
-    lists: Mapping[str, RankedLists] = {}
-    if resampling is not None:
-        lists = {row.name: ranked for row, ranked in tally.ranked(tally.image_ids)}
-    for protocol, results in tally.results(vocabulary):
+
+    def rows(protocol: Protocol, results: ClassResults, lists: RankedLists | None = None) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
-        chosen = wanted.means(results, vocabulary, protocol)
+        evaluated = Evaluated(protocol, vocabulary, wanted, results, signed, tags)
         intervals = None
-        if resampling is not None:
-            label = f"{protocol.name}: resamples"
-            (rounds,) = resampled([lists[protocol.name]], resampling, label)
-            intervals = estimated_intervals(
-                lists[protocol.name], rounds, protocol, results, vocabulary, wanted, resampling
-            )
-        yield from evaluation_rows(protocol, chosen, settings=signed, tags=tags, intervals=intervals)
+        if lists is not None and resampling is not None:
+            (rounds,) = resampled([lists], resampling, f"{protocol.name}: resamples")
+            intervals = evaluated.intervals(lists, rounds, resampling)
+        yield from evaluated.rows(intervals)
         if wanted.per_class:
-            yield from class_rows(protocol, results, vocabulary, settings=signed, tags=tags, intervals=intervals)
+            yield from evaluated.class_rows(intervals)
 
-
-def estimated_intervals(
-    lists: RankedLists,
-    rounds: Rounds,
-    protocol: Protocol,
-    results: ClassResults,
-    vocabulary: Vocabulary,
-    wanted: Wanted,
-    resampling: Resampling,
-) -> Intervals:
-    """The intervals of all means, and of the classes where they are wanted, from a model's resamples."""
-    estimates = {mean.subset: mean.ap for mean in wanted.means(results, vocabulary, protocol)}
-    return Intervals(
-        resampling.signature(),
-        mean_intervals(lists, rounds, estimates, wanted.members(results, vocabulary, protocol)),
-        class_intervals(lists, rounds, results.ap) if wanted.per_class else {},
-    )
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """The 95 % interval of each subset's mAP and of each class's AP, all in [0, 1], and the settings they came from."""
-
-    settings: Mapping[str, str]
-    of_means: Mapping[str, tuple[float, float]]
-    of_classes: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-
-
-def evaluation_rows(
-    protocol: Protocol,
-    means: list[Mean],
-    *,
-    settings: Mapping[str, str],
-    tags: Mapping[str, str],
-    intervals: Intervals | None = None,
-) -> Iterator[Row]:
-    """mAP, with its interval if there are any, and mean maximal recall of each subset, in percent; `n` is how many
-    classes the mean is over.
-
-    The value of an empty subset is null.
-    """
-    common = {"unit": "%", "protocol": protocol.name, "tags": dict(tags)}
-    signed = signature(settings)
-    for mean in means:
-        row = {"metric": "mAP", "subset": mean.subset, "value": percent(mean.ap), "n": mean.classes}
-        if intervals is None:
-            yield {**row, **common, "signature": signed}
-        else:
-            ends = interval_keys(intervals.of_means.get(mean.subset))
-            yield {**row, **ends, **common, "signature": signature({**settings, **intervals.settings})}
-    for mean in means:
-        row = {"metric": "mean_max_recall", "subset": mean.subset, "value": percent(mean.max_recall), "n": mean.classes}
-        yield {**row, **common, "signature": signed}
-
-
-def class_rows(
-    protocol: Protocol,
-    results: ClassResults,
-    vocabulary: Vocabulary,
-    *,
-    settings: Mapping[str, str],
-    tags: Mapping[str, str],
-    intervals: Intervals | None = None,
-) -> Iterator[Row]:
-    """AP (with its interval if there are any) and maximal recall of each class that the protocol averages, in percent;
-    `n` is its ground-truth count.
-
-    `subset` is the class's frequency group, or the smallest of the protocol's own subsets that has it.
-    """
-    common = {"unit": "%", "protocol": protocol.name, "tags": dict(tags)}
-    signed = signature(settings)
-    signed_ap = signed if intervals is None else signature({**settings, **intervals.settings})
-    group = class_subsets(vocabulary, protocol)
-    for metric, values in (("AP", results.ap.tolist()), ("max_recall", results.max_recall.tolist())):
-        for number, (verb, name) in enumerate(vocabulary.interactions):
-            if not results.in_mean[number]:
-                continue
-            row: Row = {"metric": metric, "subset": group.get(number, "full"), "verb": verb}
-            row |= {vocabulary.qualifier: name or None, "value": percent(values[number])}
-            row |= {"n": int(results.positives[number])}
-            if metric == "AP" and intervals is not None:
-                row |= interval_keys(intervals.of_classes.get(number))
-            yield {**row, **common, "signature": signed_ap if metric == "AP" else signed}
+    if resampling is None:
+        for protocol, results in tally.results(vocabulary):
+            yield from rows(protocol, results)
+    else:
+        for protocol, results, lists in tally.ranked(vocabulary, tally.image_ids):
+            yield from rows(protocol, results, lists)
 
 
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:

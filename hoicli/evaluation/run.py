@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import TypeVar
 
 from hoicli.arrays.reading import concatenate, read_scenes
@@ -11,14 +10,14 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_stream import dataset_of, is_match_record, read_matches
+from hoicli.evaluation.match_stream import read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.evaluation.tally import Tally
-from hoicli.io.messages import display_name, note
-from hoicli.io.outputs import descriptor
-from hoicli.io.streams import Line, read_lines
-from hoicli.io.workers import byte_ranges, fork_map, no_garbage_collection
+from hoicli.io.messages import note
+from hoicli.io.streams import Line, Stream
+from hoicli.io.workers import fork_map, no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -26,27 +25,26 @@ from hoicli.vocabulary.labels import Vocabulary
 Part = TypeVar("Part")
 
 
-def read_truth(path: str, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False) -> GroundTruth:
+def read_truth(
+    stream: Stream, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False
+) -> GroundTruth:
     """All ground truth of a stream.
 
     Raises `DataError` for a bad line, when there is none, and, unless that is allowed, when more than half of the
     triplets are of no class of the vocabulary: a number would be about the rest of them.
     """
     with no_garbage_collection():
-        lines = read_lines([path], label="ground truth")
-        scenes = concatenate(read_scenes(lines, vocabulary, scored=False, policy=policy), vocabulary)
+        scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=policy), vocabulary)
     if not scenes.image_ids:
-        raise DataError(
-            "no ground truth in it; hoicli convert makes it from the dataset's file", place=display_name(path)
-        )
+        raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
     strange = int((scenes.interaction < 0).sum())
     total = len(scenes.interaction)
     if 2 * strange > total and not allow_uncounted:
         problem = f"{strange:,} of {total:,} triplets are {OF_NO_CLASS.format(vocabulary.name)}"
-        raise DataError(problem, place=display_name(path))
+        raise DataError(problem, place=stream.name)
     if strange:
         note(f"{strange} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
-    return GroundTruth(scenes, vocabulary)
+    return GroundTruth(scenes, vocabulary, stream.name)
 
 
 def matched_batches(
@@ -68,55 +66,24 @@ def matched_batches(
             yield batch, match_all(batch, protocols, filters)
 
 
-def prediction_lines(paths: Sequence[str]) -> tuple[Line, Iterator[Line]]:
-    """(the first line, all lines) of prediction streams, with progress on a terminal.
-
-    Raises `DataError` if there is none.
-    """
-    lines = read_lines(paths, label="predictions")
-    first = next(lines, None)
-    if first is None:
-        raise DataError("no predictions in it", place=", ".join(map(display_name, paths)))
-    return first, chain([first], lines)
-
-
-def unmatched_lines(paths: Sequence[str], who: str) -> Iterator[Line]:
-    """All lines of prediction streams, for a command (`who`) that match records cannot serve.
-
-    Raises `DataError` if there are none, `UsageError` for match records.
-    """
-    first, lines = prediction_lines(paths)
-    if is_match_record(first):
-        raise UsageError(f"{who} needs the predictions themselves, not match records")
-    return lines
-
-
-def check_streams(truth: str, paths: Sequence[str]) -> None:
-    """Refuses to read two streams from one stdin."""
-    if sum(path == "-" or descriptor(path) == 0 for path in (truth, *paths)) > 1:
-        raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
-
-
 def gathered(
     gather: Callable[[Iterable[Line], ErrorPolicy], Part],
-    lines: Iterable[Line],
-    paths: Sequence[str],
+    predictions: Stream,
     policy: ErrorPolicy,
     disjoint: Callable[[list[Part]], bool],
 ) -> list[Part]:
     """What `gather` makes of the predictions, in parts to be merged: a large file is shared out among the processors.
 
-    `lines` are those of `paths`. When a share finds fault, or the parts are not `disjoint` (an image is in two), the
-    whole is gathered again in one piece, under `policy`, to say what and where.
+    When a share finds fault, or the parts are not `disjoint` (an image is in two), the whole is gathered again in one
+    piece, under `policy`, to say what and where.
     """
-    ranges = byte_ranges(paths)
-    parts = fork_map(lambda share: gather(share.lines("predictions"), ErrorPolicy()), ranges) if ranges else None
-    return parts if parts is not None and disjoint(parts) else [gather(lines, policy)]
+    shares = predictions.shares()
+    parts = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
+    return parts if parts is not None and disjoint(parts) else [gather(predictions, policy)]
 
 
 def tally_predictions(
-    lines: Iterable[Line],
-    paths: Sequence[str],
+    predictions: Stream,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
     filters: Filters,
@@ -124,7 +91,7 @@ def tally_predictions(
 ) -> Tally:
     """All predictions matched and gathered, the ground truth counted; coverage is reported on stderr.
 
-    `lines` are those of `paths`, shared out as `gathered` does; a tally is the same whatever order it was gathered in.
+    They are shared out as `gathered` does; a tally is the same whatever order it was gathered in.
     """
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
@@ -134,20 +101,20 @@ def tally_predictions(
             tally.add_batch(batch, outcomes)
         return tally, coverage
 
-    parts = gathered(gather, lines, paths, policy, lambda parts: Tally.disjoint([part for part, _ in parts]))
+    parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part for part, _ in parts]))
     tally, coverage = parts[0]
     for other, covered in parts[1:]:
         tally.merge(other)
         coverage.merge(covered)
-    check_counted(tally, truth.vocabulary, paths, allowed=filters.allow_uncounted)
+    check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
     coverage.report(truth, protocols)
     return tally
 
 
 def tallies(
-    paths: Sequence[str],
-    gt: str | None,
+    predictions: Predictions,
+    gt: Stream | None,
     chosen: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
@@ -163,35 +130,30 @@ def tallies(
     cannot serve.
     """
     vocabulary = load(chosen[0].dataset)
-    truth = None
-    if gt is not None:
-        check_streams(gt, paths)
-    first, lines = prediction_lines(paths)
-    matched = gt is None or is_match_record(first)
+    matched = predictions.matched or gt is None
     if matched and not named:
-        vocabulary = load(dataset_of(first) or vocabulary.name)
+        vocabulary = load(predictions.dataset or vocabulary.name)
         if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
             raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
-    if gt is not None:
-        truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
-        chosen = served(truth, chosen, str(gt), named)
-        yield tally_predictions(lines, paths, truth, chosen, filters, policy), vocabulary, filters.signature()
+        chosen = served(truth, chosen, named)
+        yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
     if filters.removes or any("images" in row.settings() for row in chosen):
         problem = "--top-k, --nms and --count-images act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
     rows = PROTOCOLS | {row.name: row for row in chosen}
     with no_garbage_collection():
-        stream = read_matches(lines, vocabulary, policy, rows)
+        stream = read_matches(predictions, vocabulary, policy, rows)
     names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]
     missing = [name for name in names if name not in stream.tallies]
     if missing:
         raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
     if truth is not None:
-        names = [row.name for row in served(truth, [rows[name] for name in names], str(gt), named)]
+        names = [row.name for row in served(truth, [rows[name] for name in names], named)]
         stream.add_missed(truth)
     for name in names:
         settings = stream.settings[name] | filters.allowance()
-        check_counted(stream.tallies[name], vocabulary, paths, allowed="uncounted" in settings)
+        check_counted(stream.tallies[name], vocabulary, predictions.name, allowed="uncounted" in settings)
         yield stream.tallies[name], vocabulary, settings

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id
+from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
@@ -38,9 +38,12 @@ class ClassResults:
     positives: Ints
     in_mean: Bools
 
+    def averaged(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
+        """Of the classes of each subset those that the protocol averages."""
+        return {name: classes[self.in_mean[classes]] for name, classes in subsets.items()}
 
-@dataclass(frozen=True)
-class Mean:
+
+class Mean(NamedTuple):
     """The mean over one subset of classes. ap and max_recall in [0, 1], None when the subset is empty."""
 
     subset: str
@@ -159,38 +162,45 @@ class Tally:
         """Each protocol's per-class results."""
         order, bounds = self._ranking()
         for protocol in self._protocols:
-            code = joined(self._codes[protocol.name], np.uint8)[order]
-            positives = np.bincount(self._truth[protocol.name].classes, minlength=self._classes)
-            ap, recall = per_class(code, bounds, positives, protocol)
-            yield protocol, ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
+            yield protocol, self._result(protocol, self._code(protocol)[order], bounds, vocabulary)
+
+    def ranked(
+        self, vocabulary: Vocabulary, image_ids: Sequence[str]
+    ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
+        """`results`, and the ranked lists they come from, with images as places in `image_ids`, which has all."""
+        order, bounds = self._ranking()
+        place = {image_id: row for row, image_id in enumerate(image_ids)}
+        image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
+        for protocol in self._protocols:
+            code = self._code(protocol)[order]
+            counted = code <= TRUE_POSITIVE
+            annotated = self._truth[protocol.name]
+            lists = RankedLists(
+                hit=code[counted] == TRUE_POSITIVE,
+                image=image[counted],
+                bounds=starts_of(counted)[bounds],
+                truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
+                truth_class=annotated.classes,
+                images=len(image_ids),
+                grid=protocol.grid,
+                cap=protocol.predictions_per_class,
+            )
+            yield protocol, self._result(protocol, code, bounds, vocabulary), lists
 
     @property
     def image_ids(self) -> list[str]:
         """All images, of predictions or of ground truth, sorted."""
         return sorted(set(self._image_ids).union(*(annotated.image_ids for annotated in self._truth.values())))
 
-    def ranked(self, image_ids: Sequence[str]) -> Iterator[tuple[Protocol, RankedLists]]:
-        """Each protocol's ranked lists, with images as places in `image_ids`, which has all of them."""
-        order, bounds = self._ranking()
-        place = {image_id: row for row, image_id in enumerate(image_ids)}
-        image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
-        for protocol in self._protocols:
-            code = joined(self._codes[protocol.name], np.uint8)[order]
-            counted = code <= TRUE_POSITIVE
-            annotated = self._truth[protocol.name]
-            yield (
-                protocol,
-                RankedLists(
-                    hit=code[counted] == TRUE_POSITIVE,
-                    image=image[counted],
-                    bounds=np.concatenate([[0], np.cumsum(counted)])[bounds],
-                    truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
-                    truth_class=annotated.classes,
-                    images=len(image_ids),
-                    grid=protocol.grid,
-                    cap=protocol.predictions_per_class,
-                ),
-            )
+    def _code(self, protocol: Protocol) -> NDArray[np.uint8]:
+        return joined(self._codes[protocol.name], np.uint8)
+
+    def _result(
+        self, protocol: Protocol, code: NDArray[np.uint8], bounds: Ints, vocabulary: Vocabulary
+    ) -> ClassResults:
+        positives = np.bincount(self._truth[protocol.name].classes, minlength=self._classes)
+        ap, recall = per_class(code, bounds, positives, protocol)
+        return ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
 
     def _ranking(self) -> tuple[Ints, Ints]:
         """([T] all predictions by class, then rank; [C + 1] where each class begins)."""
@@ -232,53 +242,39 @@ def places(image_ids: Sequence[str], place: Mapping[str, int]) -> Ints:
     return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
 
 
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-def joined(parts: list[NDArray[Scalar]], dtype: type[Scalar]) -> NDArray[Scalar]:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
-
-
 def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
     """(ap, max recall), each [C], of outcome codes in ranking order; class c owns code[bounds[c]:bounds[c + 1]].
 
     A true positive's rank is the number of predictions of its class that count, up to and with it.
     """
-    counted_before = np.zeros(len(code) + 1, dtype=np.int64)
-    np.cumsum(code <= TRUE_POSITIVE, out=counted_before[1:])
+    counted_before = starts_of(code <= TRUE_POSITIVE)
     hit = np.flatnonzero(code == TRUE_POSITIVE)
     hit_bounds = np.searchsorted(hit, bounds)
     rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
     if protocol.predictions_per_class is not None:
         counted = rank <= protocol.predictions_per_class
         rank = rank[counted]
-        hit_bounds = np.concatenate([[0], np.cumsum(counted)])[hit_bounds]
+        hit_bounds = starts_of(counted)[hit_bounds]
     recall = max_recall(hit_bounds, positives)
     if not protocol.grid:
         return enveloped_ap(rank, hit_bounds, positives), recall
     return interpolated_ap(rank, hit_bounds, positives, protocol.grid), recall
 
 
-def means(
-    results: ClassResults,
-    vocabulary: Vocabulary,
-    protocol: Protocol,
-    *,
-    split: str | None = None,
-    ignore_no_interaction: bool = False,
-) -> Iterator[Mean]:
-    """The means a paper prints: the protocol's own subsets, or full and the frequency groups (rare, non_rare); and
-    unseen and seen for a split.
+def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:
+    """The mean of each subset over its classes `members`; ap, max_recall [C] in [0, 1]."""
+    return [
+        Mean(subset, float(ap[rows].mean()), float(max_recall[rows].mean()), len(rows))
+        if len(rows)
+        else Mean(subset, None, None, 0)
+        for subset, rows in members.items()
+    ]
 
-    `split` and `ignore_no_interaction` as `subset_classes` has them.
-    """
-    subsets = subset_classes(vocabulary, protocol, split=split, ignore_no_interaction=ignore_no_interaction)
-    for subset, members in subsets.items():
-        chosen = members[results.in_mean[members]]
-        if len(chosen):
-            yield Mean(subset, float(results.ap[chosen].mean()), float(results.max_recall[chosen].mean()), len(chosen))
-        else:
-            yield Mean(subset, None, None, 0)
+
+def means(results: ClassResults, vocabulary: Vocabulary, protocol: Protocol) -> list[Mean]:
+    """The means a paper prints: the protocol's own subsets, or full and the frequency groups (rare, non_rare)."""
+    subsets = subset_classes(vocabulary, protocol)
+    return subset_means(results.ap, results.max_recall, results.averaged(subsets))
 
 
 def subset_classes(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hoicli.figures.markup import escaped
 from hoicli.figures.pictures import Size
-from hoicli.figures.svg import text
 
 CARD = 340.0
 """CSS pixels an image may be wide and high on the page."""
@@ -19,31 +19,14 @@ NOT_AT_HAND = "image not at hand"
 Pair = Sequence[Sequence[float]]
 """A subject's box and, where there is an object, its box."""
 
-STYLE = """
-.store { position: absolute; width: 0; height: 0; }
-.store image { image-orientation: none; } /* boxes are in stored pixels, whatever the camera's rotation mark says */
-.scene { display: block; width: 100%; max-height: 320px; }
-.scene .sheet { fill: #ddd; }
-.scene .note { fill: #777; text-anchor: end; }
-.scene g { filter: drop-shadow(0 0 1px rgb(0 0 0 / 70%)); }
-.scene g.gt { --ink: #0ff; } .scene g.pr { --ink: #ff1f1f; }
-.scene g rect, .scene g line { fill: none; stroke: var(--ink); stroke-width: 2px; vector-effect: non-scaling-stroke; }
-/* wider, so that it shows on both sides of a prediction lying on it */
-.scene g.gt rect, .scene g.gt line { stroke-width: 3.5px; }
-.scene g .o { stroke-dasharray: 6 4; }
-.scene g circle { fill: var(--ink); }
-.scene g text { fill: var(--ink); stroke: #000; stroke-width: 2.5px; paint-order: stroke;
-  vector-effect: non-scaling-stroke; stroke-linejoin: round; font-weight: 600; }
-.scene g.pr text { fill: #ff8a80; }
-"""
-"""What a page's style sheet says of the drawings."""
-
 
 def drawing(item: Mapping[str, Any], name: str, picture: tuple[str, Size] | None) -> str:
     """The image, or a grey sheet of its size, under the boxes.
 
-    item: `predicted` and `truth`, each None or a pair, `truth_name`, and `width` and `height` (or None); name: what was
-    predicted; picture: the id of the image's symbol in the page, and its size.
+    Classes, which the page's style sheet draws: `gt` for the truth and `pr` for the prediction, within them `s` for the
+    subject's box and `o` for the object's. item: `predicted` and `truth`, each None or a pair, `truth_name`, and
+    `width` and `height` (or None); name: what was predicted; picture: the id of the image's symbol in the page, and its
+    size.
     """
     pairs: list[tuple[str, Pair, str]] = [
         (kind, item[key], words)
@@ -76,7 +59,7 @@ def drawing(item: Mapping[str, Any], name: str, picture: tuple[str, Size] | None
             f'<g class="{kind}">{rectangles}'
             f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
             f'<circle cx="{x1:g}" cy="{y1:g}" r="{3 * unit:.4g}"/><circle cx="{x2:g}" cy="{y2:g}" r="{3 * unit:.4g}"/>'
-            f'<text x="{x:.5g}" y="{y:.5g}" font-size="{TEXT * unit:.4g}">{text(words)}</text></g>'
+            f'<text x="{x:.5g}" y="{y:.5g}" font-size="{TEXT * unit:.4g}">{escaped(words)}</text></g>'
         )
     return f'<svg class="scene" viewBox="0 0 {width:g} {height:g}">{sheet}{"".join(shapes)}</svg>'
 

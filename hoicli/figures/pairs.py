@@ -3,62 +3,60 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from hoicli.arrays.boxes import shared_area
+from hoicli.figures.canvas import add_foot, draw_lines, saved
+from hoicli.figures.shown import SweepPoint, caveats_of, label, pair_sweeps
+from hoicli.figures.styles import COLUMN_WIDTH, LINES, SMALL
 from hoicli.records.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from hoicli.figures.canvas import add_caption, bare_axes, saved
-from hoicli.figures.shown import pair_sweeps, short_name
-from hoicli.figures.styles import COLUMN_WIDTH, LINES, SMALL
 
 Box = tuple[float, float, float, float]
 """Left, low, right and high end, in pixels of the figure."""
+
+SWEPT = {"nms": "pair NMS", "det_threshold": "detection"}
+"""What a sweep may vary, in words."""
 
 
 def plot_pairs(rows: Iterable[Row], path: str) -> None:
     """Pair recall (x) against pair precision (y) over a sweep, a line per model, each point labelled by its threshold.
 
     Drawn are the rows of metrics `pair_recall` and `pair_precision` and subset `full`; `nms` and `det_threshold` say
-    where in the sweep. A point lacking either value is left out. Raises `UsageError` as `plot_diagnosis` does.
+    where in the sweep. A point lacking either value is left out. A column wide. Raises `UsageError` as `plot_diagnosis`
+    does.
     """
+    rows = list(rows)
     lines = pair_sweeps(rows)
-    swept = [key for key in ("nms", "det_threshold") if any(point[key] is not None for point in _all(lines))]
+    swept = [key for key in SWEPT if any(getattr(point, key) is not None for line in lines.values() for point in line)]
+    caveats = caveats_of(rows)
     with saved(path) as figure:
         figure.set_size_inches(COLUMN_WIDTH, 2.9)
         ax = figure.add_subplot()
-        for at, (model, points) in enumerate(lines.items()):
-            colour, marker, stroke = LINES[at % len(LINES)]
-            xs, ys = [point["x"] for point in points], [point["y"] for point in points]
-            ax.plot(
-                xs, ys, color=colour, marker=marker, linestyle=stroke, ms=4, lw=1.2, label=short_name(model) or None
-            )
-        bare_axes(ax)
+        draw_lines(
+            ax, ((label(model), [(point.recall, point.precision) for point in line]) for model, line in lines.items())
+        )
         ax.margins(0.14, 0.16)
         ax.set_xlabel("pair recall (%)")
         ax.set_ylabel("pair precision (%)")
         if any(lines):
             figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL)
-        words = {"nms": "pair NMS", "det_threshold": "detection"}
-        if swept:
-            add_caption(figure, f"Points: {' / '.join(words[key] for key in swept)} threshold.")
+        if swept or caveats:
+            points = f"Points: {' / '.join(SWEPT[key] for key in swept)} threshold." if swept else ""
+            add_foot(figure, points, caveats)
         figure.draw_without_rendering()  # the axes have their place now, so the labels can look for theirs
         _label_points(ax, lines, swept)
 
 
-def _all(lines: Mapping[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    for points in lines.values():
-        yield from points
-
-
-def _label_points(ax: Axes, lines: Mapping[str, list[dict[str, Any]]], swept: Sequence[str]) -> None:
+def _label_points(ax: Axes, lines: Mapping[str, Sequence[SweepPoint]], swept: Sequence[str]) -> None:
     """Each label goes to that of eight places around its point where it covers least of points, lines and labels."""
     dot = ax.figure.dpi / 72
     taken: list[Box] = []
     for points in lines.values():
-        pixels = [ax.transData.transform((point["x"], point["y"])) for point in points]
+        pixels = [ax.transData.transform((point.recall, point.precision)) for point in points]
         taken += [(x - 3 * dot, y - 3 * dot, x + 3 * dot, y + 3 * dot) for x, y in pixels]
         for (x1, y1), (x2, y2) in zip(pixels, pixels[1:]):  # noqa: B905, RUF007 (each with the next)
             steps = max(int(math.hypot(x2 - x1, y2 - y1) / (3 * dot)), 1)
@@ -69,21 +67,21 @@ def _label_points(ax: Axes, lines: Mapping[str, list[dict[str, Any]]], swept: Se
         for point in points:
             text = _threshold(point, swept)
             wide, high = 0.6 * SMALL * len(text) * dot, SMALL * dot
-            x, y = ax.transData.transform((point["x"], point["y"]))
+            x, y = ax.transData.transform((point.recall, point.precision))
             choices: list[tuple[float, int, Box]] = []
             for order, (dx, dy) in enumerate(around):
                 left = x + dx * 4 * dot + (dx - 1) * wide / 2
                 low = y + dy * 5 * dot + (dy - 1) * high / 2
                 box = (left, low, left + wide, low + high)
-                covered = sum(_overlap(box, other) for other in taken)
-                outside = wide * high - _overlap(box, ax.bbox.extents)
+                covered = sum(shared_area(box, other) for other in taken)
+                outside = wide * high - shared_area(box, ax.bbox.extents)
                 choices.append((round(covered + outside), order, box))
             _, order, box = min(choices)
             taken.append(box)
             dx, dy = around[order]
             ax.annotate(
                 text,
-                (point["x"], point["y"]),
+                (point.recall, point.precision),
                 (dx * 4, dy * 5),
                 textcoords="offset points",
                 ha=("right", "center", "left")[dx + 1],
@@ -93,12 +91,7 @@ def _label_points(ax: Axes, lines: Mapping[str, list[dict[str, Any]]], swept: Se
             )
 
 
-def _threshold(point: Mapping[str, Any], swept: Sequence[str]) -> str:
+def _threshold(point: SweepPoint, swept: Sequence[str]) -> str:
     """The point's place in the sweep: a number when one threshold is swept, both apart when two are."""
-    return " / ".join("none" if point[key] is None else f"{point[key]:g}" for key in swept)
-
-
-def _overlap(one: Box, other: Box) -> float:
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    return wide * high if wide > 0 and high > 0 else 0.0
+    values = (getattr(point, key) for key in swept)
+    return " / ".join("none" if value is None else f"{value:g}" for value in values)

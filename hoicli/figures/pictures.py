@@ -1,4 +1,5 @@
-"""Pictures as pages embed them: read from a folder by names that nobody vouches for, known by their bytes."""
+"""Pictures as pages embed them: read from a folder by names out of records, which are not trusted, and known by their
+bytes."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import base64
 import io
 import struct
 import warnings
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO
+from pathlib import Path
+
+from hoicli.io.outputs import stays_inside
 
 LARGEST_IMAGE = 8 * 1024 * 1024
 """Bytes; a larger image is not embedded, for a page of such would not open."""
@@ -22,7 +24,7 @@ Size = tuple[float, float]
 
 
 class Pictures:
-    """The images at hand, each written out as a symbol of the page when a card first shows it.
+    """The images at hand, each of them once a symbol of the page, which every card that shows it uses.
 
     longest: larger ones are scaled down to a side of so many pixels, where Pillow is installed; None: as they are.
     """
@@ -32,33 +34,32 @@ class Pictures:
         self._longest = longest
         self._known: dict[str, tuple[str, Size] | None] = {}
 
-    def use(self, page: IO[bytes], file_name: object) -> tuple[str, Size] | None:
-        """(id of the symbol, width and height of the image), or None when the image is not at hand."""
-        if self._folder is None or not isinstance(file_name, str):
-            return None
-        if file_name not in self._known:
-            self._known[file_name] = self._embed(page, file_name)
-        return self._known[file_name]
-
-    def _embed(self, page: IO[bytes], file_name: str) -> tuple[str, Size] | None:
+    def symbol(self, file_name: object) -> str:
+        """What the page needs before the image is first shown: its data as a symbol; nothing after that, nor for an
+        image that is not at hand."""
+        if self._folder is None or not isinstance(file_name, str) or file_name in self._known:
+            return ""
+        self._known[file_name] = None
         data = image_bytes(self._folder, file_name)
         found = _kind_and_size(data)
         if found is None:
-            return None
-        kind, (width, height) = found
-        if self._longest is not None and max(width, height) > self._longest:
-            kind, data = _scaled_down(kind, data, (width, height), self._longest)
+            return ""
+        kind, size = found
+        if self._longest is not None and max(size) > self._longest:
+            kind, data = _scaled_down(kind, data, size, self._longest)
             if not data:
-                return None
-        name = f"i{len(self._known)}"
+                return ""
+        name = f"i{len(self._known) - 1}"
+        self._known[file_name] = name, size
         # `use` scales no image, so each is drawn one unit wide and high, and the card stretches it to its own size.
-        page.write(
+        return (
             f'<svg class="store" aria-hidden="true"><defs><image id="{name}" width="1" height="1" '
-            f'preserveAspectRatio="none" href="data:{kind};base64,'.encode()
+            f'preserveAspectRatio="none" href="data:{kind};base64,{base64.b64encode(data).decode()}"/></defs></svg>\n'
         )
-        page.write(base64.b64encode(data))
-        page.write(b'"/></defs></svg>\n')
-        return name, (width, height)
+
+    def known(self, file_name: object) -> tuple[str, Size] | None:
+        """(id of the symbol, width and height) of an image that was asked for; None when it is not at hand."""
+        return self._known.get(file_name) if isinstance(file_name, str) else None
 
 
 def image_bytes(folder: Path | None, file_name: str) -> bytes:
@@ -66,8 +67,7 @@ def image_bytes(folder: Path | None, file_name: str) -> bytes:
 
     The name is not trusted, the folder is: links that its owner put there are followed.
     """
-    posix, windows = PurePosixPath(file_name), PureWindowsPath(file_name)
-    if folder is None or posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts}:
+    if folder is None or not stays_inside(file_name):
         return b""
     try:
         path = folder / file_name

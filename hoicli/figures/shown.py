@@ -1,17 +1,28 @@
-"""What a figure shows, taken from result rows: the same for matplotlib and for SVG."""
+"""What a figure shows, taken from result rows: the same for matplotlib and for SVG, which only draw it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from hoicli.errors import UsageError
+from hoicli.figures.styles import GROUPED, LINES, ORACLES, STYLES
+from hoicli.records.caveats import words_of
+from hoicli.records.corruptions import FAMILIES
 from hoicli.records.results import Row
 
-if TYPE_CHECKING:
-    pass
-from hoicli.figures.styles import ALL_CLASSES, GROUPED, LINES, ORACLES
+ALL_CLASSES = ("full", "25")
+"""What the subset of all classes is called: V-COCO's is named after its 25 action-roles."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A line of a bar chart; `look` is a key of LOOKS, "" for a heading or, without a label either, for a gap."""
+
+    label: str = ""
+    value: float | None = None
+    look: str = ""
 
 
 def model_name(row: Row) -> str:
@@ -20,72 +31,165 @@ def model_name(row: Row) -> str:
     return str(row.get("model") or tags.get("model") or " ".join(str(value) for value in tags.values()))
 
 
-def short_name(name: str) -> str:
-    """A name as matplotlib may have it: one short line, no control characters, no `$` that would start a formula."""
+def label(name: str) -> str:
+    """A name as a figure has room for it: one short line."""
     text = "".join(letter if letter.isprintable() else " " for letter in name)
-    return (text if len(text) <= 22 else text[:21] + "\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")
+    return text if len(text) <= 22 else text[:21] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def caveats_of(rows: Iterable[Row]) -> list[str]:
+    """What readers of a figure of these rows must know, as tables say it below."""
+    return list(dict.fromkeys(words for row in rows for words in words_of(row)))
 
 
 def deltas_of(rows: Iterable[Row]) -> dict[str, dict[str, float | None]]:
-    """model -> oracle -> delta mAP, models in order of first appearance."""
-    deltas: dict[str, dict[str, float | None]] = {}
+    """model -> oracle -> delta mAP over all classes, models in order of first appearance, oracles in that of ORACLES.
+
+    Raises `UsageError` where there is none, or a second value of one.
+    """
+    found: dict[str, dict[str, float | None]] = {}
     for row in rows:
-        if row.get("metric") != "delta_mAP" or row.get("subset") not in ALL_CLASSES:
-            continue
-        model, oracle = model_name(row), row["oracle"]
-        if oracle in deltas.setdefault(model, {}):
-            raise UsageError(
-                f"--plot: two values of oracle {oracle} for model {model or 'without a name'}; "
-                "give each file its own --tag model=NAME"
-            )
-        deltas[model][oracle] = _value(row)
-    if not deltas:
+        if row.get("metric") == "delta_mAP" and row.get("subset") in ALL_CLASSES:
+            model, oracle = model_name(row), row["oracle"]
+            if oracle in found.setdefault(model, {}):
+                raise _doubled(f"oracle {oracle}", model)
+            found[model][oracle] = _value(row)
+    if not found:
         raise UsageError("--plot: there is no delta_mAP over all classes (subset full, or 25) to draw")
-    return deltas
+    return {
+        model: {oracle: deltas[oracle] for oracle in ORACLES if oracle in deltas} for model, deltas in found.items()
+    }
 
 
-def pair_sweeps(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
-    """model -> its points by rising recall, so that a line never doubles back."""
+def delta_bars(deltas: Mapping[str, Mapping[str, float | None]]) -> list[Bar]:
+    """The bars from the top, an oracle each, of several models under the oracle's name; the GROUPED ones set apart."""
+    bars: list[Bar] = []
+    for oracle in (oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())):
+        if oracle in GROUPED and bars and bars[-1].look.removeprefix("e-") not in GROUPED:
+            bars.append(Bar())
+        if len(deltas) > 1:
+            bars.append(Bar(STYLES[oracle].words))
+        for model, values in deltas.items():
+            name = STYLES[oracle].words if len(deltas) == 1 else label(model) or "no name"
+            bars.append(Bar(name, values.get(oracle), f"e-{oracle}"))
+    return bars
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What each of n bins along a ranking is made of, in percent; bins are equally wide, whatever their ranks.
+
+    bands: (error type, n lower edges, n upper edges), stacked, only of types that occur; a bin without predictions has
+    no height. ticks: (place among the bins' n + 1 edges, its rank in words).
+    """
+
+    bins: int
+    bands: Sequence[tuple[str, Sequence[float], Sequence[float]]]
+    ticks: Sequence[tuple[int, str]]
+
+
+def composition_of(edges: Sequence[float], counts: Mapping[str, Sequence[float]]) -> Composition:
+    """edges: n + 1 ranks; counts: for each error type, how many of its predictions lie in each of the n bins."""
+    bins = len(edges) - 1
+    totals = [sum(values[at] for values in counts.values()) for at in range(bins)]
+    floor, bands = [0.0] * bins, []
+    for name in STYLES:
+        if any(counts.get(name, ())):
+            shares = (100 * count / total if total else 0.0 for count, total in zip(counts[name], totals, strict=True))
+            roof = [below + share for below, share in zip(floor, shares, strict=True)]
+            bands.append((name, floor, roof))
+            floor = roof
+    ticks = sorted({round(at * bins / 4) for at in range(5)})
+    return Composition(bins, bands, [(at, _rank(edges[at])) for at in ticks if edges])
+
+
+def _rank(rank: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if rank >= size:
+            return f"{rank / size:.3g}{letter}"
+    return f"{rank:.0f}"
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """Pair recall and precision in percent under the thresholds that it was measured with, None for none."""
+
+    recall: float
+    precision: float
+    nms: float | None
+    det_threshold: float | None
+
+
+def pair_sweeps(rows: Iterable[Row]) -> dict[str, list[SweepPoint]]:
+    """model -> its points by rising recall, so that a line never doubles back. Raises `UsageError` as `deltas_of`."""
     found: dict[tuple[str, float | None, float | None], dict[str, float]] = {}
     for row in rows:
-        value = _value(row)
-        if row.get("metric") in ("pair_recall", "pair_precision") and row.get("subset") == "full" and value is not None:
+        value, metric = _value(row), str(row.get("metric"))
+        if metric in ("pair_recall", "pair_precision") and row.get("subset") == "full" and value is not None:
             key = (model_name(row), row.get("nms"), row.get("det_threshold"))
-            metric = str(row["metric"])
             if metric in found.setdefault(key, {}):
-                raise UsageError(
-                    f"--plot: two values of {metric} for model {key[0] or 'without a name'} at one threshold; "
-                    "give each file its own --tag model=NAME"
-                )
+                raise _doubled(metric, key[0], " at one threshold")
             found[key][metric] = value
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for (model, nms, threshold), point in found.items():
+    lines: dict[str, list[SweepPoint]] = {}
+    for (model, *thresholds), point in found.items():
         if len(point) == 2:
-            place = {"x": point["pair_recall"], "y": point["pair_precision"]}
-            lines.setdefault(model, []).append({**place, "nms": nms, "det_threshold": threshold})
+            lines.setdefault(model, []).append(SweepPoint(point["pair_recall"], point["pair_precision"], *thresholds))
     if not lines:
         raise UsageError("--plot: there is no pair recall with its precision (subset full) to draw")
-    for points in lines.values():
-        points.sort(key=lambda point: (point["x"], point["y"], str(point["nms"]), str(point["det_threshold"])))
-    return lines
+    return {
+        model: sorted(
+            points, key=lambda point: (point.recall, point.precision, str(point.nms), str(point.det_threshold))
+        )
+        for model, points in lines.items()
+    }
 
 
-FAMILY_WORDS = {
-    "optical": "Optical system",
-    "sensor": "Sensor, transmission",
-    "environment": "Environment",
-    "geometry": "Geometry, scene",
-    "other": "Other",
-}
+FAMILY_WORDS = {name: family.label for name, family in FAMILIES.items()}
 """RoHOI's families as a figure names them."""
 
-Part = tuple[str, str, int]
+_Part = tuple[str, str, int]
 """(corruption, family, severity) that a mean is of, "" and 0 for all; the clean value is of ("clean", "", 0)."""
+_CLEAN, _ALL = ("clean", "", 0), ("", "", 0)
 
 
-def robustness_means(rows: Iterable[Row]) -> dict[str, dict[Part, float]]:
+@dataclass(frozen=True)
+class Robustness:
+    """How models stand corruption. lines: name -> its (severity, mean), the clean value at 0, of one model a line a
+    family and one of all, of several a line a model. ticks: severity -> its words. bars: means over severities, of one
+    model a bar a corruption, of several each model's bars by family. caption: what else is to be said."""
+
+    lines: Mapping[str, Sequence[tuple[int, float]]]
+    ticks: Mapping[float, str]
+    bars: Sequence[Bar]
+    caption: str
+
+
+def robustness_of(rows: Iterable[Row]) -> Robustness:
+    """Of the rows of `hoicli robust`, for as many of the first models as LINES can tell apart.
+
+    Raises `UsageError` where there is nothing to draw or two rows claim one place.
+    """
+    models = _robustness_means(rows)
+    shown = dict(list(models.items())[: len(LINES)])
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for model, means in shown.items():
+        for family in [*_families(means), ""] if len(shown) == 1 else [""]:
+            name = label(model) or "no name" if len(shown) > 1 else FAMILY_WORDS.get(family, "All")
+            while name in lines:  # two long names that are one when cut
+                name += "'"
+            points = [
+                (level, value) for (what, of, level), value in means.items() if level and (what, of) == ("", family)
+            ]
+            lines[name] = sorted([*((0, value) for part, value in means.items() if part == _CLEAN), *points])
+    severities = sorted({severity for points in lines.values() for severity, _ in points})
+    ticks: dict[float, str] = {severity: str(severity) if severity else "clean" for severity in severities}
+    bars = _corruption_bars(*shown.values()) if len(shown) == 1 else list(_family_bars(shown))
+    return Robustness(lines, ticks, bars, _robustness_caption(models, len(shown)))
+
+
+def _robustness_means(rows: Iterable[Row]) -> dict[str, dict[_Part, float]]:
     """model -> part -> mean, models and parts in order of first appearance."""
-    models: dict[str, dict[Part, float]] = {}
+    models: dict[str, dict[_Part, float]] = {}
     for row in rows:
         value = _value(row)
         if value is None or row.get("metric") not in ("clean", "mri", "mean"):
@@ -94,86 +198,50 @@ def robustness_means(rows: Iterable[Row]) -> dict[str, dict[Part, float]]:
         part = (corruption, row.get("family", ""), row.get("severity", 0))
         means = models.setdefault(model_name(row), {})
         if part in means:
-            raise UsageError(
-                f"--plot: two values of one mean for model {model_name(row) or 'without a name'}; "
-                "give each its own --tag model=NAME"
-            )
+            raise _doubled("one mean", model_name(row))
         means[part] = value
-    models = {model: means for model, means in models.items() if ("", "", 0) in means}
+    models = {model: means for model, means in models.items() if _ALL in means}
     if not models:
         raise UsageError("--plot: there is no row of hoicli robust to draw")
     return models
 
 
-def severity_lines(rows: Iterable[Row]) -> dict[str, list[tuple[int, float]]]:
-    """What a line is called -> its (severity, mean), the clean value at 0, of the rows of `hoicli robust`.
-
-    Of one model a line a family and one of all, of several a line a model, for as many as LINES can tell apart. Raises
-    `UsageError` where there is nothing to draw or two rows claim one point.
-    """
-    return lines_by_severity(dict(list(robustness_means(rows).items())[: len(LINES)]))
+def _families(means: Mapping[_Part, float]) -> list[str]:
+    return [family for family in FAMILY_WORDS if ("", family, 0) in means]
 
 
-def lines_by_severity(models: Mapping[str, Mapping[Part, float]]) -> dict[str, list[tuple[int, float]]]:
-    """What a line is called -> its (severity, mean), the clean value at 0: of one model a line a family and all."""
-    lines: dict[str, list[tuple[int, float]]] = {}
-    for model, means in models.items():
-        families = [*_families(means), ""] if len(models) == 1 else [""]
-        for family in families:
-            name = short_name(model) or "no name" if len(models) > 1 else FAMILY_WORDS.get(family, "All")
-            points = [(severity, value) for (what, of, severity), value in means.items() if (what, of) == ("", family)]
-            clean = [(0, value) for part, value in means.items() if part == ("clean", "", 0)]
-            while name in lines:  # two long names that are one when cut
-                name += "'"
-            lines[name] = sorted([*clean, *(point for point in points if point[0])])
-    return lines
+def _corruption_bars(means: Mapping[_Part, float]) -> list[Bar]:
+    bars: list[Bar] = []
+    for at, family in enumerate(_families(means)):
+        of_family = [(what, value) for (what, of, _), value in means.items() if what and of == family]
+        bars += [Bar()] * bool(bars)
+        bars += [Bar(label(what.replace("_", " ")), value, f"s{at}") for what, value in of_family]
+    return bars
 
 
-def _families(means: Mapping[Part, float]) -> list[str]:
-    return [family for family in FAMILY_WORDS if any(part == ("", family, 0) for part in means)]
+def _family_bars(models: Mapping[str, Mapping[_Part, float]]) -> Iterator[Bar]:
+    for family in (*FAMILY_WORDS, ""):
+        if not family or any(family in _families(means) for means in models.values()):
+            yield Bar(FAMILY_WORDS.get(family, "All"))
+            for at, (model, means) in enumerate(models.items()):
+                yield Bar(label(model) or "no name", means.get(("", family, 0)), f"s{at}")
 
 
-def robustness_places(models: Mapping[str, Mapping[Part, float]]) -> list[tuple[str, float | None, int | None]]:
-    """The bars from the top: (label, value, place in LINES); a heading has no place, a gap no label either."""
-    places: list[tuple[str, float | None, int | None]] = []
-    if len(models) == 1:
-        means = next(iter(models.values()))
-        for at, family in enumerate(_families(means)):
-            bars = [(what, value) for (what, of, _), value in means.items() if what and of == family]
-            places += [("", None, None)] * bool(places)
-            places += [(short_name(name.replace("_", " ")), value, at) for name, value in bars]
-        return places
-    present = [family for family in FAMILY_WORDS if any(family in _families(means) for means in models.values())]
-    for family in (*present, ""):
-        places.append((FAMILY_WORDS.get(family, "All"), None, None))
-        for at, (model, means) in enumerate(models.items()):
-            places.append((short_name(model) or "no name", means.get(("", family, 0)), at))
-    return places
-
-
-def robustness_caption(models: Mapping[str, Mapping[Part, float]], shown: int) -> str:
+def _robustness_caption(models: Mapping[str, Mapping[_Part, float]], shown: int) -> str:
     if len(models) > 1:
         return f"The first {shown} of {len(models)} models." if shown < len(models) else ""
-    model, means = next(iter(models.items()))
-    clean = means.get(("clean", "", 0))
-    parts = [f"clean {clean:.1f}"] if clean is not None else []
-    parts.append(f"MRI {means['', '', 0]:.1f}")
-    return f"{short_name(model) or 'One model'}: {', '.join(parts)}."
+    ((model, means),) = models.items()
+    clean = f"clean {means[_CLEAN]:.1f}, " if _CLEAN in means else ""
+    return f"{label(model) or 'One model'}: {clean}MRI {means[_ALL]:.1f}."
+
+
+def _doubled(what: str, model: str, where: str = "") -> UsageError:
+    return UsageError(
+        f"--plot: two values of {what} for model {model or 'without a name'}{where}; "
+        "give each file its own --tag model=NAME"
+    )
 
 
 def _value(row: Row) -> float | None:
     value = row.get("value")
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def delta_places(deltas: Mapping[str, Mapping[str, float | None]]) -> list[tuple[str, str | None]]:
-    """The lines of the bar chart from the top: (oracle, model), (oracle, None) for a heading, ("", None) for a gap."""
-    present = [oracle for oracle in ORACLES if any(oracle in values for values in deltas.values())]
-    places: list[tuple[str, str | None]] = []
-    for oracle in present:
-        if oracle in GROUPED and places and places[-1][0] not in GROUPED:
-            places.append(("", None))
-        if len(deltas) > 1:
-            places.append((oracle, None))
-        places.extend((oracle, model) for model in deltas)
-    return places

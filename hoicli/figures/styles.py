@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
-
-
-ALL_CLASSES = ("full", "25")
-"""What the subset of all classes is called: V-COCO's is named after its 25 action-roles."""
 PAGE_WIDTH = 7.0
 COLUMN_WIDTH = 3.4
 """Inches; the text and column widths of the usual two-column style."""
 
-CAPTION, LEGEND_LINE = 0.22, 0.19
-"""Inches kept for the small print along the lower edge, and for each line of the legend over it."""
+CAPTION, LEGEND_LINE, NOTE_LINE = 0.22, 0.19, 0.13
+"""Inches kept for the small print along the lower edge, for each line of the legend over it, and for each further line
+of small print."""
 
 SMALL, NORMAL = 8.0, 9.0
 """Points."""
@@ -62,6 +56,14 @@ LINES = (
 )
 """Colour, marker and stroke of each model's line, in turn."""
 
-
-HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||")
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||")
 """A bar's hatch beside each of LINES, for grey prints."""
+
+LOOKS: Mapping[str, Style] = {
+    **{f"e-{name}": style for name, style in STYLES.items()},
+    **{
+        f"s{at}": Style("", colour, hatch, "#FFFFFF")
+        for at, ((colour, _, _), hatch) in enumerate(zip(LINES, _HATCHES, strict=True))
+    },
+}
+"""The look of a shape by its name, which is its class in a page: `e-` and an error type, or `s` and a series' place."""

@@ -1,16 +1,18 @@
 """Small charts as SVG text for a page: bars, stacked shares, dots with intervals, a histogram, lines.
 
 Drawn 360 units wide, a phone's width, so that their print is as large as the page's. Colours are the page's affair: a
-shape has a class (`e-interaction` for an error type, `s0` to `s6` for a series) whose `--ink` the style sheet sets.
-Text in them is escaped here; coordinates are rounded, so that equal values give equal bytes.
+shape has a class (a key of LOOKS) whose `--ink` the style sheet sets. Text is escaped here; coordinates are rounded, so
+that equal values give equal bytes.
 """
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from hoicli.figures.markup import escaped
+from hoicli.figures.shown import Bar, Composition
 
 WIDTH = 360.0
 LINE = 20.0
@@ -28,16 +30,6 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A bar: its label, its value (None for none), the words at its end, and its class."""
-
-    label: str
-    value: float | None
-    words: str
-    look: str
-
-
-@dataclass(frozen=True)
 class Dot:
     """A value of a series, with its interval where it has one."""
 
@@ -47,16 +39,11 @@ class Dot:
     high: float | None = None
 
 
-def text(value: object) -> str:
-    """Text of any origin as text of an SVG or HTML document: markup escaped, what no document may hold replaced."""
-    letters = "".join(letter if letter >= " " and letter != "\x7f" else "\ufffd" for letter in str(value))
-    return html.escape(letters.encode("utf-8", "replace").decode())
-
-
-def bars(items: Sequence[Bar], name: str) -> str:
-    """Horizontal bars from one zero line, negative values to its left."""
+def bars(items: Sequence[Bar], name: str, words: Callable[[float | None], str]) -> str:
+    """Horizontal bars from one zero line, negative values to its left, each with its value in words; no gaps."""
+    items = [item for item in items if item.look]
     room = _label_room(item.label for item in items)
-    ends = LETTER * max((len(item.words) for item in items), default=0) + 8
+    ends = LETTER * max((len(words(item.value)) for item in items), default=0) + 8
     values = [item.value for item in items if item.value is not None]
     low, high = min([0.0, *values]), max([0.0, *values])
     left = room + (ends if low < 0 else 0)
@@ -71,40 +58,29 @@ def bars(items: Sequence[Bar], name: str) -> str:
         if item.value:
             shapes.append(f'<rect class="{item.look}" {_box(start, middle - 6.5, max(end - start, 0.6), 13)}/>')
         edge, anchor = (start - 4, "end") if value < 0 else (end + 4, "start")
-        shapes.append(_words(edge, middle + 4, item.words, anchor, "value"))
+        shapes.append(_words(edge, middle + 4, words(item.value), anchor, "value"))
     height = LINE * max(len(items), 1)
     shapes.append(_rule(zero, 0, zero, height, "axis"))
     return _svg(shapes, height, name)
 
 
-def shares(edges: Sequence[float], counts: Mapping[str, Sequence[float]], looks: Mapping[str, str], name: str) -> str:
-    """What each bin is made of, stacked to 100 %; bins are equally wide, and one without anything stays empty.
-
-    edges: the n + 1 ranks that bound the n bins; counts: for each key of `looks` (its class) n numbers.
-    """
+def shares(composition: Composition, name: str) -> str:
+    """What each bin is made of, stacked to 100 %; one without anything stays empty."""
     left, top, width, height = 44.0, 8.0, WIDTH - 62, 150.0
-    bins = len(edges) - 1
-    totals = [sum(values[at] for values in counts.values()) for at in range(bins)]
-    floor = [0.0] * bins
+    bins = composition.bins
     shapes = []
-    for key, look in looks.items():
-        roof = [below + counts[key][at] / (totals[at] or 1) for at, below in enumerate(floor)]
-        for at in range(bins):
-            if roof[at] > floor[at]:
-                x, y = left + width * at / bins, top + height * (1 - roof[at])
-                # A hair wider than its bin, lest neighbours show a seam.
-                box = _box(x, y, width / bins + (0.3 if at < bins - 1 else 0), height * (roof[at] - floor[at]))
-                shapes.append(f'<rect class="{look}" {box}/>')
-        floor = roof
+    for error, floor, roof in composition.bands:
+        for at, (low, high) in enumerate(zip(floor, roof, strict=True)):
+            if high > low:
+                x, y = left + width * at / bins, top + height * (1 - high / 100)
+                # A hair wider than its bin, so that no gap shows between neighbours.
+                box = _box(x, y, width / bins + (0.3 if at < bins - 1 else 0), height * (high - low) / 100)
+                shapes.append(f'<rect class="e-{error}" {box}/>')
     for tick in (0, 50, 100):
         y = top + height * (1 - tick / 100)
         shapes += [_rule(left - 4, y, left, y, "axis"), _words(left - 7, y + 4, f"{tick}%", "end")]
-    for at in sorted({round(quarter * bins / 4) for quarter in range(5)}) if bins else ():
-        x = left + width * at / bins
-        shapes += [
-            _rule(x, top + height, x, top + height + 4, "axis"),
-            _words(x, top + height + 17, _short(edges[at]), "middle"),
-        ]
+    for at, rank in composition.ticks:
+        shapes += _tick(left + width * at / (bins or 1), top + height, rank)
     shapes.append(_words(left + width / 2, top + height + 33, "rank in descending score", "middle", "note"))
     return _svg(shapes, top + height + 38, name)
 
@@ -113,7 +89,7 @@ def dots(lines: Sequence[tuple[str, Sequence[Dot]]], name: str) -> str:
     """A line of dots for each label, coloured by series, with their intervals as whiskers; the axis spans them."""
     series = list(dict.fromkeys(dot.series for _, row in lines for dot in row))
     room = _label_room(label for label, _ in lines)
-    legend, shapes = _legend({key: f"s{at % SERIES}" for at, key in enumerate(series)})
+    legend, shapes = _legend(series)
     ends = [x for _, row in lines for dot in row for x in (dot.value, dot.low, dot.high) if x is not None] or [0.0, 1.0]
     ticks = _ticks(max(ends), min(ends))
     left, scale = ticks[0], (WIDTH - room - 20) / (ticks[-1] - ticks[0])
@@ -128,25 +104,22 @@ def dots(lines: Sequence[tuple[str, Sequence[Dot]]], name: str) -> str:
         middle = legend + (at + 0.5) * pitch
         shapes.append(_words(room - 10, middle + 4, _cut(label), "end"))
         for dot in row:
-            y = middle + LANE * (series.index(dot.series) - (lanes - 1) / 2) * (lanes > 1)
-            look, x = f"s{series.index(dot.series) % SERIES}", room + (dot.value - left) * scale
+            number = series.index(dot.series)
+            y = middle if lanes == 1 else middle + LANE * (number - (lanes - 1) / 2)
             if dot.low is not None and dot.high is not None:
-                shapes.append(
-                    _rule(room + (dot.low - left) * scale, y, room + (dot.high - left) * scale, y, f"{look} whisker")
-                )
-            shapes.append(_mark(x, y, series.index(dot.series)))
+                ends = [room + (end - left) * scale for end in (dot.low, dot.high)]
+                shapes.append(_rule(ends[0], y, ends[1], y, f"s{number % SERIES} whisker"))
+            shapes.append(_mark(room + (dot.value - left) * scale, y, number))
     return _svg(shapes, bottom + 20, name)
 
 
 def histogram(counts: Mapping[str, Sequence[int]], labels: Sequence[str], name: str, axis: str) -> str:
     """Columns of counts, the series stacked; `labels` bound the bins (one more than there are bins)."""
-    legend, shapes = _legend({key: f"s{at % SERIES}" for at, key in enumerate(counts)})
+    legend, shapes = _legend(counts)
     left, width, height = 46.0, WIDTH - 58, 140.0
     top, bins = legend + 6, max(len(labels) - 1, 0)
     ticks = _ticks(max([sum(values[at] for values in counts.values()) for at in range(bins)], default=1))
-    for tick in ticks:
-        y = top + height * (1 - tick / ticks[-1])
-        shapes += [_rule(left, y, left + width, y, "grid"), _words(left - 6, y + 4, f"{tick:,g}", "end")]
+    shapes += _grid(ticks, left, width, top, height)
     floor = [0.0] * bins
     for at, values in enumerate(counts.values()):
         for place, count in enumerate(values):
@@ -172,7 +145,7 @@ def lines(
 ) -> str:
     """Lines with a mark at every (x, y, label) point; y from zero. `ticks` are the places along x with their words,
     otherwise round numbers around the points."""
-    legend, shapes = _legend({key: f"s{at % SERIES}" for at, key in enumerate(series)} if len(series) > 1 else {})
+    legend, shapes = _legend(series if len(series) > 1 else ())
     left, top, width, height = 46.0, legend + 20, WIDTH - 66, 150.0
     points = [point for row in series.values() for point in row]
     ups = _ticks(max([y for _, y, _ in points], default=1.0))
@@ -183,12 +156,9 @@ def lines(
     def place(x: float, y: float) -> Point:
         return left + width * (x - low) / ((high - low) or 1.0), top + height * (1 - y / ups[-1])
 
-    for tick in ups:
-        _, y = place(low, tick)
-        shapes += [_rule(left, y, left + width, y, "grid"), _words(left - 6, y + 4, f"{tick:g}", "end")]
+    shapes += _grid(ups, left, width, top, height)
     for tick, label in ticks.items():
-        x, y = place(tick, 0)
-        shapes += [_rule(x, y, x, y + 4, "axis"), _words(x, y + 17, label, "middle")]
+        shapes += _tick(*place(tick, 0), label)
     for at, row in enumerate(series.values()):
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in (place(x, y) for x, y, _ in row))
         shapes.append(f'<polyline class="s{at % SERIES} line" points="{path}"/>')
@@ -204,26 +174,40 @@ def lines(
 
 def _svg(shapes: Iterable[str], height: float, name: str) -> str:
     box = f"0 0 {_n(WIDTH)} {_n(height)}"
-    return f'<svg class="chart" viewBox="{box}" role="img" aria-label="{text(name)}">{"".join(shapes)}</svg>'
+    return f'<svg class="chart" viewBox="{box}" role="img" aria-label="{escaped(name)}">{"".join(shapes)}</svg>'
 
 
-def _legend(looks: Mapping[str, str]) -> tuple[float, list[str]]:
+def _legend(names: Iterable[str]) -> tuple[float, list[str]]:
     """(the height it takes, its shapes), in as many lines as it needs."""
     shapes: list[str] = []
     x, y = 0.0, 14.0
-    for at, (key, look) in enumerate(looks.items()):
-        label = _cut(key)
+    for at, name in enumerate(names):
+        label = _cut(name)
         wide = 16 + LETTER * len(label) + 14
         if x and x + wide > WIDTH:
             x, y = 0.0, y + 18
-        shapes += [_mark(x + 6, y - 4, at, look), _words(x + 16, y, label)]
+        shapes += [_mark(x + 6, y - 4, at), _words(x + 16, y, label)]
         x += wide
-    return (y + 10 if looks else 0.0), shapes
+    return (y + 10 if shapes else 0.0), shapes
 
 
-def _mark(x: float, y: float, at: int, look: str = "") -> str:
+def _grid(ticks: Sequence[float], left: float, width: float, top: float, height: float) -> list[str]:
+    """Lines across the chart at the ticks of an axis that goes up from 0 to the last of them."""
+    shapes = []
+    for tick in ticks:
+        y = top + height * (1 - tick / ticks[-1])
+        shapes += [_rule(left, y, left + width, y, "grid"), _words(left - 6, y + 4, f"{tick:,g}", "end")]
+    return shapes
+
+
+def _tick(x: float, y: float, words: str) -> list[str]:
+    """A place on an axis along the bottom."""
+    return [_rule(x, y, x, y + 4, "axis"), _words(x, y + 17, words, "middle")]
+
+
+def _mark(x: float, y: float, at: int) -> str:
     """A series' mark: its shape tells series apart as well as its colour does."""
-    look = look or f"s{at % SERIES}"
+    look = f"s{at % SERIES}"
     r = 4.0
     if at % 4 == 0:
         return f'<circle class="{look}" cx="{_n(x)}" cy="{_n(y)}" r="4"/>'
@@ -238,7 +222,7 @@ def _mark(x: float, y: float, at: int, look: str = "") -> str:
 def _words(x: float, y: float, words: str, anchor: str = "start", look: str = "") -> str:
     kind = f' class="{look}"' if look else ""
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text{kind} x="{_n(x)}" y="{_n(y)}"{side}>{text(words)}</text>'
+    return f'<text{kind} x="{_n(x)}" y="{_n(y)}"{side}>{escaped(words)}</text>'
 
 
 def _rule(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
@@ -260,13 +244,6 @@ def _cut(label: str) -> str:
 
 def _label_room(labels: Iterable[str]) -> float:
     return LETTER * max((len(_cut(label)) for label in labels), default=0) + 14
-
-
-def _short(rank: float) -> str:
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if rank >= size:
-            return f"{rank / size:.3g}{letter}"
-    return f"{rank:.0f}"
 
 
 def _ticks(high: float, low: float = 0.0) -> list[float]:

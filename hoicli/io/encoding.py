@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from hoicli.errors import DataError
@@ -20,6 +21,30 @@ _WITHOUT_MARK = {
 }
 """How two characters of ASCII begin a file. No format that hoicli reads has such bytes there."""
 CHUNK = 1 << 16
+
+
+class Pieces(io.RawIOBase):
+    """A file of the pieces that are made of another. fileobj: the other, which tells how much of it is read."""
+
+    def __init__(self, pieces: Iterator[bytes], fileobj: Any) -> None:
+        self.fileobj = fileobj
+        self._pieces = pieces
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises what making the next piece does."""
+        while not self._ready:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._ready = memoryview(piece)
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
 
 
 def cuts_at_line_ends(head: bytes) -> bool:
@@ -38,7 +63,8 @@ def as_utf8(stream: io.BufferedReader, name: str) -> io.BufferedReader:
     elif head in _UTF32:
         raise _other("UTF-32", name)
     elif head.startswith(_UTF16):
-        return io.BufferedReader(_FromUtf16(stream, name), 1 << 20)
+        file = getattr(getattr(stream, "raw", None), "fileobj", stream)
+        return io.BufferedReader(Pieces(_from_utf16(stream, name), file), 1 << 20)
     for encoding, pattern in _WITHOUT_MARK.items():
         if pattern.match(head):
             raise _other(encoding, name)
@@ -49,31 +75,15 @@ def _other(encoding: str, name: str) -> DataError:
     return DataError(f"is {encoding}; make it UTF-8 first: iconv -f {encoding} -t UTF-8 FILE > NEW", place=name)
 
 
-class _FromUtf16(io.RawIOBase):
-    """The UTF-8 of a stream of UTF-16, a piece at a time."""
-
-    def __init__(self, stream: io.BufferedReader, name: str) -> None:
-        self._stream = stream
-        self._name = name
-        self._decoder = codecs.getincrementaldecoder("utf-16")()
-        self._ready = memoryview(b"")
-        self.fileobj = getattr(getattr(stream, "raw", None), "fileobj", stream)  # tells how much of the file is read
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Raises `DataError` for what is no UTF-16: a file that is cut off within a character, or is of two halves."""
-        while not self._ready:
-            data = self._stream.read1(CHUNK)
-            try:
-                self._ready = memoryview(self._decoder.decode(data, final=not data).encode())
-            except UnicodeDecodeError as error:
-                problem = f"begins as UTF-16 and does not go on so ({error.reason}); write it again, as UTF-8"
-                raise DataError(problem, place=self._name) from None
-            if not data:
-                break
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
+def _from_utf16(stream: io.BufferedReader, name: str) -> Iterator[bytes]:
+    """The UTF-8 of a stream of UTF-16. Raises `DataError` for what is none: a file that is cut off within a character,
+    or is of two halves."""
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    data = b"more"
+    while data:
+        data = stream.read1(CHUNK)
+        try:
+            yield decoder.decode(data, final=not data).encode()
+        except UnicodeDecodeError as error:
+            problem = f"begins as UTF-16 and does not go on so ({error.reason}); write it again, as UTF-8"
+            raise DataError(problem, place=name) from None

@@ -1,22 +1,91 @@
-"""Files that appear whole or not at all, and whether what is to be written can be: asked before the work.
-
-Nothing that took minutes or money is to be lost to a folder that is not there.
-"""
+"""Bytes out: to stdout, to a device, or to files that appear whole or not at all."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
+import shutil
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO, BinaryIO, cast
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io import zstd
+from hoicli.io.signals import held
 
-FIGURE_ENDINGS = (".png", ".svg", ".pdf")
-NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
+WRITE_CHUNK = 1 << 18
+"""Bytes gathered before a write: large enough that a system call costs nothing, small enough to stream."""
+
+
+def stays_inside(name: str) -> bool:
+    """Whether a file name that a record gives leads to a place in its folder, whatever system reads it."""
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    return not (posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name)
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
+    """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
+
+    A name ending in .gz or .zst is compressed, the same bytes in giving the same bytes out. Raises as `atomic_path`.
+    """
+    number = 1 if path == "-" else descriptor(path)
+    if number == 1:
+        with _gathered(sys.stdout.buffer) as write:
+            yield write
+    elif number is not None:  # an open stream goes on from where it stands, as it was opened
+        with writable(path), open(os.dup(number), "wb", buffering=WRITE_CHUNK) as opened:
+            yield opened.write
+    else:
+        with (
+            atomic_path(path) as temporary,
+            open(temporary, "wb", buffering=WRITE_CHUNK) as raw,
+            compressor(path, raw) as stream,
+        ):
+            yield stream.write
+
+
+@contextmanager
+def _gathered(stdout: BinaryIO) -> Iterator[Callable[[bytes], None]]:
+    """Writes in large pieces. Complete lines computed before an error are not lost."""
+    chunks: list[bytes] = []
+    size = 0
+
+    def write(data: bytes, least: int = WRITE_CHUNK) -> None:
+        nonlocal size
+        chunks.append(data)
+        size += len(data)
+        if size >= least:
+            with writable("<stdout>"):
+                stdout.write(b"".join(chunks))
+                stdout.flush()
+            chunks.clear()
+            size = 0
+
+    try:
+        yield write
+    finally:
+        write(b"", least=0)
+
+
+@contextmanager
+def compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
+    """What writes to `raw`, compressed as the ending of `path` says. Raises `UsageError` where there is no zstd."""
+    if path.endswith(".gz"):
+        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
+            yield cast("IO[bytes]", stream)
+    elif path.endswith(".zst"):
+        module = zstd.module()
+        if module is None:
+            raise UsageError(f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz")
+        with module.writer(raw) as stream:
+            yield cast("IO[bytes]", stream)
+    else:
+        yield raw
 
 
 @contextmanager
@@ -42,16 +111,38 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     `>(gzip)`) is no file to be replaced: it is written to as it is. Raises `UsageError`, in the name of `option`, where
     there can be no such file, and `DataError` where the bytes do not fit.
     """
-    if not _is_to_be_replaced(path, option):
+    if not is_to_be_replaced(path, option):
         with writable(path):
             yield path
         return
     target = Path(os.path.realpath(path))
-    with _beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
-        yield temporary
-        if not inherit(temporary, target):
-            os.chmod(temporary, 0o666 & ~_umask())
+    with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
+        yield str(temporary)
+        inherit(temporary, target)
         os.replace(temporary, target)
+
+
+@held()  # it takes a moment, and then there is no part of a file to be removed
+def write_whole(path: Path, data: bytes, option: str = "--out") -> None:
+    """A file in a folder that is made if need be, whole or not at all. Raises as `atomic_path`."""
+    with _refusing(f"{option} {path}", path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(str(path), option) as temporary:
+        Path(temporary).write_bytes(data)
+
+
+@contextmanager
+def atomic_folder(path: str) -> Iterator[Path]:
+    """A folder beside `path`, new or empty before, that takes its name when the block ends well and is removed when it
+    does not. Raises `DataError` where the bytes do not fit."""
+    target = Path(path).resolve()
+    folder = _part_of(target)
+    with _removed(folder), writable(path):
+        folder.mkdir()
+        yield folder
+        if inherit(folder, target):
+            target.rmdir()
+        folder.rename(target)
 
 
 def descriptor(path: str) -> int | None:
@@ -63,7 +154,7 @@ def descriptor(path: str) -> int | None:
     return int(numbered[1]) if numbered else {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}.get(path)
 
 
-def _is_to_be_replaced(path: str, option: str) -> bool:
+def is_to_be_replaced(path: str, option: str) -> bool:
     """Whether a name is that of a file, or of nothing yet; False for a device, a pipe or an open stream."""
     if descriptor(path) is not None:
         return False
@@ -78,28 +169,39 @@ def _is_to_be_replaced(path: str, option: str) -> bool:
 
 
 @contextmanager
-def _beside(target: Path, given: str, folder: Path) -> Iterator[str]:
-    """An empty file in the folder of `target`, which nobody else can read yet; removed in the end if it is still there.
-    given, folder: what was asked for, and its folder, as messages name them.
+def beside(target: Path, given: str, folder: Path) -> Iterator[Path]:
+    """An empty file in the folder of `target`, removed in the end if it is still there; while it is to replace a file,
+    nobody else can read it. given, folder: what was asked for, and its folder, as messages name them."""
+    temporary = _part_of(target)
+    mode = 0o600 if target.exists() else 0o666
+    with _removed(temporary):
+        with _refusing(given, folder):
+            os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
+        yield temporary
 
-    Its name is chosen before there is a file: whatever comes between (Ctrl-C, SIGTERM), it is known what to remove. A
-    name may have 255 bytes, and this one has some more than the target's first 50 characters.
-    """
-    temporary = target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
+
+def _part_of(target: Path) -> Path:
+    """What a file or folder is called until it is whole. A name may have 255 bytes, and this one has some more than the
+    target's first 50 characters."""
+    return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
+
+
+@contextmanager
+def _removed(part: Path) -> Iterator[None]:
+    """When the block ends there is no such file or folder, even if a signal (Ctrl-C, SIGTERM) comes while it is made
+    or removed."""
     try:
         try:
-            with _refusing(given, folder):
-                os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            yield str(temporary)
+            yield
         finally:
-            _remove(temporary)
+            _remove(part)
     finally:  # once more: a signal that comes on the way to the first
-        _remove(temporary)
+        _remove(part)
 
 
-def _remove(temporary: Path) -> None:
+def _remove(part: Path) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
-        temporary.unlink()
+        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
 
 
 @contextmanager
@@ -111,7 +213,7 @@ def _refusing(given: str, folder: Path) -> Iterator[None]:
         raise UsageError(f"{given}: is a directory; give a file name") from None
     except FileNotFoundError:
         raise UsageError(f"{given}: there is no folder {folder}; make it first") from None
-    except NotADirectoryError:
+    except (NotADirectoryError, FileExistsError):
         raise UsageError(f"{given}: {folder} is no folder; give another") from None
     except PermissionError:
         raise UsageError(f"{given}: the folder {folder} is not writable") from None
@@ -133,84 +235,3 @@ def inherit(new: str | Path, old: str | Path) -> bool:
                     os.chown(new, user, group)
     os.chmod(new, stat.S_IMODE(before.st_mode))  # after the owner, whose change takes the special bits away
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-# Before the work
-
-
-def check_file(path: str, option: str) -> None:
-    """Raises `UsageError` where `atomic_path` would: by making a file beside `path`, and removing it again.
-
-    Only that tells of a folder that takes no files whatever its mode says (a read-only disk, a quota).
-    """
-    if _is_to_be_replaced(path, option):
-        _check_inside(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
-
-
-def _check_inside(folder: Path, given: str, shown: Path) -> None:
-    with _beside(folder / "hoicli", given, shown):
-        pass
-
-
-def check_figure(path: str, option: str = "--plot") -> None:
-    """Raises `UsageError` where no figure could be written."""
-    if Path(path).suffix.lower() not in FIGURE_ENDINGS:
-        raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf")
-    if find_spec("matplotlib") is None:
-        raise UsageError(NO_MATPLOTLIB)
-    check_file(path, option)
-
-
-def check_page_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where there could be no folder with an index.html; the last part of its path may be new."""
-    if Path(path).is_dir():
-        check_file(str(Path(path, "index.html")), option)
-    elif Path(path).exists():
-        raise UsageError(f"{option} {path}: is a file; give a folder")
-    else:
-        check_file(path, option)
-
-
-def check_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where no file can be made in a folder, which must be there."""
-    if not Path(path).is_dir():
-        raise UsageError(f"{option} {path}: there is no such folder; make it first")
-    _check_inside(Path(path), f"{option} {path}", Path(path))
-
-
-def check_folders(path: str, option: str) -> None:
-    """The same of a folder that is made if need be, with those above it."""
-    there = Path(path).absolute()
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise UsageError(f"{option} {path}: cannot be made ({there} is no folder)")
-    _check_inside(there, f"{option} {path}", there)
-
-
-def check_new_folder(path: str, option: str) -> None:
-    """Raises `UsageError` where no folder could be made, or would have to be put in the place of what is there."""
-    if path == "-":
-        raise UsageError(f"--to mat writes a folder of files; name it with {option} DIR")
-    target = Path(path).resolve()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{option} {path}: is there already; give a folder that does not exist, or an empty one")
-    if not target.parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {target.parent}; make it first")
-    _check_inside(target.parent, f"{option} {path}", target.parent)
-
-
-def check_appended(path: str, option: str) -> None:
-    """Raises `UsageError` where a file could not be read and added to, or made."""
-    if not Path(path).exists():
-        check_file(path, option)
-    elif Path(path).is_dir():
-        raise UsageError(f"{option} {path}: is a directory; give a file name")
-    elif not os.access(path, os.R_OK | os.W_OK):
-        raise UsageError(f"{option} {path}: cannot be read and written; give a file that can")

@@ -1,7 +1,8 @@
 """Work on many images in several processes: results in the order of the tasks, whatever the number of processes.
 
-Each worker is fed through a pipe of its own, a task at a time. When this process dies, by whatever hand, the pipe
-closes and the worker ends; when a worker dies, that is told instead of waited for.
+Each worker is fed through a pipe of its own, a task at a time. When this process dies, even of kill -9, the pipe closes
+and the worker ends; when a worker dies, that is told instead of waited for. `concurrent.futures` does neither without
+threads of its own in the workers, needs shared semaphores, and goes on with the next task after a SIGTERM.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -63,13 +63,6 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
                 process.kill()
 
 
-@dataclass(frozen=True)
-class _Fault:
-    """An exception of a worker's, in words."""
-
-    text: str
-
-
 def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
     limit = AHEAD * len(idle)
     busy: dict[Connection, int] = {}
@@ -87,8 +80,8 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
                 result = ready.recv()
             except (EOFError, ConnectionResetError):
                 raise DataError("a worker process was killed (out of memory?); try fewer --jobs") from None
-            if isinstance(result, _Fault):
-                raise RuntimeError(result.text)
+            if isinstance(result, RuntimeError):
+                raise result
             results[busy.pop(ready)] = result
             idle.append(ready)
         while done in results:
@@ -106,7 +99,7 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
             try:
                 result = work(task)
             except Exception as error:  # noqa: BLE001 (raised again, in words, where someone can see it)
-                result = _Fault(f"{type(error).__name__}: {error}")
+                result = RuntimeError(f"{type(error).__name__}: {error}")
             connection.send(result)
     except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):
         return

@@ -1,135 +1,33 @@
-"""Bytes in, bytes out: `-`, .gz, .zst, atomic files, progress, closed pipes.
-
-The one module that owns stdout and stderr. Everything else hands it bytes and messages.
-"""
+"""Streams of lines: files read one after another, as text that has been unpacked, or cut into shares for processes."""
 
 from __future__ import annotations
 
-import gzip
-import io
+import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from shutil import copyfileobj
+from typing import IO, Any
 
-from hoicli.errors import DataError, UsageError
-from hoicli.io import zstd
-from hoicli.io.encoding import MARK, as_utf8
+from hoicli.errors import DataError
+from hoicli.io.encoding import MARK, cuts_at_line_ends
+from hoicli.io.inputs import is_packed, open_input
 from hoicli.io.messages import display_name
-from hoicli.io.outputs import atomic_path, check_file, descriptor, writable
+from hoicli.io.outputs import writable
 from hoicli.io.progress import Progress
-
-GZIP_MAGIC = b"\x1f\x8b"
-WRITE_CHUNK = 1 << 18
-"""Bytes gathered before a write: large enough that a system call costs nothing, small enough to stream."""
-
+from hoicli.io.signals import held
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line: thousands of times an image's. A bomb of a few kilobytes unpacks to one line without an end."""
-DENSE, DENSEST = 1 << 26, 200
-"""Compressed data may unpack to this many bytes, and beyond them to so many times its size (dumps: 5 to 20 times)."""
 
-
-@contextmanager
-def readable(path: str) -> Iterator[None]:
-    """Turn the operating system's and the decompressors' complaints into a `DataError` that names the file."""
-    import zlib
-
-    name = display_name(path)
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError("no such file; check the path", place=name) from None
-    except IsADirectoryError:
-        raise DataError("is a directory; give a file", place=name) from None
-    except PermissionError:
-        raise DataError("not readable; check its permissions", place=name) from None
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise DataError(f"damaged gzip data ({error}); fetch or compress it again", place=name) from None
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error}); check the path", place=name) from None
-
-
-@contextmanager
-def open_input(path: str) -> Iterator[IO[bytes]]:
-    """A file or `-` (stdin), decompressed, and as UTF-8 where it begins with another encoding's mark.
-
-    Compression is known by its magic bytes, not the name. Raises `DataError` when there is no such file, it is a
-    directory, its compressed data is damaged, it needs zstd and none is installed, or it is of another encoding.
-    """
-    with _opened(path) as stream:
-        yield as_utf8(stream, display_name(path))
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[io.BufferedReader]:
-    name = display_name(path)
-    with readable(path), ExitStack() as closing:
-        if path == "-":
-            if sys.stdin is None:  # `<&-`
-                raise DataError("is closed; pipe something in, or name a file", place=name)
-            raw = cast("io.BufferedReader", sys.stdin.buffer)
-        elif Path(path).is_dir():
-            raise IsADirectoryError
-        else:
-            raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
-        magic = raw.peek(4)[:4]
-        if magic.startswith(GZIP_MAGIC) or zstd.begins_zstd(magic):
-            packed = _Packed(raw)
-            if zstd.begins_zstd(magic):
-                unpacked = cast("IO[bytes]", zstd.Unpacked(cast("IO[bytes]", packed), name))
-            else:
-                unzipped = closing.enter_context(gzip.GzipFile(fileobj=cast("Any", packed), mode="rb"))
-                unpacked = cast("IO[bytes]", unzipped)
-            yield closing.enter_context(io.BufferedReader(_Unpacked(unpacked, packed, name), 1 << 20))
-        else:
-            yield raw
-
-
-class _Packed:
-    """Compressed bytes, and how many of them have been taken."""
-
-    def __init__(self, raw: io.BufferedReader) -> None:
-        self._raw = raw
-        self._taken = 0
-
-    def read(self, size: int = -1) -> bytes:
-        """As a file has it."""
-        data = self._raw.read(size)
-        self._taken += len(data)
-        return data
-
-    def tell(self) -> int:
-        """Bytes taken so far; a pipe does not know it."""
-        return self._taken
-
-
-class _Unpacked(io.RawIOBase):
-    """What compressed bytes hold, unless it is so much more than they are that only a bomb has it."""
-
-    def __init__(self, unpacked: IO[bytes], packed: _Packed, name: str) -> None:
-        self._unpacked = unpacked
-        self.fileobj = packed
-        self._name = name
-        self._given = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Raises `DataError` beyond DENSE bytes that are DENSEST times what they come from."""
-        count: int = self._unpacked.readinto(buffer)  # type: ignore[attr-defined]
-        self._given += count
-        if self._given > max(DENSE, DENSEST * self.fileobj.tell()):
-            raise DataError(
-                f"unpacks to more than {DENSEST} times its size, as no dump does; if it is one, unpack it first",
-                place=self._name,
-            )
-        return count
+SHARE = 8 << 20
+"""Bytes that are worth a process of their own: parsing them takes ten times as long as starting it."""
 
 
 @dataclass(frozen=True)
@@ -146,37 +44,125 @@ class Line:
         return f"{self.file}:{self.number}"
 
 
-def input_size(paths: Iterable[str]) -> int | None:
-    """Bytes to be read, where every path is a plain file (compressed ones count compressed); else None."""
-    total = 0
-    for path in paths:
-        if path == "-" or not Path(path).is_file():
-            return None
-        total += Path(path).stat().st_size
-    return total
+class Stream:
+    """The lines that are not blank of files (`-`: stdin), one file after another, with progress on a terminal.
 
-
-def read_lines(paths: Iterable[str], *, label: str) -> Iterator[Line]:
-    """Every non-blank line of the named streams, one after another (a union), with progress on a terminal.
-
-    `label` names the work beside the progress bar. Raises `DataError` naming the file when it cannot be read.
+    Each iteration reads from the beginning, which stdin and pipes allow only once, unless they are `rereadable`. Raises
+    `DataError` naming the file when it cannot be read.
     """
-    paths = list(paths)
-    with Progress(label, total=input_size(paths), unit="B") as progress:
-        for path in paths:
-            name = display_name(path)
-            with open_input(path) as stream:
-                position = _position_reader(stream)
-                for number, data in numbered_lines(stream, name):
-                    data = data.removeprefix(MARK)  # behind the first line, too: cat and shuf move it there
-                    if data and not data.isspace():
-                        yield Line(name, number, data)
-                    if progress.shown:
-                        progress.to(position())
-            progress.file_done()
+
+    def __init__(self, paths: Sequence[str], label: str) -> None:
+        """label: what the lines are; it stands beside the progress bar."""
+        self.label = label
+        self._paths = list(paths)
+        self._names = [display_name(path) for path in paths]
+        self._start, self._end = 0, math.inf
+        self._begun: Iterator[Line] | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return ", ".join(self._names)
+
+    @cached_property
+    def first(self) -> Line:
+        """The first line, which the next iteration gives, too. Raises `DataError` if there is none."""
+        lines = self._read()
+        first = next(lines, None)
+        if first is None:
+            raise DataError(f"no {self.label} in it", place=self.name)
+        self._begun = chain([first], lines)
+        return first
+
+    def __iter__(self) -> Iterator[Line]:
+        lines, self._begun = self._begun or self._read(), None
+        return lines
+
+    def _read(self) -> Iterator[Line]:
+        shared = self._end < math.inf
+        with Progress(self.label, total=int(self._end) - self._start if shared else self._size(), unit="B") as progress:
+            for path, name in zip(self._paths, self._names, strict=True):
+                with open_input(path, name) as stream:
+                    at = stream.seek(self._start) if shared else 0
+                    for number, data in _numbered(stream, name):
+                        at += len(data)
+                        data = data.removeprefix(MARK)  # behind the first line, too: cat and shuf move it there
+                        if data and not data.isspace():
+                            yield Line(name, number, data)
+                        if progress.shown:
+                            progress.to(_position(stream) - self._start)
+                        if at >= self._end:
+                            return
+                if shared:
+                    raise DataError("changed while it was read: it has become shorter; run again", place=name)
+                progress.file_done()
+
+    def _size(self) -> int | None:
+        """Bytes to be read, where every path is a plain file (compressed ones count compressed); else None."""
+        if "-" in self._paths or not all(map(os.path.isfile, self._paths)):
+            return None
+        return sum(map(os.path.getsize, self._paths))
+
+    def shares(self) -> list[Stream]:
+        """A large plain file cut into about equal runs of lines, one a processor; nothing where that is not possible
+        (several files, pipes, compressed files, other systems than Linux) or not worth it.
+
+        Line numbers count from a share's start, so a message made from them is only good for saying that something is
+        wrong; whoever needs the place reads the file again in one piece.
+        """
+        if sys.platform != "linux" or len(self._paths) != 1 or not Path(self._paths[0]).is_file():
+            return []
+        path = self._paths[0]
+        size = Path(path).stat().st_size
+        count = min(len(os.sched_getaffinity(0)), size // SHARE)
+        if count < 2:
+            return []
+        with open(path, "rb") as stream:
+            head = stream.read(4)
+            if is_packed(head) or not cuts_at_line_ends(head):
+                return []
+            cuts = [0]
+            for part in range(1, count):
+                stream.seek(size * part // count)
+                stream.readline()
+                cuts.append(stream.tell())
+        return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
+
+    def _share(self, start: int, end: int) -> Stream:
+        """The lines from byte `start` to before `end` of its file."""
+        share = Stream(self._paths, self.label)
+        share._start, share._end = start, end
+        return share
+
+    @contextmanager
+    def rereadable(self) -> Iterator[None]:
+        """While the block lasts, the stream can be iterated more than once: what is no plain file is copied to one."""
+        given, copies = self._paths, list[str]()
+        try:
+            self._paths = [_copy(path, copies) if _is_read_once(path) else path for path in given]
+            yield
+        finally:
+            self._paths = given
+            for copy in copies:
+                Path(copy).unlink(missing_ok=True)
 
 
-def numbered_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+def _is_read_once(path: str) -> bool:
+    """Whether it is stdin, a pipe or a device. What is not there is left to its reader."""
+    return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+def _copy(path: str, copies: list[str]) -> str:
+    """A temporary file with what a path gives, unpacked, which is in `copies` as soon as it is there."""
+    with held():
+        handle, copy = tempfile.mkstemp(prefix="hoicli-")
+        copies.append(copy)
+    with os.fdopen(handle, "wb") as target, open_input(path) as source, writable(tempfile.gettempdir()):
+        copyfileobj(source, target)
+    return copy
+
+
+def _numbered(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """(number from 1, line with its end) of a stream. Raises `DataError` for a line beyond all measure."""
     for number, data in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
         if len(data) > LONGEST_LINE:
@@ -185,105 +171,9 @@ def numbered_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         yield number, data
 
 
-def _position_reader(stream: IO[bytes]) -> Callable[[], int]:
-    """A function that tells how many bytes of the underlying file have been read, compressed or not."""
-    inner: Any = getattr(stream, "raw", stream)
-    compressed = getattr(inner, "fileobj", None)
-    target = compressed if compressed is not None else stream
-
-    def position() -> int:
-        with suppress(OSError, ValueError):
-            return int(target.tell())
-        return 0
-
-    return position
-
-
-@contextmanager
-def open_output(path: str) -> Iterator[Callable[[bytes], None]]:
-    """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
-
-    A file is written beside its destination and renamed at the end; an exception removes it. A name ending in .gz or
-    .zst is compressed, the same bytes in giving the same bytes out. Raises `UsageError` for a folder that is not there,
-    `DataError` where the bytes do not fit.
-    """
-    number = 1 if path == "-" else descriptor(path)
-    if number not in (None, 1):  # an open stream goes on from where it stands, as it was opened
-        with writable(path), open(os.dup(number), "wb", buffering=WRITE_CHUNK) as opened:
-            yield lambda data: cast("None", opened.write(data))
-        return
-    if number == 1:
-        chunks: list[bytes] = []
-        size = 0
-        stdout: BinaryIO = sys.stdout.buffer
-
-        def write(data: bytes) -> None:
-            nonlocal size
-            chunks.append(data)
-            size += len(data)
-            if size >= WRITE_CHUNK:
-                with writable("<stdout>"):
-                    stdout.write(b"".join(chunks))
-                chunks.clear()
-                size = 0
-
-        try:
-            yield write
-        finally:  # complete lines computed before an error are not lost
-            with writable("<stdout>"):
-                stdout.write(b"".join(chunks))
-                stdout.flush()
-        return
-    with (
-        atomic_path(path) as temporary,
-        open(temporary, "wb", buffering=WRITE_CHUNK) as raw,
-        _compressor(path, raw) as stream,
-    ):
-        yield lambda data: cast("None", stream.write(data))
-
-
-def check_output(path: str, option: str = "-o") -> None:
-    """Raises before the work what `open_output` would raise after it: `UsageError` where there can be no such file or
-    no compressor for it, `DataError` where stdout is closed."""
-    if path == "-":
-        with writable("<stdout>"):
-            os.write(sys.stdout.fileno(), b"")
-        return
-    check_file(path, option)
-    with _compressor(path, io.BytesIO()):
-        pass
-
-
-@contextmanager
-def _compressor(path: str, raw: BinaryIO) -> Iterator[IO[bytes]]:
-    if path.endswith(".gz"):
-        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0, compresslevel=6) as stream:
-            yield cast("IO[bytes]", stream)
-    elif path.endswith(".zst"):
-        module = zstd.module()
-        if module is None:
-            raise UsageError(f"-o {path}: writing zstd needs pip install 'hoicli[zstd]'; or end the name in .gz")
-        with module.writer(raw) as stream:
-            yield cast("IO[bytes]", stream)
-    else:
-        yield raw
-
-
-def hold_standard_streams() -> None:
-    """Put /dev/null where a standard stream was closed (`2>&-`): the next file to be opened would get its number, and
-    whatever a library writes to "stderr" would go into it. Python has noticed by then, and its own stream is None; in
-    the place of stdout comes one that cannot be written to, and says so when it is."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            # the lowest number that is free, which is this one
-            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
-    if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (for as long as the process lives)
-
-
-def close_stdout_quietly() -> None:
-    """After a broken pipe, or a full disk: keep the interpreter from complaining again when it flushes at exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _position(stream: IO[bytes]) -> int:
+    """How many bytes of the underlying file have been read, compressed or not."""
+    file: Any = getattr(getattr(stream, "raw", None), "fileobj", stream)
+    with suppress(OSError, ValueError):
+        return int(file.tell())
+    return 0

@@ -6,8 +6,7 @@ with gzip.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -72,43 +71,24 @@ def module() -> Module | None:
     )
 
 
-class Unpacked(io.RawIOBase):
-    """What the frames of a file hold, one after another."""
+def unpacked(packed: IO[bytes], name: str) -> Iterator[bytes]:
+    """What the frames of a file hold, one after another, in pieces.
 
-    def __init__(self, packed: IO[bytes], name: str) -> None:
-        """name: of the file, for messages. Raises `DataError` where no module reads zstd."""
-        found = module()
-        if found is None:
-            advice = "pip install 'hoicli[zstd]', or pipe it in: zstd -dc FILE | hoicli ..."
-            raise DataError(f"is zstd-compressed; {advice}", place=name)
-        self._module = found
-        self._packed = packed
-        self._name = name
-        self._frame: _Frame | None = None
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Raises `DataError` for damaged data, and for a file that ends within a frame."""
-        while not self._ready:
-            piece = self._frame.unused_data if self._frame is not None and self._frame.eof else b""
-            piece = piece or self._packed.read(PIECE)
-            if self._frame is None or self._frame.eof:
-                if not piece:
-                    return 0
-                self._frame = self._module.frame()
-            elif not piece:
-                raise self._damaged("it ends before the end of its frame")
-            try:
-                self._ready = memoryview(self._frame.decompress(piece))
-            except self._module.error as error:
-                raise self._damaged(str(error)) from None
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def _damaged(self, what: str) -> DataError:
-        return DataError(f"damaged zstd data ({what}); fetch or compress it again", place=self._name)
+    name: of the file, for messages. Raises `DataError` where no module reads zstd, for damaged data, and for a file
+    that ends within a frame.
+    """
+    found = module()
+    if found is None:
+        advice = "pip install 'hoicli[zstd]', or pipe it in: zstd -dc FILE | hoicli ..."
+        raise DataError(f"is zstd-compressed; {advice}", place=name)
+    frame: _Frame | None = None
+    while piece := (frame.unused_data if frame is not None else b"") or packed.read(PIECE):
+        frame = found.frame()
+        try:
+            yield frame.decompress(piece)
+            while not frame.eof:
+                if not (piece := packed.read(PIECE)):
+                    raise found.error("it ends before the end of its frame")
+                yield frame.decompress(piece)
+        except found.error as error:
+            raise DataError(f"damaged zstd data ({error}); fetch or compress it again", place=name) from None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Growing, Ints
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
-from hoicli.pairs.reading import PairBatch, with_triplets
+from hoicli.pairs.reading import PairBatch, distinct_pairs
 from hoicli.pairs.truth import TruthPairs
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 
@@ -43,25 +42,21 @@ class Classified:
 def classified(batch: PairBatch, left: Bools, truth: TruthPairs) -> Classified:
     """What becomes of a batch's triplets when only those of `left` [T] go on."""
     chosen = np.flatnonzero(left)
-    scenes = with_triplets(batch.scenes, chosen)
+    scenes = batch.scenes.only(chosen)
     matched = Batch(scenes, truth.truth)
     protocol = truth.protocol
     code = matched.match(protocol, Filters()).code
     every = np.full(len(left), OUTCOME_CODES["suppressed"], dtype=np.uint8)
     every[chosen] = code
     counted = np.flatnonzero((code <= TRUE_POSITIVE) & batch.paired[chosen])
-    boxes = max(len(scenes.boxes), 1)
-    keys, first, inverse = np.unique(
-        scenes.subject[counted] * boxes + scenes.object[counted], return_index=True, return_inverse=True
-    )
-    subject, object_ = keys // boxes, keys % boxes
-    image = matched.image[scenes.image_of_box[subject]]
-    person = matched.best_people(protocol)[0][counted[first]] if protocol.person_first else None
-    row, mate, _ = truth.join(scenes, image, subject, object_, person)
-    correct = np.zeros(len(keys), dtype=bool)
+    _, first, pair = distinct_pairs(scenes, counted)
+    image = matched.image_of_hoi[first]
+    person = matched.best_people(protocol)[0][first] if protocol.person_first else None
+    row, mate, _ = truth.join(scenes, image, scenes.subject[first], scenes.object[first], person)
+    correct = np.zeros(len(first), dtype=bool)
     correct[row] = True
     # All others on a correct pair are duplicates or have the wrong verb.
-    rows = counted[correct[inverse]]
+    rows = counted[correct[pair]]
     return Classified(
         code=every,
         interaction=scenes.interaction[rows],
@@ -75,22 +70,22 @@ def classified(batch: PairBatch, left: Bools, truth: TruthPairs) -> Classified:
     )
 
 
-_COLUMNS = ("interaction", "verb_score", "score", "hit", "image", "position")
-
-
 class Interactions:
     """Under one setting: the triplets on correctly localised pairs, gathered batch by batch in any order."""
 
     def __init__(self, truth: TruthPairs) -> None:
         self._truth = truth
-        self._columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
+        self._rows = Growing(
+            **dict.fromkeys(("interaction", "image", "position"), np.int64),
+            **dict.fromkeys(("verb_score", "score"), np.float64),
+            hit=np.bool_,
+        )
         self._found = np.zeros(len(truth.image), dtype=bool)
         self._answered = np.zeros(len(truth.truth.scenes.image_ids), dtype=bool)
 
     def add(self, part: Classified) -> None:
         """A batch of images."""
-        for name in _COLUMNS:
-            self._columns[name].append(getattr(part, name))
+        self._rows.add(**vars(part))
         self._found[part.found] = True
         self._answered[part.answered] = True
 
@@ -114,15 +109,13 @@ class Interactions:
         verbs = verb_of[annotated[wanted & truth.classes[subset][annotated]]]
         positives = np.bincount(verbs, minlength=int(verb_of.max()) + 1)
 
-        columns = {name: joined(parts) for name, parts in self._columns.items()}
-        chosen = np.flatnonzero(truth.classes[subset][columns["interaction"]])
-        verb, verb_score, score, image, position = (
-            values[chosen] for values in (verb_of[columns["interaction"]], *(columns[name] for name in _RANKED))
-        )
-        order = np.lexsort((position, -score, truth.rank[image], -verb_score, verb))
-        hit = columns["hit"].astype(bool)[chosen][order]
+        rows = self._rows
+        interaction = rows["interaction"]
+        verb = verb_of[interaction]
+        order = np.lexsort((rows["position"], -rows["score"], truth.rank[rows["image"]], -rows["verb_score"], verb))
+        order = order[truth.classes[subset][interaction[order]]]
         bounds = np.searchsorted(verb[order], np.arange(len(positives) + 1))
-        hits = np.flatnonzero(hit)
+        hits = np.flatnonzero(rows["hit"][order])
         hit_bounds = np.searchsorted(hits, bounds)
         rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
         # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
@@ -135,11 +128,3 @@ class Interactions:
             return None, None, 0
         recall = max_recall(hit_bounds, positives)
         return float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
-
-
-_RANKED = ("verb_score", "score", "image", "position")
-
-
-def joined(parts: Sequence[NDArray[Any]]) -> Any:
-    """The parts as one; nothing of none, fit to index with."""
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import orjson
 
-from hoicli.arrays.kit import Bools, Floats, Ints
-from hoicli.arrays.reading import BATCH, columns_of, sound_lines
+from hoicli.arrays.columns import BATCH, indices, numbers, read_columns, require, typed
+from hoicli.arrays.kit import Bools, Floats, Ints, find, runs_of, starts_of
+from hoicli.arrays.reading import scenes_of
 from hoicli.arrays.scenes import Scenes
-from hoicli.errors import DataError
 from hoicli.evaluation.protocols import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.parsing import Problem, Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,11 @@ class PairBatch:
     stated: Bools
     box_scores: Floats | None
 
+    @property
+    def image_ids(self) -> list[str]:
+        """The images' ids."""
+        return self.scenes.image_ids
+
 
 def read_pair_batches(
     lines: Iterable[Line],
@@ -66,196 +67,179 @@ def read_pair_batches(
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
-    register = ImageRegister(known)
-    lines = iter(lines)
-    check = partial(problems, vocabulary=vocabulary, scored=True, besides=("scores",))
-    while chunk := list(islice(lines, batch)):
-        scenes = columns_of(chunk, vocabulary, scored=True)
-        extras = None if scenes is None else _extras(chunk, need_scores=box_scores)
-        if scenes is None or extras is None or not register.add_all(scenes.image_ids, chunk):
-            sound = sound_lines(chunk, register, check, policy)
-            chunk = list(_with_box_scores(sound, policy) if box_scores else sound)
-            scenes, extras = columns_of(chunk, vocabulary, scored=True), _extras(chunk, need_scores=box_scores)
-            if scenes is None or extras is None:
-                raise AssertionError("a record passed the careful check and failed the fast one")
-        if scenes.image_ids:
-            yield _pair_batch(scenes, extras, vocabulary, triplet_scores=triplet_scores)
 
+    def check(record: Record) -> Iterator[Problem]:
+        yield from problems(record, vocabulary, scored=True, besides=("scores",))
+        if box_scores and record.get("scores") is None:
+            yield Problem("scores", "missing; --det-threshold needs a detection score for each box")
 
-def _with_box_scores(lines: Iterable[Line], policy: ErrorPolicy) -> Iterator[Line]:
-    """The lines that have `scores`; the others go to the policy."""
-    for line in lines:
-        if orjson.loads(line.data).get("scores") is None:
-            policy.handle(
-                DataError(
-                    "missing; --det-threshold needs a detection score for each box", place=line.place, field="scores"
-                )
-            )
-        else:
-            yield line
-
-
-@dataclass(frozen=True)
-class _Extras:
-    """What `Scenes` leaves out of N records: pairs with box indices of their own image, and scores.
-
-    verb_score [H] of the H triplets that the records state, box_scores of the boxes; stated, boxes [N] how many of each
-    a record has; count [N] pairs, -1 for a record without the key; subject, object, interactiveness [P]. NaN where
-    missing.
-    """
-
-    verb_score: Floats
-    stated: Ints
-    boxes: Ints
-    box_scores: Floats | None
-    count: Ints
-    subject: Ints
-    object: Ints
-    interactiveness: Floats
-
-
-def _extras(lines: Iterable[Line], *, need_scores: bool) -> _Extras | None:
-    """None if something is wrong with a record that `records.problems` (or `_with_box_scores`) can name.
-
-    The records are sound otherwise: `scenes.columns_of` has passed them.
-    """
-    verb_score: list[Any] = []
-    stated: list[int] = []
-    box_count: list[int] = []
-    box_scores: list[Any] = []
-    has_scores = True
-    count: list[int] = []
-    subject: list[Any] = []
-    object_: list[Any] = []
-    interactiveness: list[Any] = []
-    limit: list[int] = []
-    try:
-        for line in lines:
-            record = orjson.loads(line.data)
-            verb_score += [hoi.get("verb_score", _MISSING) for hoi in record["hois"]]
-            stated.append(len(record["hois"]))
-            boxes, scores, pairs = len(record["boxes"]), record.get("scores"), record.get("pairs")
-            box_count.append(boxes)
-            if scores is None:
-                has_scores = False
-            elif type(scores) is not list or len(scores) != boxes:
-                return None
-            else:
-                box_scores += scores
-            if pairs is None:
-                count.append(-1)
-                continue
-            if type(pairs) is not list:
-                return None
-            count.append(len(pairs))
-            limit += [boxes] * len(pairs)
-            subject += [pair["subject"] for pair in pairs]
-            object_ += [pair["object"] for pair in pairs]
-            interactiveness += [pair.get("interactiveness", _MISSING) for pair in pairs]
-    except (KeyError, TypeError, AttributeError):
-        return None
-    given = [value for value in chain(verb_score, interactiveness) if value is not _MISSING]
-    numbers, indices = chain(box_scores, given), chain(subject, object_)
-    if not set(map(type, numbers)) <= {int, float} or not set(map(type, indices)) <= {int}:
-        return None
-    try:
-        rows = [np.array(column, dtype=np.int64) for column in (subject, object_)]
-        values = [np.array(column, dtype=np.float64) for column in (box_scores, given)]
-    except OverflowError:
-        return None
-    if any(((row < 0) | (row >= np.array(limit, dtype=np.int64))).any() for row in rows):
-        return None
-    if not all(np.isfinite(value).all() for value in values) or (need_scores and not has_scores):
-        return None
-    return _Extras(
-        verb_score=np.array(verb_score, dtype=np.float64),
-        stated=np.array(stated, dtype=np.int64),
-        boxes=np.array(box_count, dtype=np.int64),
-        box_scores=values[0] if has_scores else None,
-        count=np.array(count, dtype=np.int64),
-        subject=rows[0],
-        object=rows[1],
-        interactiveness=np.array(interactiveness, dtype=np.float64),
-    )
+    build = partial(pair_batch, vocabulary=vocabulary, box_scores=box_scores, triplet_scores=triplet_scores)
+    return read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
 
 
 _MISSING = float("nan")
-"""Known by identity: JSON has no NaN, so no record can hold it."""
+"""Of a number that a record does not give."""
 
 
-def _pair_batch(scenes: Scenes, extras: _Extras, vocabulary: Vocabulary, *, triplet_scores: bool) -> PairBatch:
-    # What a V-COCO record leaves unsaid comes after what it says, image by image: no pair was handed on for it.
-    own = np.arange(len(scenes.score)) - scenes.hoi_start[scenes.image_of_hoi] < extras.stated[scenes.image_of_hoi]
+class _Besides:
+    """Collects, record by record, what `Scenes` leaves out: scores of verbs and boxes, and pairs.
+
+    hoi_count, box_count, pair_count: how many of each a record has, no pairs (NO_LIST) where it does not list them.
+    """
+
+    NO_LIST = -1
+
+    def __init__(self) -> None:
+        self.hoi_count: list[int] = []
+        self.box_count: list[int] = []
+        self.pair_count: list[int] = []
+        self.without_scores = 0
+        self._verb_score: list[Any] = []
+        self._box_score: list[Any] = []
+        self._subject: list[Any] = []
+        self._object: list[Any] = []
+        self._interactiveness: list[Any] = []
+
+    def add(self, record: Record) -> None:
+        """Take what a record has besides boxes, labels and triplets."""
+        hois, boxes = record["hois"], len(record["boxes"])
+        scores, pairs = record.get("scores"), record.get("pairs")
+        self.hoi_count.append(len(hois))
+        self.box_count.append(boxes)
+        self._verb_score += [hoi.get("verb_score", _MISSING) for hoi in hois]
+        if scores is None:
+            self.without_scores += 1
+        else:
+            typed([scores], list)
+            require(len(scores) == boxes)
+            self._box_score += scores
+        if pairs is None:
+            self.pair_count.append(self.NO_LIST)
+            return
+        typed([pairs], list)
+        self.pair_count.append(len(pairs))
+        self._subject += [pair["subject"] for pair in pairs]
+        self._object += [pair["object"] for pair in pairs]
+        self._interactiveness += [pair.get("interactiveness", _MISSING) for pair in pairs]
+
+    def verb_score(self) -> Floats:
+        """[stated triplets] NaN where missing."""
+        return numbers(self._verb_score)
+
+    def box_scores(self, scenes: Scenes) -> Floats | None:
+        """[B] None if some record has none. A box that no record states has an infinite one: the object box of V-COCO's
+        `unstated`, which nobody detected, so that of those statements the person alone decides."""
+        given = numbers(self._box_score)
+        if self.without_scores:
+            return None
+        scores = np.full(len(scenes.boxes), np.inf)
+        scores[_stated(scenes.box_start, self.box_count)] = given
+        return scores
+
+    def pairs(self, scenes: Scenes) -> tuple[Ints, Ints, Ints, Floats]:
+        """The listed pairs: (image, subject, object) as `scenes` numbers them, and interactiveness (NaN: not given)."""
+        image = np.repeat(np.arange(len(self.pair_count)), np.maximum(self.pair_count, 0))
+        limit, first_box = np.array(self.box_count, dtype=np.int64)[image], scenes.box_start[image]
+        subject, object_ = (indices(column, limit) + first_box for column in (self._subject, self._object))
+        return image, subject, object_, numbers(self._interactiveness)
+
+
+def _stated(starts: Ints, counts: list[int]) -> Bools:
+    """Of the boxes or triplets of images, those that the records state: what a V-COCO record leaves unsaid comes after
+    what it says, image by image."""
+    run = runs_of(starts)
+    place = np.arange(len(run)) - starts[run]
+    stated: Bools = place < np.array(counts, dtype=np.int64)[run]
+    return stated
+
+
+def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """The distinct (subject, object) of some triplets: (their keys, ascending; of each the first of `rows` that has it;
+    the place of each of `rows` among them)."""
+    keys, first, place = np.unique(
+        pair_key(scenes, scenes.subject[rows], scenes.object[rows]), return_index=True, return_inverse=True
+    )
+    return keys, rows[first], place
+
+
+def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
+    """One number for each (subject, object), rows of the boxes; it grows with the subject."""
+    return subject * len(scenes.boxes) + object_
+
+
+def pair_batch(
+    lines: Iterable[Line], vocabulary: Vocabulary, *, box_scores: bool = False, triplet_scores: bool = False
+) -> PairBatch:
+    """The lines as columns; raises what `columns.attempt` expects for a record that `read_pair_batches` refuses."""
+    besides = _Besides()
+    scenes = scenes_of(lines, vocabulary, scored=True, besides=besides.add)
+    require(not (box_scores and besides.without_scores))
+    own = _stated(scenes.hoi_start, besides.hoi_count)  # no pair was handed on for what a record leaves unsaid
     paired = own & actual_triplets(scenes, vocabulary)
     verb_score = np.full(len(scenes.score), np.nan)
-    verb_score[own] = extras.verb_score
+    verb_score[own] = besides.verb_score()
     if triplet_scores:
         verb_score = scenes.score
-    boxes = len(scenes.boxes)
-    listed = extras.count >= 0
-    image = np.repeat(np.arange(len(listed)), np.maximum(extras.count, 0))
-    first_box = scenes.box_start[image]
-    subject, object_ = extras.subject + first_box, extras.object + first_box
 
-    # The pairs of triplets, in the order of their first triplets.
-    triplet = np.flatnonzero(paired)
-    keys, first, inverse = np.unique(
-        scenes.subject[triplet] * boxes + scenes.object[triplet], return_index=True, return_inverse=True
-    )
-    surest_verb, best = (np.append(np.full(len(keys), -np.inf), missing) for missing in (np.nan, -np.inf))
+    # What the triplets say of their pairs. The last place is for pairs without triplets.
+    triplets = np.flatnonzero(paired)
+    keys, first, place = distinct_pairs(scenes, triplets)
+    surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
     with np.errstate(invalid="ignore"):
-        np.maximum.at(surest_verb, inverse, verb_score[triplet])  # NaN where one of them is not known
-    np.maximum.at(best, inverse, scenes.score[triplet])
+        np.maximum.at(surest_verb, place, verb_score[triplets])  # NaN where one of them is not known
+    np.maximum.at(best_score, place, scenes.score[triplets])
+    surest_verb[-1] = np.nan
 
-    # A listed pair without interactiveness takes what its triplets say; the last place says nothing.
-    silent = np.isnan(extras.interactiveness)
-    place, met = find(keys, subject * boxes + object_)
-    place = np.where(met, place, len(keys))
-    interacting = np.where(silent, surest_verb[place], extras.interactiveness)
-    sound = _can_be_pairs(scenes, vocabulary, subject, object_)
-    all_stated = np.bincount(image[silent & sound], minlength=len(listed)) == 0
-    by_interactiveness = all_stated[image]
-    score = np.where(by_interactiveness, extras.interactiveness, best[place])
+    # The pairs that records list. One without interactiveness takes what its triplets say.
+    image, subject, object_, interactiveness = besides.pairs(scenes)
+    at, met = find(keys, pair_key(scenes, subject, object_))
+    at = np.where(met, at, len(keys))
+    stated, possible = ~np.isnan(interactiveness), _can_be_pairs(scenes, vocabulary, subject, object_)
+    silent = np.bincount(image[possible & ~stated], minlength=len(scenes.image_ids)) > 0
+    listed = {
+        "image": image,
+        "subject": subject,
+        "object": object_,
+        "score": np.where(silent[image], best_score[at], interactiveness),
+        "interacting": np.where(stated, interactiveness, surest_verb[at]),
+        "stated": stated,
+    }
 
-    image_of_key = scenes.image_of_box[keys // boxes] if boxes else keys
-    derived = np.flatnonzero(~listed[image_of_key])
-    derived = derived[np.argsort(first[derived])]
-    images = np.concatenate([image[sound], image_of_key[derived]])
-    order = np.argsort(images, kind="stable")
+    # The pairs of triplets, in the order of their first ones, where a record lists none.
+    without_list = np.array(besides.pair_count, dtype=np.int64)[scenes.image_of_hoi[first]] == besides.NO_LIST
+    unlisted = np.flatnonzero(without_list)
+    unlisted = unlisted[np.argsort(first[unlisted])]
+    derived = {
+        "image": scenes.image_of_hoi[first[unlisted]],
+        "subject": scenes.subject[first[unlisted]],
+        "object": scenes.object[first[unlisted]],
+        "score": best_score[unlisted],
+        "interacting": surest_verb[unlisted],
+        "stated": np.zeros(len(unlisted), dtype=bool),
+    }
 
-    def together(of_listed: NDArray[Any], of_derived: NDArray[Any]) -> Any:
-        return np.concatenate([of_listed[sound], of_derived])[order]
-
+    columns = {name: np.concatenate([listed[name][possible], derived[name]]) for name in listed}
+    order = np.argsort(columns["image"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
     zeros = np.zeros(len(order), dtype=np.int64)
     pairs = replace(
         scenes,
-        subject=together(subject, keys[derived] // max(boxes, 1)),
-        object=together(object_, keys[derived] % max(boxes, 1)),
+        subject=columns["subject"],
+        object=columns["object"],
+        score=columns["score"],
         verb=zeros,
         interaction=zeros - 1,
-        score=together(score, best[derived]),
-        hoi_start=np.searchsorted(images[order], np.arange(len(listed) + 1)),
+        hoi_start=starts_of(np.bincount(columns["image"], minlength=len(scenes.image_ids))),
     )
     return PairBatch(
         scenes,
         paired,
         verb_score,
         pairs,
-        interacting=together(interacting, surest_verb[derived]),
-        stated=together(~silent, np.zeros(len(derived), dtype=bool)),
-        box_scores=_of_all_boxes(extras, scenes),
+        interacting=columns["interacting"],
+        stated=columns["stated"],
+        box_scores=besides.box_scores(scenes),
     )
-
-
-def _of_all_boxes(extras: _Extras, scenes: Scenes) -> Floats | None:
-    """[B] the scores of the boxes, infinite for one that no record states: the object box of V-COCO's `unstated`, which
-    nobody detected, so that of those statements the person alone decides."""
-    if extras.box_scores is None:
-        return None
-    scores = np.full(len(scenes.boxes), np.inf)
-    place = np.arange(len(scores)) - scenes.box_start[scenes.image_of_box]
-    scores[place < extras.boxes[scenes.image_of_box]] = extras.box_scores
-    return scores
 
 
 def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:
@@ -280,26 +264,3 @@ def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_
         return present
     person: Bools = scenes.labels[subject] == vocabulary.object_ids[SUBJECT]
     return person
-
-
-def find(ascending: Ints, wanted: Ints) -> tuple[Ints, Bools]:
-    """(place in `ascending`, whether it is there) of each wanted value."""
-    if len(ascending) == 0:
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
-    place: Ints = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
-    return place, ascending[place] == wanted
-
-
-def with_triplets(scenes: Scenes, rows: Ints) -> Scenes:
-    """The same images and boxes with some of the triplets, in their order."""
-    if len(rows) == len(scenes.score):
-        return scenes
-    return replace(
-        scenes,
-        subject=scenes.subject[rows],
-        object=scenes.object[rows],
-        verb=scenes.verb[rows],
-        interaction=scenes.interaction[rows],
-        score=scenes.score[rows],
-        hoi_start=np.searchsorted(rows, scenes.hoi_start),
-    )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.arrays.boxes import pair_nms
-from hoicli.arrays.kit import Bools
+from hoicli.arrays.kit import Bools, find
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.pairs.reading import PairBatch, find
+from hoicli.pairs.reading import PairBatch, pair_key
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,12 @@ class Sweep:
 def sweeps(
     nms: Sequence[float], det_thresholds: Sequence[float], *, alpha: float = 1.0, beta: float = 0.5
 ) -> list[Sweep]:
-    """All pairs first, then each NMS threshold, then each detection threshold: one thing changes at a time (Table 3).
+    """All pairs first, then each NMS threshold, then each detection threshold: one setting changes at a time (Table 3).
 
     Raises `UsageError` for values that mean nothing.
     """
-    for value in nms:
-        Filters.checked(top_k=None, nms=value, nms_alpha=alpha, nms_beta=beta)
-    # the exponents are wrong without a threshold too
-    Filters.checked(top_k=None, nms=None, nms_alpha=alpha, nms_beta=beta)
+    for value in (*nms, None):  # the exponents are wrong without a threshold too
+        Filters(nms=value, nms_alpha=alpha, nms_beta=beta)
     rows = [Sweep(), *(Sweep(nms=value, alpha=alpha, beta=beta) for value in nms)]
     rows += [Sweep(det_threshold=value) for value in det_thresholds]
     return list(dict.fromkeys(rows))
@@ -74,7 +72,7 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
     Pair NMS leaves a triplet that belongs to no pair alone; so does a detection threshold a statement without object,
     but for its person (V-COCO).
     """
-    scenes, pairs, boxes = batch.scenes, batch.pairs, len(batch.scenes.boxes)
+    scenes, pairs = batch.scenes, batch.pairs
     triplets = np.ones(len(scenes.score), dtype=bool)
     has_object = scenes.object >= 0
     if setting.det_threshold is not None:
@@ -82,8 +80,8 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         triplets = high[scenes.subject]
         triplets[has_object] &= high[scenes.object[has_object]]
     if setting.nms is not None:
-        keys = pairs.subject * boxes + pairs.object
-        wanted = np.where(has_object, scenes.subject * boxes + scenes.object, -1)
+        keys = pair_key(scenes, pairs.subject, pairs.object)
+        wanted = np.where(has_object, pair_key(scenes, scenes.subject, scenes.object), -1)
         kept, gone = (np.unique(keys[rows]) for rows in (keep, ~keep))
         triplets &= find(kept, wanted)[1] | ~find(gone, wanted)[1]
     return triplets

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Bools, Growing, Ints, joined, run_starts
 from hoicli.arrays.scenes import Scenes
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -17,7 +17,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, Tally, means
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
-from hoicli.pairs.classification import Classified, Interactions, classified, joined
+from hoicli.pairs.classification import Classified, Interactions, classified
 from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.truth import TruthPairs
@@ -85,14 +85,13 @@ class PairStatistics:
             raise UsageError(NOT_RELEASED)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
         self._settings = list(settings)
-        self._image: list[Ints] = []
-        self._position: list[Ints] = []
-        self._score: list[Floats] = []
-        self._interacting: list[Floats] = []
-        self._kept: list[list[Bools]] = [[] for _ in settings]
-        self._row: list[Ints] = []
-        self._mate: list[Ints] = []
-        self._overlap: list[Floats] = []
+        self._detected = Growing(
+            **dict.fromkeys(("image", "position"), np.int64),
+            **dict.fromkeys(("score", "interacting"), np.float64),
+            **dict.fromkeys(("stated", "ignored"), np.bool_),
+        )
+        self._kept: list[list[Bools]] = [[] for _ in settings]  # by setting: of the detected pairs
+        self._matches = Growing(row=np.int64, mate=np.int64, overlap=np.float64)  # of detected pairs and true ones
         self._interactions = [Interactions(self._truth) for _ in settings]
         # One tally holds the triplets once, with their outcomes under each setting as under a protocol of its own.
         settled = [replace(self.protocol, name=str(number)) for number in range(len(settings))]
@@ -100,7 +99,7 @@ class PairStatistics:
         self.tally.add_truth(truth)
         self._seen = np.zeros(len(truth.scenes.image_ids), dtype=bool)
         self._annotated = self._truth.images("full")
-        self._said = _Said()
+        self._with_verb_score = self._without_verb_score = 0  # of the triplets that interaction mAP ranks
         self.pairs = 0
         self.triplets = 0
         self.images = 0
@@ -122,23 +121,23 @@ class PairStatistics:
 
     def add(self, batch: PairBatch) -> None:
         """Match a batch. Raises `DataError` for an image that the ground truth does not have."""
-        pairs, scenes, position = batch.pairs, batch.scenes, self._truth.truth.position
-        missing = [image_id for image_id in pairs.image_ids if image_id not in position]
-        if missing:
-            raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
-        image = np.array([position[image_id] for image_id in pairs.image_ids], dtype=np.int64)
+        pairs, scenes = batch.pairs, batch.scenes
+        image = self._truth.truth.rows_of(pairs.image_ids)
         self._seen[image] = True
         image_of_pair = image[pairs.image_of_hoi]
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
-        self._row.append(row + self.pairs)
-        self._mate.append(mate)
-        self._overlap.append(overlap)
-        self._image.append(image_of_pair)
-        self._position.append(np.arange(len(pairs.score)) - pairs.hoi_start[pairs.image_of_hoi])
-        self._score.append(pairs.score)
-        self._interacting.append(batch.interacting)
-        everything: Classified | None = None
+        self._matches.add(row=row + self.pairs, mate=mate, overlap=overlap)
+        position = np.arange(len(pairs.score)) - pairs.hoi_start[pairs.image_of_hoi]
+        self._detected.add(
+            image=image_of_pair,
+            position=position,
+            score=pairs.score,
+            interacting=batch.interacting,
+            stated=batch.stated,
+            ignored=ignored,
+        )
+        everything: Classified | None = None  # of a setting that takes nothing away
         codes = {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
@@ -151,9 +150,10 @@ class PairStatistics:
             self._interactions[number].add(part)
             codes[str(number)] = part.code
         self.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        ranked = self._annotated[image_of_pair] & ~ignored
-        told_apart = batch.paired & self._annotated[image[scenes.image_of_hoi]]
-        self._said.add(batch.interacting[ranked], batch.stated[ranked], batch.verb_score[told_apart])
+        told_apart = batch.verb_score[batch.paired & self._annotated[image[scenes.image_of_hoi]]]
+        unscored = int(np.isnan(told_apart).sum())
+        self._without_verb_score += unscored
+        self._with_verb_score += len(told_apart) - unscored
         self.pairs += len(pairs.score)
         self.triplets += len(scenes.score)
         self.images += len(image)
@@ -182,14 +182,12 @@ class PairStatistics:
         can be reached; verbs with localised predictions but no true positive leave the interaction mAP, and the
         triplets of images without predictions stay in its ground truth.
         """
-        image, position, score = (joined(parts) for parts in (self._image, self._position, self._score))
-        row, mate, overlap = (joined(parts) for parts in (self._row, self._mate, self._overlap))
+        image, row, mate = self._detected["image"], self._matches["row"], self._matches["mate"]
         reasons = self.reasons()
         for setting, kept, interactions in zip(self._settings, self._kept, self._interactions, strict=True):
-            keep = joined(kept).astype(bool)
-            of_kept = keep[row]
-            rows, mates, overlaps = row[of_kept], mate[of_kept], overlap[of_kept]
-            neg_ap, negatives = self._negative_ap(keep, rows, image, position)
+            keep = joined(kept, np.bool_)
+            matches = np.flatnonzero(keep[row])
+            neg_ap, negatives = self._negative_ap(keep, row[matches])
             results = []
             for subset, members in self._truth.members.items():
                 images = self._truth.images(subset)
@@ -197,8 +195,7 @@ class PairStatistics:
                     images &= self._seen
                 counted = members & images[self._truth.image]
                 detected = int((keep & images[image]).sum())
-                matches = counted[mates]
-                found, finders = self._located(rows[matches], mates[matches], overlaps[matches], image, position, score)
+                found, finders = self._located(matches[counted[mate[matches]]])
                 verbs: tuple[float | None, float | None, int] = (None, None, 0)
                 if "inter_map" not in reasons:
                     verbs = interactions.mean_ap(subset, as_released=self.as_released)
@@ -227,86 +224,69 @@ class PairStatistics:
         nothing here (it is map_improvement_hicodet.py that leaves classes out).
         """
         for protocol, results in self.tally.results(self.vocabulary):
-            found = list(means(results, self.vocabulary, protocol))
-            yield [replace(mean, ap=None, max_recall=None) for mean in found] if "mAP" in self.reasons() else found
+            found = means(results, self.vocabulary, protocol)
+            yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons() else found
 
     @property
     def stated(self) -> bool:
         """Whether negative AP ranks by interactiveness, rather than by verb scores."""
-        return self._said.stated > 0
+        return bool(self._detected["stated"][self._ranked()].any())
+
+    def _ranked(self) -> Bools:
+        """[detected pairs] those that negative AP ranks."""
+        ranked: Bools = self._annotated[self._detected["image"]] & ~self._detected["ignored"]
+        return ranked
 
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: the records do not say, all in one way, what it ranks by."""
-        found = self._said.reasons(triplet_scores=self.triplet_scores)
+        found = {}
+        if self._without_verb_score:
+            found["inter_map"] = f"{_of(self._without_verb_score, self._with_verb_score, 'triplets')} no verb_score"
+        ranked = self._ranked()
+        total, stated = int(ranked.sum()), int(self._detected["stated"][ranked].sum())
+        unknown = int(np.isnan(self._detected["interacting"][ranked]).sum())
+        if unknown:
+            lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
+            found["neg_ap"] = f"{_of(unknown, total - unknown, 'pairs')} neither interactiveness nor a {lacking}"
+        elif 0 < stated < total:
+            found["neg_ap"] = f"{stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
         if self.pairs and not self.triplets:
             found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
         return found
 
-    def _located(
-        self, row: Ints, mate: Ints, overlap: Floats, image: Ints, position: Ints, score: Floats
-    ) -> tuple[int, int]:
-        """(true pairs found, detected pairs that found one) of matches: detected row, true mate, smaller IoU."""
+    def _located(self, matches: Ints) -> tuple[int, int]:
+        """(true pairs found, detected pairs that found one) by some of the matches."""
+        row, mate = self._matches["row"][matches], self._matches["mate"][matches]
         if not self.one_to_one:
             order = np.lexsort((row, mate))
-            first = np.r_[True, np.diff(mate[order]) != 0] if len(order) else np.zeros(0, dtype=bool)
-            return int(first.sum()), len(np.unique(row[order][first]))
-        order = np.lexsort((mate, -overlap, position[row], self._truth.rank[image[row]], -score[row]))
-        busy, taken = set[int](), set[int]()
-        for detected, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
-            if detected not in busy and true not in taken:
-                busy.add(detected)
-                taken.add(true)
-        return len(taken), len(busy)
+            first = run_starts(mate[order])
+            return len(first), len(np.unique(row[order][first]))
+        detected, overlap = self._detected, self._matches["overlap"][matches]
+        position, rank = detected["position"][row], self._truth.rank[detected["image"][row]]
+        order = np.lexsort((mate, -overlap, position, rank, -detected["score"][row]))
+        finders, found = set[int](), set[int]()
+        for pair, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
+            if pair not in finders and true not in found:
+                finders.add(pair)
+                found.add(true)
+        return len(found), len(finders)
 
-    def _negative_ap(self, keep: Bools, row: Ints, image: Ints, position: Ints) -> tuple[float | None, int]:
-        """(AP of "does not interact", pairs that do not); least interactive first, ties by image id and position."""
-        interacting = joined(self._interacting)
+    def _negative_ap(self, keep: Bools, interacting: Ints) -> tuple[float | None, int]:
+        """(AP of "does not interact", pairs that do not) of the detected pairs kept, of which the rows `interacting`
+        match a true one; least interactive first, ties by image id and position."""
+        detected = self._detected
         interacts = np.zeros(len(keep), dtype=bool)
-        interacts[row] = True
-        rows = np.flatnonzero(keep & self._truth.images("full")[image])
+        interacts[interacting] = True
+        rows = np.flatnonzero(keep & self._annotated[detected["image"]])
         negatives = len(rows) - int(interacts[rows].sum())
         if negatives == 0:
             return None, negatives
-        order = rows[np.lexsort((position[rows], self._truth.rank[image[rows]], interacting[rows]))]
-        rank = np.flatnonzero(~interacts[order]) + 1
+        rank = self._truth.rank[detected["image"][rows]]
+        order = rows[np.lexsort((detected["position"][rows], rank, detected["interacting"][rows]))]
         grid = tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
         bounds, positives = np.array([0, negatives]), np.array([negatives])
-        return float(interpolated_ap(rank, bounds, positives, grid)[0]), negatives
-
-
-@dataclass
-class _Said:
-    """What the records say of the pairs that negative AP ranks and of the triplets that interaction mAP ranks: pairs
-    with interactiveness (`stated`), with verb scores alone (`known`), with neither (`unknown`); triplets with a verb
-    score and without."""
-
-    stated: int = 0
-    known: int = 0
-    unknown: int = 0
-    scored: int = 0
-    unscored: int = 0
-
-    def add(self, interacting: Floats, stated: Bools, verb_score: Floats) -> None:
-        unknown = int(np.isnan(interacting).sum())
-        self.unknown += unknown
-        self.stated += int(stated.sum())
-        self.known += len(stated) - int(stated.sum()) - unknown
-        unscored = int(np.isnan(verb_score).sum())
-        self.unscored += unscored
-        self.scored += len(verb_score) - unscored
-
-    def reasons(self, *, triplet_scores: bool) -> dict[str, str]:
-        found = {}
-        if self.unscored:
-            found["inter_map"] = f"{_of(self.unscored, self.scored, 'triplets')} no verb_score"
-        if self.unknown:
-            lacking = "triplet" if triplet_scores else "verb_score on each of their triplets"
-            words = _of(self.unknown, self.stated + self.known, "pairs")
-            found["neg_ap"] = f"{words} neither interactiveness nor a {lacking}"
-        elif self.stated and self.known:
-            total = self.stated + self.known
-            found["neg_ap"] = f"{self.stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
-        return found
+        ap = interpolated_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, grid)
+        return float(ap[0]), negatives
 
 
 def pair_statistics(

@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.boxes import iou
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id
 from hoicli.arrays.scenes import Scenes
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import protocol_iou
 from hoicli.evaluation.protocols import protocol_of
+from hoicli.pairs.reading import distinct_pairs
 
 
 class TruthPairs:
@@ -23,14 +24,12 @@ class TruthPairs:
     """
 
     def __init__(self, truth: GroundTruth) -> None:
-        scenes, boxes = truth.scenes, max(len(truth.scenes.boxes), 1)
+        scenes = truth.scenes
         self.truth = truth
         self.protocol = protocol_of(truth.vocabulary)
         self.triplet = np.flatnonzero(truth.counted(self.protocol) & (scenes.object >= 0))
-        keys, self.pair = np.unique(
-            scenes.subject[self.triplet] * boxes + scenes.object[self.triplet], return_inverse=True
-        )
-        self.subject, self.object = keys // boxes, keys % boxes
+        keys, first, self.pair = distinct_pairs(scenes, self.triplet)
+        self.subject, self.object = scenes.subject[first], scenes.object[first]
         self.image: Ints = scenes.image_of_box[self.subject]
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
@@ -72,12 +71,7 @@ class TruthPairs:
             if person is None:
                 same = scenes.labels[mine[row]] == truth.labels[theirs[mate]]
                 row, mate, overlap = row[same], mate[same], overlap[same]
-            side = iou(
-                np.ascontiguousarray(scenes.boxes[mine[row]].T) + np.array(protocol.prediction_shift)[:, np.newaxis],
-                np.ascontiguousarray(truth.boxes[theirs[mate]].T) + np.array(protocol.truth_shift)[:, np.newaxis],
-                inclusive=protocol.inclusive,
-                touching_overlap=protocol.touching_overlap,
-            )
+            side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
             enough = side >= protocol.threshold
             row, mate, overlap = row[enough], mate[enough], np.minimum(overlap, side)[enough]
         return row, mate, overlap

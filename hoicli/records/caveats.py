@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hoicli.records.results import settings_of
+
 
 @dataclass(frozen=True)
 class Caveat:
@@ -28,12 +30,8 @@ class Caveat:
     lacks: str = ""
 
 
-DERIVED_LABELS, PAIRS_ONLY, UNMARKED_PEOPLE, LAST_PIXELS = (
-    "derived_labels",
-    "pairs_only",
-    "unmarked_people",
-    "last_pixels",
-)
+DERIVED_LABELS, PAIRS_ONLY = "derived_labels", "pairs_only"
+UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
 
 CAVEATS: Mapping[str, Caveat] = {
     row.name: row
@@ -92,10 +90,10 @@ def settings(bits: int) -> dict[str, str]:
     return dict(CAVEATS[name].setting for name in names(bits))
 
 
-def words_of(signature: str) -> list[str]:
-    """What tables say below rows of this signature."""
-    parts = set(signature.split("|"))
-    return [row.words for row in CAVEATS.values() if row.words and ":".join(row.setting) in parts]
+def words_of(row: Mapping[str, Any]) -> list[str]:
+    """What tables say below a result row, by its signature."""
+    stated = settings_of(row).items()
+    return [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated]
 
 
 TRUTH, PREDICTIONS = (mask(row.name for row in CAVEATS.values() if row.of == side) for side in ("truth", "predictions"))

@@ -1,7 +1,8 @@
 """Image records: what a line must hold, and the exact place where it does not (formats/ has the JSON Schemas).
 
-Two roads lead through here. `hoicli.arrays.reading` turns thousands of lines at a time into arrays and only notices
-*that* something is wrong; `problems` then walks the one record and says *what*, *where* and how to mend it.
+Records are checked twice. `hoicli.arrays.reading` turns thousands of lines at a time into arrays, which is fast and
+notices only *that* a line is wrong. `problems` then goes through that one record and says *what* is wrong, *where*, and
+what to do about it.
 """
 
 from __future__ import annotations
@@ -39,12 +40,10 @@ def problems(
         yield from _box_problems(boxes)
     if type(labels) is list:
         yield from _label_problems(labels, vocabulary)
-        if type(boxes) is list and len(labels) != len(boxes):
-            yield Problem("labels", f"{len(labels)} labels for {len(boxes)} boxes; give one label a box")
+        yield from _count_problems("labels", labels, record, "label")
     if type(hois) is list:
-        count = len(boxes) if type(boxes) is list else None
         for index, hoi in enumerate(hois):
-            yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
+            yield from _hoi_problems(f"hois[{index}]", hoi, _box_count(record), vocabulary, scored=scored)
     yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
     yield from _caveat_problems(record.get("caveats"))
     if _has_roles(vocabulary):
@@ -63,11 +62,40 @@ def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> 
 
 def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Of a ground-truth record: the scores of its triplets, which are predictions therefore."""
-    hois = record.get("hois")
-    for index, hoi in enumerate(hois if type(hois) is list else ()):
-        if type(hoi) is dict and hoi.get("score") is not None:
+    for index, hoi in _hois(record):
+        if hoi.get("score") is not None:
             text = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
             yield Problem(f"hois[{index}].score", text)
+
+
+def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """(place, triplet) of those that are objects."""
+    hois = record.get("hois")
+    yield from ((at, hoi) for at, hoi in enumerate(hois if type(hois) is list else ()) if type(hoi) is dict)
+
+
+def _box_count(record: Mapping[str, Any]) -> int | None:
+    """How many boxes there are, None where `boxes` is no list."""
+    boxes = record.get("boxes")
+    return len(boxes) if type(boxes) is list else None
+
+
+def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
+    """Of a list that has one value a box."""
+    count = _box_count(record)
+    if count is not None and len(values) != count:
+        yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
+
+
+def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
+    """Of the index of one of `count` boxes (None: not known how many)."""
+    value = item.get(key)
+    if key not in item:
+        yield Problem(f"{field}.{key}", "missing; it is the index of a box")
+    elif type(value) is not int:
+        yield Problem(f"{field}.{key}", f"{short(value)} is no index; it must be the integer index of a box")
+    elif count is not None and not 0 <= value < count:
+        yield Problem(f"{field}.{key}", f"index {value}, but the line has {count} boxes; indices are 0-based")
 
 
 def _caveat_problems(caveats: Any) -> Iterator[Problem]:
@@ -89,9 +117,8 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
     """Of roles, of who was annotated, and of what an official dump leaves unstated: V-COCO's own fields."""
     roles_of = vocabulary.roles_of
-    hois = record.get("hois")
-    for index, hoi in enumerate(hois if type(hois) is list else ()):
-        if type(hoi) is not dict or type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
+    for index, hoi in _hois(record):
+        if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
             continue
         role, field = hoi.get("role"), f"hois[{index}].role"
         known = roles_of[hoi["verb"]]
@@ -104,11 +131,10 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored:
             yield Problem(field, f"{short(role)} is no role of it; {has}")
     annotated = record.get("annotated")
     if annotated is not None:
-        boxes = record.get("boxes")
         if type(annotated) is not list or not all(type(flag) is bool for flag in annotated):
             yield Problem("annotated", "must be an array of true and false, one a box")
-        elif type(boxes) is list and len(annotated) != len(boxes):
-            yield Problem("annotated", f"{len(annotated)} flags for {len(boxes)} boxes; give one a box")
+        else:
+            yield from _count_problems("annotated", annotated, record, "flag")
     unstated = record.get("unstated")
     if scored and unstated is not None:
         score, box = (unstated.get(key) for key in ("score", "object")) if type(unstated) is dict else (None, None)
@@ -118,8 +144,7 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored:
     if scored and left_out is not None and type(left_out) is not list:
         yield Problem("left_out", f"{json_type(left_out)}; it must be an array of statements, as convert writes it")
     elif scored:
-        boxes = record.get("boxes")
-        count = len(boxes) if type(boxes) is list else 0
+        count = _box_count(record) or 0
         for index, item in enumerate(left_out or ()):
             if (
                 type(item) is not dict
@@ -144,19 +169,17 @@ def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     scores = record.get("scores")
     if scores is not None and (type(scores) is not list or not all(map(is_number, scores))):
         yield Problem("scores", "must be an array of finite numbers, one a box")
-    elif scores is not None and type(record.get("boxes")) is list and len(scores) != len(record["boxes"]):
-        yield Problem("scores", f"{len(scores)} scores for {len(record['boxes'])} boxes; give one score a box")
-    hois = record.get("hois")
-    for index, hoi in enumerate(hois if type(hois) is list else ()):
-        if type(hoi) is dict and "verb_score" in hoi and not is_number(hoi["verb_score"]):
+    elif scores is not None:
+        yield from _count_problems("scores", scores, record, "score")
+    for index, hoi in _hois(record):
+        if "verb_score" in hoi and not is_number(hoi["verb_score"]):
             yield Problem(f"hois[{index}].verb_score", f"{short(hoi['verb_score'])} is no score; give a finite number")
     pairs = record.get("pairs")
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
-    elif pairs is not None:
-        count = len(record["boxes"]) if type(record.get("boxes")) is list else None
-        for index, pair in enumerate(pairs):
-            yield from _pair_problems(f"pairs[{index}]", pair, count)
+    else:
+        for index, pair in enumerate(pairs or ()):
+            yield from _pair_problems(f"pairs[{index}]", pair, _box_count(record))
 
 
 def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Problem]:
@@ -164,19 +187,14 @@ def _pair_problems(field: str, pair: Any, box_count: int | None) -> Iterator[Pro
         yield Problem(field, f"{json_type(pair)}; it must be an object with subject and object")
         return
     for key in ("subject", "object"):
-        value = pair.get(key)
-        if key not in pair:
-            yield Problem(f"{field}.{key}", "missing; it is the index of a box")
-        elif type(value) is not int:
-            yield Problem(f"{field}.{key}", f"{short(value)} is no index; it must be the integer index of a box")
-        elif box_count is not None and not 0 <= value < box_count:
-            yield Problem(f"{field}.{key}", f"index {value}, but the line has {box_count} boxes; indices are 0-based")
+        yield from _index_problems(field, pair, key, box_count)
     if "interactiveness" in pair and not is_number(pair["interactiveness"]):
         shown = short(pair["interactiveness"])
         yield Problem(f"{field}.interactiveness", f"{shown} is no score; give a finite number, or leave it out")
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of the image's id."""
     if "image_id" not in record:
         yield Problem(
             "image_id", "missing; every image line names its image (foreign files go through `hoicli convert`)"
@@ -223,19 +241,12 @@ def _hoi_problems(
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
-    for key in ("subject", "object"):
-        place = f"{field}.{key}"
-        value = hoi.get(key)
-        if key not in hoi:
-            yield Problem(place, "missing; it is the index of a box")
-        elif key == "object" and value is None and _has_roles(vocabulary):
-            continue
-        elif type(value) is not int:
-            no_null = key == "object" and value is None and vocabulary is not None
-            hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if no_null else ""
-            yield Problem(place, f"{short(value)} is no index; it must be the integer index of a box{hint}")
-        elif box_count is not None and not 0 <= value < box_count:
-            yield Problem(place, f"index {value}, but the line has {box_count} boxes; indices are 0-based")
+    yield from _index_problems(field, hoi, "subject", box_count)
+    if "object" in hoi and hoi["object"] is None and not _has_roles(vocabulary):
+        hint = "; the dataset has no action without an object" + _of_roles(vocabulary) if vocabulary else ""
+        yield Problem(f"{field}.object", f"null is no index; it must be the integer index of a box{hint}")
+    elif hoi.get("object", 0) is not None:
+        yield from _index_problems(field, hoi, "object", box_count)
     if "verb" not in hoi:
         yield Problem(f"{field}.verb", "missing; every interaction names its verb")
     elif type(hoi["verb"]) is not str:

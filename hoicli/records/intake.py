@@ -40,28 +40,25 @@ class ErrorPolicy:
 class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
-    `known`: the images there may be (those of the ground truth); None where any will do. `unit`: what has one line.
+    `known`: the images there may be (those of the ground truth); None where any will do. `unit`: what has one line;
+    `field`: which field names it.
     """
 
-    def __init__(self, known: Container[str] | None = None, *, unit: str = "an image") -> None:
+    def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
         self._known = known
-        self._unit = unit
+        self._unit, self._field = unit, field
         self._places: dict[str, tuple[str, int]] = {}
 
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` when the image is there already, or is none of the known ones."""
         if self._known is not None and image_id not in self._known:
-            mend = self._meant(image_id) or "give the set it belongs to, or pass --on-error skip"
-            problem = f"{image_id!r} is not in the ground truth; {mend}"
-            raise DataError(problem, place=line.place, field="image_id", code=UNKNOWN_IMAGE)
+            advice = self._meant(image_id) or "give the set it belongs to, or pass --on-error skip"
+            problem = f"{image_id!r} is not in the ground truth; {advice}"
+            raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
         first = self._places.setdefault(image_id, (line.file, line.number))
         if first != (line.file, line.number):
-            raise DataError(
-                f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line {self._unit}",
-                place=line.place,
-                field="image_id",
-                code=DUPLICATE_IMAGE,
-            )
+            problem = f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line {self._unit}"
+            raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def _meant(self, image_id: str) -> str:
         """The known image that an unknown id may mean, as a question: named by its file, or by its number alone."""

@@ -1,8 +1,13 @@
-"""Image ids: of a file name, and their numbers."""
+"""Image ids and file names: what a record calls its image."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Any
+
+from hoicli.errors import DataError
+from hoicli.io.outputs import stays_inside
 
 LONGEST_NUMBER = 18
 """Digits; what is longer numbers no image (and Python refuses to read thousands of them)."""
@@ -22,3 +27,14 @@ def image_number(image_id: str) -> int | None:
 def is_blank(image_id: str | int) -> bool:
     """Whether an image id names no image: no text, or blanks alone."""
     return type(image_id) is str and not image_id.strip()
+
+
+def file_name_of(record: Mapping[str, Any], place: str) -> str:
+    """The `file_name` of a record; raises `DataError` for a missing one, and for one that leads out of --images."""
+    name = record.get("file_name")
+    if type(name) is not str or not name:
+        raise DataError("missing; it names the image under --images", place=place, field="file_name")
+    if not stays_inside(name):
+        text = f"{name!r} leads out of the folder; give a path under --images"
+        raise DataError(text, place=place, field="file_name")
+    return name

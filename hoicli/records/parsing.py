@@ -62,7 +62,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
             found = None
         if found is not None:
             field, value = found
-            return f"{value}: numbers must be finite; mend what wrote it, or drop the item", field
+            return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
     if _UTF16.search(data):
         return "UTF-16 in a stream that began as UTF-8 (by PowerShell's >>?); write it anew, all of it as UTF-8", ""
     stripped = data.rstrip()
@@ -85,15 +85,9 @@ def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def json_type(value: object) -> str:
-    names = {
-        dict: "an object",
-        list: "an array",
-        str: "a string",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-    }
-    return names.get(type(value), "null")
+    """What JSON calls a decoded value."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
+    return names.get(type(value), "a number" if type(value) in (int, float) else "null")
 
 
 def is_number(value: object) -> bool:
@@ -122,4 +116,4 @@ def dump(record: Mapping[str, Any]) -> bytes:
         return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:
         place = f"image {record['image_id']}" if "image_id" in record else ""
-        raise DataError(f"cannot be written as JSON ({error}); mend what wrote it", place=place) from None
+        raise DataError(f"cannot be written as JSON ({error}); correct what wrote it", place=place) from None

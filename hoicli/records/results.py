@@ -25,17 +25,33 @@ canonical."""
 
 
 def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
-    """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them.
+    """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them; `settings_of` reads it.
 
     Two rows with one signature were made by the same computation. The version is added here. inherited: of a row made
-    from other rows, what they all state without their version; it stands first, as it is.
+    from other rows, the `joined_settings` that they all state; they stand first, as they are.
     """
     settings = {**settings, "version": __version__}
     unknown = settings.keys() - set(SIGNATURE_KEYS)
     if unknown:
         raise ValueError(f"unknown signature keys {sorted(unknown)}")
-    parts = [inherited] if inherited else []
-    return "|".join([*parts, *(f"{key}:{settings[key]}" for key in SIGNATURE_KEYS if key in settings)])
+    own = joined_settings({key: settings[key] for key in SIGNATURE_KEYS if key in settings})
+    return f"{inherited}|{own}" if inherited else own
+
+
+def joined_settings(settings: Mapping[str, str]) -> str:
+    """Settings as a signature writes them, in their order."""
+    return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
+
+
+def settings_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """The settings in a row's signature but for the version, in their order; none where it has no signature."""
+    pairs = (part.partition(":") for part in str(row.get("signature") or "").split("|") if part)
+    return {key: value for key, _, value in pairs if key != "version"}
+
+
+def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]) -> Row:
+    """What a row ends in: its protocol, its tags, and the signature of its settings."""
+    return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
 ROW_KEYS = (

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
-from statistics import median_low
+from functools import partial
 
 from hoicli import __version__
-from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.evaluation.protocols import PROTOCOL_OF
 from hoicli.figures import svg
-from hoicli.figures.shown import pair_sweeps
-from hoicli.figures.styles import ALL_CLASSES, GROUPED, ORACLES, STYLES
+from hoicli.figures.shown import caveats_of, composition_of, delta_bars, deltas_of, pair_sweeps
+from hoicli.figures.styles import GROUPED, STYLES
 from hoicli.pairs.rows import METRICS
 from hoicli.records.results import Row
+from hoicli.report.classes import class_section
 from hoicli.report.document import (
     Block,
     Cell,
@@ -22,56 +21,48 @@ from hoicli.report.document import (
     Document,
     Figure,
     Figures,
-    Gallery,
     Headline,
+    Lines,
     Paragraph,
     Section,
     Table,
+    Words,
     number,
     pivoted,
     value_cell,
-    with_codes,
 )
-from hoicli.report.measured import Measured
-from hoicli.report.method import Source, file_name, method
+from hoicli.report.gallery import gallery_section
+from hoicli.report.measured import Measured, facts
+from hoicli.report.options import Options, file_name
 from hoicli.report.other_rows import row_sections
 from hoicli.tables.layout import marked
 from hoicli.vocabulary.datasets import DATASETS
 
-ENOUGH = 10
-"""Ground-truth triplets from which on a class's AP says something; in small sets, half of the classes have enough."""
 
-BINS = 10
-"""Columns of the distribution of AP."""
-
-PERCENT = "Values are in percent where nothing else is said."
-
-
-def build(measured: Measured, source: Source, given: Mapping[str, Sequence[Row]], images: str | None) -> Document:
-    """The report. `given`: rows of other commands by kind (`rows.read_rows`); `images`: the folder of the pictures."""
+def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Document:
+    """The report. `given`: rows of other commands by section (`rows.read_rows`)."""
     request = measured.request
     dataset = DATASETS[request.vocabulary.name].split(":")[0]
-    streams = [file_name(path) for path in source.predictions]
-    called = ", ".join("stdin" if name == "-" else name for name in streams)
-    tags = [f"{key}={value}" for key, value in request.tags.items()]
-    lead: list[str | Code] = [
-        Code(called),
+    streams = ["stdin" if name == "-" else name for name in options.streams]
+    tags = ", ".join(f"{key}={value}" for key, value in request.tags.items())
+    tagged: Words = ["Tagged ", Code(tags), ". "] if tags else []
+    lead: Words = [
+        Code(", ".join(streams)),
         " against ",
-        Code("stdin" if source.gt == "-" else file_name(source.gt)),
+        Code("stdin" if options.gt == "-" else file_name(options.gt)),
         f" on {dataset}: {measured.images:,} images, {measured.triplets:,} annotated and "
         f"{measured.coverage.triplets:,} predicted triplets. ",
+        *tagged,
+        f"Made by hoicli {__version__}. Values are in percent where nothing else is said.",
     ]
-    if tags:
-        lead += ["Tagged ", Code(", ".join(tags)), ". "]
-    lead.append(f"Made by hoicli {__version__}. {PERCENT}")
     sections = [_protocols(measured)]
     sections += [_errors(measured), _pairs(measured)] if measured.diagnosis else [_left_out()]
     sections += row_sections(given)
-    sections.append(_classes(measured))
+    sections.append(class_section(measured))
     if measured.diagnosis:
-        sections += [_images(measured), _gallery(measured, images)]
-    sections.append(method(measured, source, given))
-    title = source.title or f"{PurePath(streams[0]).name.split('.')[0] if streams[0] != '-' else 'stdin'} on {dataset}"
+        sections += [_images(measured), gallery_section(measured.examples, options.images)]
+    sections.append(_method(measured, options, given))
+    title = options.title or f"{streams[0].split('.')[0]} on {dataset}"
     return Document(title, lead, _headlines(measured), [section for section in sections if section.blocks])
 
 
@@ -82,44 +73,37 @@ def _headlines(measured: Measured) -> list[Headline]:
         for row, shown in zip(measured.evaluation, marked(measured.evaluation)[0], strict=True)
         if row["protocol"] == primary.name and row["metric"] == "mAP"
     ]
-    causes = [row for row in _deltas(measured) if row["oracle"] not in GROUPED and row["value"]]
-    if causes:
-        best = max(causes, key=lambda row: float(row["value"]))
-        note = f"mAP by fixing one type of error: {STYLES[best['oracle']].words}"
-        found.append(Headline("largest single gain", value_cell(best, signed=True), note))
+    deltas = next(iter(deltas_of(measured.diagnosis).values())) if measured.diagnosis else {}
+    gains = {oracle: value for oracle, value in deltas.items() if value and oracle not in GROUPED}
+    if gains:
+        best = max(gains, key=lambda oracle: gains[oracle])
+        note = f"mAP by fixing one type of error: {STYLES[best].words}"
+        found.append(Headline("largest single gain", Cell(number(gains[best], signed=True)), note))
     recall = [row for row in measured.pairs if row["metric"] == "pair_recall" and row["subset"] == "full"]
     found += [Headline("pair recall", value_cell(row), "person-object pairs found") for row in recall[:1]]
     return found
-
-
-def _deltas(measured: Measured) -> list[Row]:
-    """Delta mAP over all classes, an oracle a row."""
-    rows = [row for row in measured.diagnosis if row["metric"] == "delta_mAP" and row["subset"] in ALL_CLASSES]
-    return sorted(rows, key=lambda row: ORACLES.index(row["oracle"]))
 
 
 def _protocols(measured: Measured) -> Section:
     request = measured.request
     titles = {protocol.name: protocol.title for protocol in request.protocols}
     rows, notes = marked([{**row, "evaluator": titles[row["protocol"]]} for row in measured.evaluation])
-    parts = [("mAP and mean maximal recall by protocol and subset", rows)]
+    captions = {"": "mAP and mean maximal recall by protocol and subset"}
     sure = any("ci_low" in row for row in rows)
     if sure:  # side by side they would be wider than a page
         captions = {
             "mAP": "mAP by protocol and subset",
             "mean_max_recall": "Mean maximal recall by protocol and subset",
         }
-        parts = [(caption, [row for row in rows if row["metric"] == metric]) for metric, caption in captions.items()]
     tables = [
-        with_codes(
-            pivoted(
-                part,
-                caption,
-                index=("protocol", "evaluator")[: 1 + (at == 0)],
-                column=lambda row: (row["metric"].replace("_", " "), row["subset"]),
-            )
+        pivoted(
+            [row for row in rows if metric in ("", row["metric"])],
+            caption,
+            index=["protocol"] if metric == "mean_max_recall" else ["protocol", "evaluator"],
+            column=lambda row: (row["metric"].replace("_", " "), row["subset"]),
+            own=True,
         )
-        for at, (caption, part) in enumerate(parts)
+        for metric, caption in captions.items()
     ]
     lines = [
         (
@@ -157,24 +141,18 @@ def _left_out() -> Section:
 
 def _errors(measured: Measured) -> Section:
     rows = measured.diagnosis
-    counts = {(row["error"], row["subset"]): row for row in rows if row["metric"] == "count"}
-    deltas = {(row["oracle"], row["subset"]): row for row in rows if row["metric"] == "delta_mAP"}
-    base = [row for row in rows if row["metric"] == "mAP" and row["oracle"] == "none"]
-    subsets = [row["subset"] for row in base]
-    lines = []
-    for name in (*ERRORS, MISSED, *GROUPED):
-        cells = [
-            value_cell(counts[name, subset]) if (name, subset) in counts else Cell(number(None)) for subset in subsets
-        ]
-        cells += [
-            value_cell(deltas[name, subset], signed=True) if (name, subset) in deltas else Cell(number(None))
-            for subset in subsets
-        ]
-        lines.append([Cell(STYLES[name].words, mark=name), *cells])
-    groups = ["", "predictions", *[""] * (len(subsets) - 1), "delta mAP", *[""] * (len(subsets) - 1)]
-    table = Table(
-        "Errors of each type, and what fixing the type would give", ["type", *subsets, *subsets], lines, 1, groups
+    counts = [{**row, "oracle": row["error"]} for row in rows if row["metric"] == "count"]
+    deltas = [row for row in rows if row["metric"] == "delta_mAP"]
+    table = pivoted(
+        [*counts, *deltas],
+        "Errors of each type, and what fixing the type would give",
+        index=("oracle",),
+        column=lambda row: ("predictions" if row["metric"] == "count" else "delta mAP", row["subset"]),
+        cell=lambda row: value_cell(row, signed=row["metric"] == "delta_mAP"),
+        own=True,
     )
+    table = replace(table, heads=["type", *table.heads[1:]])
+    base = [row for row in rows if row["metric"] == "mAP" and row["oracle"] == "none"]
     without = ", ".join(f"{row['subset']} {number(row['value'])}" for row in base)
     words: list[str | Code] = [
         "Every prediction is of one type by protocol ",
@@ -185,19 +163,13 @@ def _errors(measured: Measured) -> Section:
         Code("hoicli diagnose --explain"),
         " says what each oracle fixes.",
     ]
-    bars = [
-        svg.Bar(STYLES[row["oracle"]].words, row["value"], number(row["value"], signed=True), f"e-{row['oracle']}")
-        for row in _deltas(measured)
-    ]
-    figures = [
-        Figure(svg.bars(bars, "delta mAP by type of error"), "What fixing each type would give, in points of mAP")
-    ]
-    edges, composition = measured.composition
-    present = {name: f"e-{name}" for name in composition if any(composition[name])}
-    if present:
+    bars = svg.bars(delta_bars(deltas_of(rows)), "delta mAP by type of error", partial(number, signed=True))
+    figures = [Figure(bars, "What fixing each type would give, in points of mAP")]
+    composition = composition_of(*measured.composition)
+    if composition.bands:
         caption = "What the predictions are along the ranking, from the highest score on (colours as in the table)"
-        figures.append(Figure(svg.shares(edges, composition, present, caption), caption))
-    return Section("errors", "Errors", [Paragraph(words), table, Figures(figures)])
+        figures.append(Figure(svg.shares(composition, caption), caption))
+    return Section("errors", "Errors", [Paragraph(words), table, *_caveats(rows), Figures(figures)])
 
 
 def _pairs(measured: Measured) -> Section:
@@ -224,75 +196,17 @@ def _pairs(measured: Measured) -> Section:
     if points:
         labels: dict[tuple[float, float], list[str]] = {}
         for point in points:  # settings that leave the same pairs share a place
-            label = "all" if point["nms"] is None else f"NMS {point['nms']:g}"
-            labels.setdefault((point["x"], point["y"]), []).append(label)
+            label = "all" if point.nms is None else f"NMS {point.nms:g}"
+            labels.setdefault((point.recall, point.precision), []).append(label)
         series = {"pairs": [(x, y, ", ".join(names)) for (x, y), names in labels.items()]}
         caption = "Pair precision against pair recall: all pairs, and after pair NMS at each threshold"
         figures.append(Figure(svg.lines(series, caption, across="pair recall (%)", up="pair precision (%)"), caption))
-    return Section("pairs", "Pairs", [Paragraph(words), table, Figures(figures)])
+    return Section("pairs", "Pairs", [Paragraph(words), table, *_caveats(rows), Figures(figures)])
 
 
-def _classes(measured: Measured) -> Section:
-    qualifier = measured.request.vocabulary.qualifier
-    ap = [row for row in measured.classes if row["metric"] == "AP"]
-    recall = {(row["verb"], row[qualifier]): row for row in measured.classes if row["metric"] == "max_recall"}
-    if not ap:
-        return Section("classes", "Classes", [])
-
-    def table(caption: str, rows: Sequence[Row], *, folded: bool = False) -> Table:
-        lines = [
-            [
-                *(Cell(row[key] or number(None)) for key in ("verb", qualifier, "subset")),
-                Cell(number(row["n"])),
-                replace(value_cell(row), share=row["value"] / 100),
-                value_cell(recall[row["verb"], row[qualifier]]),
-            ]
-            for row in rows
-        ]
-        return Table(caption, ["verb", qualifier, "subset", "GT", "AP", "max recall"], lines, 3, folded=folded)
-
-    known = [row for row in ap if row["n"]]
-    zeros = sum(row["value"] == 0 for row in known)
-    enough = min(ENOUGH, median_low([row["n"] for row in known] or [1]))
-    solid = [row for row in known if row["n"] >= enough]
-    weakest = sorted(solid, key=lambda row: (row["value"], -row["n"], row["verb"], row[qualifier] or ""))
-    words: list[str | Code] = [
-        "AP of each class by protocol ",
-        Code(measured.request.primary.name),
-        f": {len(ap):,} classes, {len(known):,} with ground truth; {zeros:,} of these have an AP of 0. GT is how many "
-        "ground-truth triplets a class has.",
-    ]
-    caption = "How many classes with ground truth have which AP"
-    subsets = list(dict.fromkeys(row["subset"] for row in known))
-    counts = {
-        subset: [
-            sum(row["subset"] == subset and min(int(row["value"] * BINS / 100), BINS - 1) == at for row in known)
-            for at in range(BINS)
-        ]
-        for subset in subsets
-    }
-    labels = [f"{at * 100 // BINS}" for at in range(BINS + 1)]
-    figure = Figure(svg.histogram(counts, labels, caption, "AP (%)"), caption)
-    blocks: list[Block] = [Paragraph(words), Figures([figure])]
-    top = measured.request.top
-    gains = [row for row in measured.diagnosis if row["metric"] == "top_delta_AP"]
-    if gains:
-        lines = [
-            [
-                *(Cell(row[key] or number(None)) for key in ("verb", qualifier, "subset")),
-                Cell(STYLES[row["oracle"]].words, mark=row["oracle"]),
-                Cell(number(row["n"])),
-                value_cell(row, signed=True),
-            ]
-            for row in gains
-        ]
-        heads = ["verb", qualifier, "subset", "what to fix", "GT", "delta AP"]
-        blocks.append(Table("Classes that fixing one type of error would lift most", heads, lines, 4))
-    if top and weakest:
-        blocks.append(table(f"The weakest classes with at least {enough} ground-truth triplets", weakest[:top]))
-    order = sorted(ap, key=lambda row: (row["verb"], row[qualifier] or ""))
-    blocks.append(table(f"All {len(ap):,} classes", order, folded=True))
-    return Section("classes", "Classes", blocks)
+def _caveats(rows: Sequence[Row]) -> list[Paragraph]:
+    """What readers of a table and its figures must know, as captions of `--plot` say it."""
+    return [Paragraph([f"Caveat: {words}."]) for words in caveats_of(rows)]
 
 
 def _images(measured: Measured) -> Section:
@@ -310,13 +224,30 @@ def _images(measured: Measured) -> Section:
     return Section("images", "Images", [Paragraph([told]), table])
 
 
-def _gallery(measured: Measured, images: str | None) -> Section:
-    if not measured.examples:
-        return Section("gallery", "Gallery", [])
-    words = (
-        "The highest-scored errors of each type. Ground truth is cyan, the prediction red; the subject's box has a "
-        "solid line, the object's a dashed one."
+def _method(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Section:
+    """The section with command lines that give the same numbers, what was read, and all signatures."""
+    signed: dict[str, dict[str, None]] = {}
+    own = (("eval", measured.evaluation), ("diagnose", measured.diagnosis), ("pairstats", measured.pairs))
+    for what, rows in (*own, *((f"rows: {kind}", rows) for kind, rows in given.items())):
+        for row in rows:
+            signed.setdefault(str(row.get("signature", "")), {})[what] = None
+    signed.pop("", None)
+    lines = [[Cell(", ".join(whats)), Cell(signature, code=True)] for signature, whats in signed.items()]
+    counted = [[Cell(what), Cell(number(count))] for what, count in facts(measured)]
+    averaged = pivoted(
+        [{**row, "value": row["n"]} for row in measured.evaluation if row["metric"] == "mAP"],
+        "How many classes each mean is over",
+        index=("protocol",),
+        own=True,
+        column=lambda row: ("", row["subset"]),
     )
-    if images is None:
-        words += " No folder of images was given (--images), so the boxes stand on empty sheets."
-    return Section("gallery", "Gallery", [Paragraph([words]), Gallery(measured.examples, images)])
+    files = f"; the rows of other commands came from {', '.join(map(file_name, options.rows))}" if options.rows else ""
+    again = f"These commands print the rows that the tables are made of{files}."
+    blocks: list[Block] = [
+        Paragraph([again]),
+        Lines(options.commands(measured.request.primary.name, diagnosed=bool(measured.diagnosis))),
+        Table("What was read", ["", ""], counted, 1),
+        averaged,
+        Table("Signatures: equal ones were made by the same computation", ["rows of", "signature"], lines, 2),
+    ]
+    return Section("method", "How these numbers were made", blocks)

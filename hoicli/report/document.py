@@ -6,11 +6,12 @@ Text in here is plain text of any origin; the renderers escape it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from hoicli.records.parsing import Record
+from hoicli.figures.styles import STYLES
 from hoicli.records.results import Row
+from hoicli.tables.layout import cell_text, grid
 
 DASH = "\N{EN DASH}"
 """What stands where there is no value."""
@@ -89,10 +90,17 @@ class Lines:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Errors drawn on their images: items as `report.drawing` takes them, and the folder of the pictures."""
+    """Errors drawn on their images.
 
-    items: Sequence[Record]
+    An item holds `image_id`, `file_name` (optional), `width` and `height` (or None), `error` (a key of STYLES), `verb`,
+    `label`, `score` and `rank` (or None), `predicted` and `truth` (None, or [subject box, object box], the subject's
+    alone where there is no object) and `truth_name`. images: the folder that file names are looked up in. filters: on a
+    page of its own, with the pictures as they are and with filters of the cards.
+    """
+
+    items: Sequence[Mapping[str, Any]]
     images: str | None
+    filters: bool = False
 
 
 Block = Paragraph | Table | Figures | Lines | Gallery
@@ -126,6 +134,10 @@ class Document:
     sections: Sequence[Section]
 
 
+Values = Mapping[str, Callable[[Row], Cell]]
+"""The head of a column of values -> a row's cell in it."""
+
+
 def number(value: float | None, unit: str = "%", *, signed: bool = False) -> str:
     """A row's value as it is printed: counts with thousands, the rest rounded; a dash for none."""
     if value is None:
@@ -151,42 +163,53 @@ def pivoted(
     index: Sequence[str],
     column: Callable[[Row], tuple[str, str]] = lambda row: (str(row["metric"]), str(row["subset"])),
     cell: Callable[[Row], Cell] = value_cell,
-    folded: bool = False,
+    own: bool = False,
+    longest: int | None = None,
 ) -> Table:
     """A table with a line per value of `index` (keys of a row, or of its tags) and a column per (group, head).
 
     Everything keeps the order of first appearance, but that the columns of a group stand together; what no row has is
     a dash, and an index column that no row has is left out. Of two rows for one place the later one counts: rows of
-    different settings must differ in `index`.
+    different settings must differ in `index`. own: names are those of hoicli's own rows (`_own_name`). longest: lines
+    beyond which the table is folded.
     """
-    lines: dict[tuple[str, ...], dict[tuple[str, str], Cell]] = {}
-    groups: dict[str, dict[str, None]] = {}
-    for row in rows:
-        group, head = column(row)
-        groups.setdefault(group, {})[head] = None
-        lines.setdefault(tuple(_named(row, key) for key in index), {})[group, head] = cell(row)
-    columns = [(group, head) for group, heads in groups.items() for head in heads]
-    kept = [at for at in range(len(index)) if any(names[at] for names in lines)]
-    above = [""] * len(kept)
-    for at, (group, _) in enumerate(columns):
-        above.append(group if at == 0 or columns[at - 1][0] != group else "")
+    found = grid(rows, lambda row: tuple(_named(row, key) for key in index), column, cell)
+    kept = [at for at in range(len(index)) if any(names[at] for names in found.lines)]
+    line_name = _own_name if own else lambda _, text: Cell(text or DASH)
     body = [
-        [*(Cell(names[at] or DASH) for at in kept), *(cells.get(place, Cell(DASH)) for place in columns)]
-        for names, cells in lines.items()
+        [*(line_name(index[at], names[at]) for at in kept), *(cells.get(place, Cell(DASH)) for place in found.columns)]
+        for names, cells in found.lines.items()
     ]
-    heads = [*(index[at] for at in kept), *(head for _, head in columns)]
-    return Table(caption, heads, body, len(kept), groups=above, folded=folded)
+    heads = [*(index[at] for at in kept), *(head for _, head in found.columns)]
+    folded = longest is not None and len(body) > longest
+    return Table(caption, heads, body, len(kept), groups=[""] * len(kept) + found.above, folded=folded)
 
 
-def with_codes(table: Table) -> Table:
-    """The table with its first column set as names."""
-    return replace(table, lines=[[replace(line[0], code=True), *line[1:]] for line in table.lines])
+def listed(
+    rows: Iterable[Row],
+    caption: str,
+    names: Mapping[str, str],
+    values: Values,
+    *,
+    folded: bool = False,
+) -> Table:
+    """A table with a line for each of hoicli's own rows: names (head -> key of the row), then values (head -> cell)."""
+    lines = [
+        [*(_own_name(key, _named(row, key)) for key in names.values()), *(make(row) for make in values.values())]
+        for row in rows
+    ]
+    return Table(caption, [*names, *values], lines, len(names), folded=folded)
 
 
 def _named(row: Row, key: str) -> str:
     """What a row, or failing that its tags, say under a key; `tags.KEY` is of the tags alone."""
     tags = row.get("tags") or {}
     value: Any = tags.get(key[5:]) if key.startswith("tags.") else row.get(key, tags.get(key))
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    return cell_text(value)
+
+
+def _own_name(key: str, text: str) -> Cell:
+    """A name in hoicli's own rows: protocols as code, an error type or an oracle in words with its colour."""
+    if key == "oracle":
+        return Cell(STYLES[text].words, mark=text)
+    return Cell(text or DASH, code=key == "protocol")

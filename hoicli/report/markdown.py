@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
+from hoicli.figures.markup import plain
 from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
 
 BAR = 10
@@ -80,12 +81,12 @@ def _words(words: Words) -> str:
 
 def _listing(lines: Sequence[str]) -> str:
     """An indented block: no fence that a file's name could close."""
-    return "\n".join(f"    {_flat(line)}" for line in lines)
+    return "\n".join(f"    {plain(line)}" for line in lines)
 
 
 def _code(text: str) -> str:
     """A code span, fenced by more backticks than the text has in a row; one line, as spans and table cells are."""
-    text = _flat(text)
+    text = plain(text)
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"
@@ -93,9 +94,4 @@ def _code(text: str) -> str:
 
 def _text(text: str) -> str:
     """Text of any origin, with nothing in it that Markdown or HTML would read as more."""
-    return re.sub(r"([\\`*{}\[\]#|~!$]|\b_|_\b)", r"\\\1", html.escape(_flat(text), quote=False))
-
-
-def _flat(text: str) -> str:
-    text = "".join(letter if letter >= " " and letter != "\x7f" else "\ufffd" for letter in text)
-    return text.encode("utf-8", "replace").decode()
+    return re.sub(r"([\\`*{}\[\]#|~!$]|\b_|_\b)", r"\\\1", html.escape(plain(text), quote=False))

@@ -12,14 +12,15 @@ from hoicli.diagnosis.run import with_images
 from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import MAIN, PROTOCOL_OF, Protocol
 from hoicli.evaluation.rows import Wanted, tally_rows
-from hoicli.evaluation.run import prediction_lines, read_truth, unmatched_lines
+from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
+from hoicli.io.streams import Stream
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import sweeps
 from hoicli.pairs.statistics import pair_statistics
-from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.records.results import Row
@@ -83,19 +84,26 @@ class Measured:
     skipped: int
 
 
-def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy, pair_policy: ErrorPolicy) -> Measured:
+def measure(
+    predictions: Predictions, gt: Stream, request: Request, policy: ErrorPolicy, pair_policy: ErrorPolicy
+) -> Measured:
     """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
 
     The predictions are read twice: `pair_policy` judges the lines of the second time.
     """
     truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
-    request = replace(request, protocols=served(truth, request.protocols, gt, request.named))
-    lines = unmatched_lines(paths, "report")
+    request = replace(request, protocols=served(truth, request.protocols, request.named))
     diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
-    if diagnosed is not None and diagnosed.refuses & truth.caveats:
+    if diagnosed is not None and not truth.serves(diagnosed):
         diagnosed = None
     found = match_and_diagnose(
-        lines, paths, truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
+        predictions.unmatched("report"),
+        truth,
+        request.protocols,
+        diagnosed,
+        request.filters,
+        policy,
+        examples=EXAMPLES,
     )
     found.coverage.report(truth, request.protocols)
     evaluation, classes = _evaluated(found.tally, request)
@@ -109,7 +117,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
                 request.vocabulary,
                 per_class=False,
                 top=request.top,
-                settings=request.settings | caveats.settings(truth.caveats & diagnosis.protocol.heeds),
+                settings=request.settings | truth.settings(diagnosis.protocol),
                 tags=request.tags,
             )
         )
@@ -120,7 +128,7 @@ def measure(paths: Sequence[str], gt: str, request: Request, policy: ErrorPolicy
         classes,
         rows,
         composition,
-        [] if diagnosis is None else _paired(paths, truth, request, pair_policy),
+        [] if diagnosis is None else _paired(predictions, truth, request, pair_policy),
         with_images(list(found.examples.items()), gt),
         found.coverage,
         images=len(truth.scenes.image_ids),
@@ -141,10 +149,9 @@ def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row]]:
     ]
 
 
-def _paired(paths: Sequence[str], truth: GroundTruth, request: Request, policy: ErrorPolicy) -> list[Row]:
+def _paired(predictions: Predictions, truth: GroundTruth, request: Request, policy: ErrorPolicy) -> list[Row]:
     """pairstats' rows of all pairs, and after pair NMS at each of PAIR_NMS."""
-    _, lines = prediction_lines(paths)
-    statistics = pair_statistics(lines, truth, sweeps(PAIR_NMS, ()), policy)
+    statistics = pair_statistics(predictions, truth, sweeps(PAIR_NMS, ()), policy)
     return list(pair_rows(statistics, tags=request.tags, settings=request.filters.allowance()))
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 from hoicli.figures import svg
-from hoicli.figures.shown import FAMILY_WORDS, model_name, severity_lines
-from hoicli.records.results import CHANCES, Row
+from hoicli.figures.shown import FAMILY_WORDS, model_name, robustness_of
+from hoicli.records.results import Row, settings_of
 from hoicli.report.document import (
     Block,
     Cell,
@@ -21,29 +19,23 @@ from hoicli.report.document import (
     pivoted,
     value_cell,
 )
-from hoicli.report.rows import AGREE, COMPARE, KINDS, OTHER, PARTS, ROBUST, SHOE, identifying, tag_keys
-from hoicli.tables.layout import marked
+from hoicli.report.rows import AGREE, COMPARE, OTHER, ROBUST, SECTIONS, SHOE, identifying, tag_keys
+from hoicli.tables.kinds import PARTS
+from hoicli.tables.layout import marked, parts_of
 
 LONGEST = 30
 """Lines of a table that are shown without being asked for."""
 
-TITLES = {
-    ROBUST: "Robustness",
-    SHOE: "Open vocabulary (SHOE)",
-    COMPARE: "Comparison",
-    AGREE: "Agreement",
-    OTHER: "Other results",
-}
-
 
 def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
-    """A section for each kind of rows there are."""
+    """The sections that there are rows for, with the caveats of these below."""
     makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
     sections = []
-    for kind in KINDS:
-        if given.get(kind):
-            rows, notes = marked(given[kind])
-            sections.append(Section(kind, TITLES[kind], [*makers[kind](rows), *(Paragraph([note]) for note in notes)]))
+    for section, title in SECTIONS.items():
+        if given.get(section):
+            rows, notes = marked(given[section])
+            blocks = makers[section](rows)
+            sections.append(Section(section, title, [*blocks, *(Paragraph([note]) for note in notes)]))
     return sections
 
 
@@ -51,15 +43,13 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
     models = list(dict.fromkeys(map(model_name, rows)))
     index = [*tag_keys(rows), "protocol", "subset"]
     whole = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
+    words = (
+        "On corrupted images. MRI is the mean over corruptions of their means over severities; CRI divides each by the "
+        "clean value and by 1 + ln(1 + its deviation over severities); the relative drop is what is lost of the clean "
+        "value. "
+    )
     blocks: list[Block] = [
-        Paragraph(
-            [
-                "On corrupted images. MRI is the mean over corruptions of their means over severities; CRI divides "
-                "each by the clean value and by 1 + ln(1 + its deviation over severities); the relative drop is what "
-                "is lost of the clean value. "
-                f"{_recipe(rows)}"
-            ]
-        ),
+        Paragraph([words, _recipe(rows)]),
         pivoted(whole, "Summary", index=index, column=lambda row: ("", _measure(row)), cell=_worst),
         *_severities(rows),
     ]
@@ -78,8 +68,7 @@ def _robust(rows: Sequence[Row]) -> list[Block]:
 
 def _recipe(rows: Sequence[Row]) -> str:
     """What made the images, as the rows' signatures say it."""
-    parts = {part for row in rows for part in str(row.get("signature", "")).split("|")}
-    named = sorted(part.partition(":")[2] for part in parts if part.startswith("recipe:"))
+    named = sorted({recipe for row in rows if (recipe := settings_of(row).get("recipe"))})
     return (
         f"Images: RoHOI-style, recipe {', '.join(named) or 'unstated'}; values compare within a recipe, and RoHOI "
         "publishes no constants of its own."
@@ -108,12 +97,12 @@ def _severities(rows: Sequence[Row]) -> list[Block]:
     protocols = {(row.get("protocol"), row["subset"]) for row in whole}
     if len(protocols) != 1 or not any(row["metric"] == "mri" and row["value"] is not None for row in whole):
         return []
-    series = {name: [(x, y, "") for x, y in points] for name, points in severity_lines(whole).items() if points}
+    shown = robustness_of(whole)
+    series = {name: [(float(x), y, "") for x, y in points] for name, points in shown.lines.items() if points}
     if not any(len(points) > 1 for points in series.values()):
         return []
-    ticks = {float(x): str(x) if x else "clean" for x in sorted({x for row in series.values() for x, _, _ in row})}
     caption = "Mean over corruptions by severity"
-    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=ticks), caption)])]
+    return [Figures([Figure(svg.lines(series, caption, across="severity", up="%", ticks=shown.ticks), caption)])]
 
 
 def _shoe(rows: Sequence[Row]) -> list[Block]:
@@ -121,7 +110,7 @@ def _shoe(rows: Sequence[Row]) -> list[Block]:
         "Predictions in free text, scored by how alike in meaning they are to the ground truth, from 0 to 100: soft "
         "mAP ranks by score; mF1 and the miss rates need no scores; mAP is by equal spelling on the same boxes."
     )
-    return [Paragraph([words]), *_tables(rows)]
+    return [Paragraph([words]), *_other(rows)]
 
 
 def _compare(rows: Sequence[Row]) -> list[Block]:
@@ -130,27 +119,21 @@ def _compare(rows: Sequence[Row]) -> list[Block]:
         "Differences between models on the same images, with their 95 % intervals. p is how often chance alone makes "
         "one as large; q is p corrected for how many were looked at."
     )
+    blocks: list[Block] = [Paragraph([words])]
+    for index, members in _alike(rows):
+        parts = [part for row in members for part in parts_of({**row, "measure": _measure(row)})]
+        index += ["measure", "subset"]
+        table = pivoted(parts, _caption(members), index=index, column=lambda row: ("", row["part"]), longest=LONGEST)
+        blocks.append(table)
+    return blocks
+
+
+def _alike(rows: Sequence[Row]) -> Iterator[tuple[list[str], list[Row]]]:
+    """(the keys and tags that rows are told apart by, the rows that are told apart by these): means, then classes."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(identifying(row), []).append(row)
-    tables: list[Block] = []
-    for keys, members in groups.items():
-        index = [*tag_keys(members), *keys, "measure", "subset"]
-        wide = [part for row in members for part in _difference({**row, "measure": _measure(row)})]
-        table = pivoted(wide, _caption(members), index=index, column=lambda row: ("", str(row["column"])))
-        tables.append(replace(table, folded=len(table.lines) > LONGEST))
-    return [Paragraph([words]), *tables]
-
-
-def _difference(row: Row) -> Iterator[Row]:
-    """The cells of a difference, as rows of their own."""
-    for key in ("from", "to"):
-        if key in row:
-            yield {**row, "column": key, "value": row[key], "ci_low": None, "ci_high": None}
-    yield {**row, "column": "difference"}
-    for key in CHANCES:
-        if key in row:
-            yield {**row, "column": key, "value": row[key], "unit": "probability", "ci_low": None, "ci_high": None}
+    return (([*tag_keys(members), *keys], members) for keys, members in groups.items())
 
 
 def _caption(rows: Sequence[Row]) -> str:
@@ -172,31 +155,21 @@ def _agree(rows: Sequence[Row]) -> list[Block]:
 
 
 def _other(rows: Sequence[Row]) -> list[Block]:
-    return [*_tables(rows)]
+    """Fractions that a row has besides its value (a p, the ends of an interval) are columns of their own."""
+    blocks: list[Block] = []
+    for index, members in _alike(rows):
+        alone = len({row["subset"] for row in members}) == 1
 
-
-def _tables(rows: Sequence[Row]) -> list[Table]:
-    """A table for each set of keys that rows are told apart by: means here, classes there. Fractions that a row has
-    besides its value (a p, the ends of an interval) are columns of their own."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(identifying(row), []).append(row)
-    tables = []
-    for keys, members in groups.items():
-        index = [*tag_keys(members), *keys]
-        wide = [part for row in members for part in (row, *_besides(row, keys))]
-        one = len({row["subset"] for row in members}) == 1
-
-        def column(row: Row, alone: bool = one) -> tuple[str, str]:
+        def column(row: Row, alone: bool = alone) -> tuple[str, str]:
             return ("", _measure(row)) if alone else (_measure(row), str(row["subset"]))
 
-        table = pivoted(wide, _caption(members), index=index, column=column)
-        tables.append(replace(table, folded=len(table.lines) > LONGEST))
-    return tables
+        wide = [part for row in members for part in (row, *_besides(row, index))]
+        blocks.append(pivoted(wide, _caption(members), index=index, column=column, longest=LONGEST))
+    return blocks
 
 
-def _besides(row: Row, keys: Sequence[str]) -> list[dict[str, Any]]:
-    known = {"value", "ci_low", "ci_high", *keys}
-    further = {key: value for key, value in row.items() if isinstance(value, float) and key not in known}
-    common = {key: row[key] for key in ("subset", "tags", *keys)}
-    return [{"metric": key, "value": value, "unit": "probability", **common} for key, value in further.items()]
+def _besides(row: Row, index: Sequence[str]) -> Iterator[Row]:
+    for key, value in row.items():
+        if isinstance(value, float) and key not in ("value", "ci_low", "ci_high", *index):
+            common = {name: text for name, text in row.items() if name not in ("ci_low", "ci_high")}
+            yield {**common, "metric": key, "value": value, "unit": "probability"}

@@ -6,35 +6,36 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.io.streams import Line, read_lines
+from hoicli.io.streams import Line, Stream
 from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row, tag_column
-from hoicli.tables.layout import INDEX_KEYS
+from hoicli.tables.kinds import DIFFERENCE, MEAN_KEYS, ROBUSTNESS, kind_of
 
 ROBUST, SHOE, COMPARE, AGREE, OTHER = "robust", "shoe", "compare", "agree", "other"
-KINDS = (ROBUST, SHOE, COMPARE, AGREE, OTHER)
-"""Kinds of rows, in the order of their sections."""
-
-PARTS = ("corruption", "family", "severity")
-"""The keys that say which part of a corrupted benchmark a row is of."""
-
-_ROBUST_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "mean", "sigma", "cri_term"})
+SECTIONS = {
+    ROBUST: "Robustness",
+    SHOE: "Open vocabulary (SHOE)",
+    COMPARE: "Comparison",
+    AGREE: "Agreement",
+    OTHER: "Other results",
+}
+"""The sections of rows in their order, with their headings."""
 
 _VALUES = frozenset({"value", "n", "unit", "reason", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
-"""Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for INDEX_KEYS."""
+"""Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for MEAN_KEYS."""
 
 
 def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]:
-    """Kind -> its rows, in the order of the files.
+    """Section -> its rows, in the order of the files.
 
     Raises `DataError`, or leaves it to `policy`, for a line that is no result row, and for a second value of what has
     one: rows of several models need tags to be told apart.
     """
-    kinds: dict[str, list[Row]] = {kind: [] for kind in KINDS}
+    sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     places: dict[tuple[Any, ...], tuple[str, Any]] = {}
-    for line in read_lines(paths, label="rows"):
+    for line in Stream(paths, "rows"):
         try:
             row = _sound(line)
             key = _key(row)
@@ -51,8 +52,8 @@ def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]
         except DataError as error:
             policy.handle(error)
         else:
-            kinds[kind_of(row)].append(row)
-    return {kind: rows for kind, rows in kinds.items() if rows}
+            sections[section_of(row)].append(row)
+    return {section: rows for section, rows in sections.items() if rows}
 
 
 def _sound(line: Line) -> Row:
@@ -83,17 +84,14 @@ def _flat(row: Row) -> Iterator[tuple[str, Any]]:
 
 
 def _tells(key: str, value: Any) -> bool:
-    return key not in _VALUES and (key in INDEX_KEYS or not isinstance(value, float))
+    return key not in _VALUES and (key in MEAN_KEYS or not isinstance(value, float))
 
 
-def kind_of(row: Row) -> str:
-    """Which of KINDS a row is, by its protocol, its keys or its metric."""
+def section_of(row: Row) -> str:
+    """Which of SECTIONS a row goes to: by its protocol, else by its kind."""
     if row.get("protocol") in (SHOE, AGREE):
         return str(row["protocol"])
-    if "p_bootstrap" in row:
-        return COMPARE
-    whole_or_part = row["metric"] != "mean" or any(key in row for key in PARTS)
-    return ROBUST if row["metric"] in _ROBUST_METRICS and whole_or_part else OTHER
+    return {DIFFERENCE: COMPARE, ROBUSTNESS: ROBUST}.get(kind_of(row), OTHER)
 
 
 def identifying(row: Row) -> tuple[str, ...]:

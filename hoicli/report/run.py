@@ -2,99 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hoicli.errors import UsageError
-from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import explicit, protocols
-from hoicli.evaluation.run import check_streams
-from hoicli.io.streams import open_output
-from hoicli.records.results import parse_tags
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
 from hoicli.report import html, markdown
 from hoicli.report.content import build
 from hoicli.report.document import Document
-from hoicli.report.inputs import kept_streams
-from hoicli.report.measured import Request, measure
-from hoicli.report.method import Source
+from hoicli.report.measured import measure
+from hoicli.report.options import Options
 from hoicli.report.rows import read_rows
-from hoicli.resampling.draws import Resampling
-from hoicli.vocabulary.datasets import load
 
 FORMATS = {"html": html.render, "md": markdown.render}
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of the command, as they were given."""
-
-    gt: str
-    predictions: Sequence[str]
-    dataset: str = "hico"
-    protocols: Sequence[str] = ()
-    split: str | None = None
-    top: int = 10
-    rows: Sequence[str] = ()
-    images: str | None = None
-    title: str | None = None
-    tags: Sequence[str] = ()
-    top_k: int | None = None
-    nms: float | None = None
-    nms_alpha: float = 1.0
-    nms_beta: float = 0.5
-    allow_uncounted: bool = False
-    bootstrap: int | None = None
-    seed: int = 0
-    skip: bool = False
-
-    def request(self) -> Request:
-        """What is to be measured. Raises `UsageError` for what cannot be."""
-        if self.top < 0:
-            raise UsageError(f"--top {self.top}: give a whole number of at least 0")
-        if self.images is not None and not Path(self.images).is_dir():
-            raise UsageError(f"--images {self.images}: there is no such folder")
-        check_streams(self.gt, [*self.rows, *self.predictions])
-        vocabulary = load(self.dataset)
-        return Request(
-            vocabulary=vocabulary,
-            protocols=protocols(list(self.protocols) or ["all"], self.dataset),
-            filters=Filters.checked(
-                top_k=self.top_k,
-                nms=self.nms,
-                nms_alpha=self.nms_alpha,
-                nms_beta=self.nms_beta,
-                allow_uncounted=self.allow_uncounted,
-            ),
-            split=vocabulary.split(self.split) if self.split else None,
-            tags=parse_tags(list(self.tags)),
-            top=self.top,
-            resampling=None if self.bootstrap is None else Resampling.checked(self.bootstrap, self.seed),
-            named=explicit(self.protocols),
-        )
-
-    def source(self) -> Source:
-        """The options as words of a command line, for whoever wants to compute a number again."""
-        common = [] if self.dataset == "hico" else ["--dataset", self.dataset]
-        common += [word for tag in self.tags for word in ("--tag", tag)]
-        common += ["--on-error", "skip"] if self.skip else []
-        common += ["--allow-uncounted"] if self.allow_uncounted else []
-        filters = [] if self.top_k is None else ["--top-k", str(self.top_k)]
-        if self.nms is not None:
-            filters += ["--nms", f"{self.nms:g}", "--nms-alpha", f"{self.nms_alpha:g}"]
-            filters += ["--nms-beta", f"{self.nms_beta:g}"]
-        return Source(
-            gt=self.gt,
-            predictions=self.predictions,
-            options=common,
-            protocol=["--protocol", ",".join(self.protocols)] if self.protocols else [],
-            filters=filters,
-            split=["--split", self.split] if self.split else [],
-            bootstrap=[] if self.bootstrap is None else ["--bootstrap", str(self.bootstrap), "--seed", str(self.seed)],
-            rows=self.rows,
-            title=self.title,
-        )
 
 
 def chosen_format(name: str, output: str) -> str:
@@ -121,12 +44,13 @@ def write_report(options: Options, output: str, format_: str) -> None:
 def make_document(options: Options) -> Document:
     """The report's document; streams are read as often as need be."""
     request = options.request()
-    with kept_streams([options.gt, *options.predictions]) as ((gt, *paths), kept):
-        policy, pair_policy, row_policy = (kept.policy(skip=options.skip) for _ in range(3))
+    gt, predictions = Stream([options.gt], "ground truth"), Predictions(options.predictions)
+    policy, pair_policy, row_policy = (ErrorPolicy(skip=options.skip) for _ in range(3))
+    with gt.rereadable(), predictions.rereadable():
         given = read_rows(options.rows, row_policy)
-        measured = measure(paths, gt, request, policy, pair_policy)
+        measured = measure(predictions, gt, request, policy, pair_policy)
     policy.report()
     row_policy.report()
     if pair_policy.skipped > policy.skipped:  # lines whose pairs alone are wrong
         pair_policy.report()
-    return build(measured, options.source(), given, options.images)
+    return build(measured, options, given)

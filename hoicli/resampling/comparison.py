@@ -5,17 +5,16 @@ Both models meet the same resamples and the same swaps, so what is hard about an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.arrays.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds
-
-Pair = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -61,23 +60,15 @@ class PairedRounds:
     resamples: tuple[Rounds, Rounds]
     swaps: tuple[Rounds, Rounds]
 
-    def means(self, members: Ints, unannotated: Bools) -> tuple[Floats, Floats]:
-        """(on resamples, on swaps), [R] each: the difference in the mean AP over `members`."""
-        resamples, swaps = (
-            second.means(members, unannotated) - first.means(members, unannotated)
-            for first, second in (self.resamples, self.swaps)
-        )
-        return resamples, swaps
-
-    def classes(self) -> tuple[Floats, Floats]:
-        """(on resamples, on swaps), [C, R] each: the difference in every class's AP."""
-        resamples, swaps = (second.classes() - first.classes() for first, second in (self.resamples, self.swaps))
+    def differences(self, of: Callable[[Rounds], Floats]) -> tuple[Floats, Floats]:
+        """(on resamples, on swaps): the second's less the first's, of what `of` takes from rounds."""
+        resamples, swaps = (of(second) - of(first) for first, second in (self.resamples, self.swaps))
         return resamples, swaps
 
 
 def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list[Difference]:
-    """The differences in how many there are of M things that are counted: [M, N] of each in each image, in either
-    model. The count of a resample is the sum of its images' counts."""
+    """The differences in M counts: [M, N] of each in each image, in either model. The count of a resample is the sum of
+    its images' counts."""
     change = after - before
     images = change.shape[1]
     resamples, swaps = [], []

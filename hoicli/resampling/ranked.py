@@ -86,8 +86,12 @@ class RankedLists:
         precision = np.divide(found, rank, out=np.zeros(found.shape), where=rank > 0)
         precision = self._accumulate(np.maximum, precision, backwards=True)
         asked = np.maximum(positives[self._owners], 1)
-        precision *= self._steps(found / np.repeat(asked, np.diff(self._starts), axis=0)) if self.grid else copies
-        ap[self._owners] = (self._sum_of_class @ precision) / (len(self.grid) or asked)
+        if self.grid:  # the mean over the grid: a point reads the precision of the first to reach it
+            precision *= self._steps(found / np.repeat(asked, np.diff(self._starts), axis=0))
+            ap[self._owners] = (self._sum_of_class @ precision) / len(self.grid)
+        else:  # the area: every copy is a step of recall
+            precision *= copies
+            ap[self._owners] = (self._sum_of_class @ precision) / asked
         return ap, positives
 
     def _steps(self, recall: Floats) -> NDArray[np.int8]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
 
-from hoicli.corruption.families import CORRUPTIONS, FAMILIES, OTHER, SEVERITIES, family_of
+from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
-from hoicli.robustness.grids import CLEAN, Grid
+from hoicli.robustness.grids import Grid
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
+from hoicli.robustness.selection import CLEAN
 
 RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 """What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
@@ -76,32 +79,19 @@ def _corruptions(grid: Grid) -> Iterator[_Value]:
 
 def _means(grid: Grid) -> Iterator[_Value]:
     """Of each family, each severity, and each family at each severity; nothing for a part without cells."""
-    families: tuple[str | None, ...] = (*FAMILIES, OTHER)
-    severities: list[int | None] = [*_severities(grid)]
+    families: list[str | None] = [*FAMILIES]
+    severities: list[int | None] = [*grid.severities]
     whole: list[None] = [None]
     for some, several in ((families, whole), (whole, severities), (families, severities)):
         for family in some:
             for severity in several:
-                levels = _levels(grid, family, severity)
+                levels = grid.levels(family=family, severity=severity)
                 if levels:
                     named = {"family": family, "severity": severity}
                     part: _PartOf = {key: name for key, name in named.items() if name is not None}
                     count = sum(map(len, levels.values()))
                     yield "mean", part, mri(levels), count, "%"
                     yield "relative_drop", part, _drop(mri(levels), grid), count, "%"
-
-
-def _levels(grid: Grid, family: str | None, severity: int | None) -> dict[str, list[float]]:
-    """corruption -> values, of one family and one severity where they are given."""
-    found: dict[str, list[float]] = {}
-    for (corruption, level), value in grid.cells.items():
-        if family in (None, family_of(corruption)) and severity in (None, level):
-            found.setdefault(corruption, []).append(value)
-    return found
-
-
-def _severities(grid: Grid) -> list[int]:
-    return sorted({severity for _, severity in grid.cells})
 
 
 def _drop(value: float, grid: Grid) -> float | None:
@@ -131,7 +121,10 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
     """
     summary = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
     if len(grids) == 1:
-        return [summary, _by_severity(grids[0]), _families_by_severity(grids[0])]
+        (grid,) = grids
+        corruptions = [_by_severity(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
+        families = [_by_severity(grid, family=family) for family in (*FAMILIES, None)]
+        return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
     return [summary, *(_side_by_side(grids, keys) for keys in (("corruption", "family"), ("family",), ("severity",)))]
 
 
@@ -140,32 +133,19 @@ def _shown(metric: str, column: str, value: float | None, **line: str) -> Row:
     return {"metric": metric, "subset": column, "value": value, "tags": line}
 
 
-def _by_severity(grid: Grid) -> list[Row]:
-    rows = []
-    for corruption, values in grid.levels().items():
-        line = {"corruption": corruption, "family": family_of(corruption)}
-        for severity in _severities(grid):
-            value = grid.cells.get((corruption, severity))
-            rows.append(_shown(f"{grid.metric} at severity", str(severity), value, **line))
-        rows.append(_shown(OVER, "mean", mean(values), **line))
-        rows.append(_shown(OVER, "sigma", deviation(values), **line))
-        rows.append(_shown(OVER, "drop %", _drop(mean(values), grid), **line))
-    return rows
-
-
-def _families_by_severity(grid: Grid) -> list[Row]:
-    rows = []
-    for family in (*FAMILIES, OTHER, None):
-        whole = _levels(grid, family, None)
-        if not whole:
-            continue
-        line = {"family": family or "all"}
-        for severity in _severities(grid):
-            levels = _levels(grid, family, severity)
-            rows.append(_shown(f"{grid.metric} at severity", str(severity), mri(levels) if levels else None, **line))
-        rows.append(_shown(OVER, "mean", mri(whole), **line))
-        rows.append(_shown(OVER, "drop %", _drop(mri(whole), grid), **line))
-    return rows
+def _by_severity(grid: Grid, **part: Any) -> list[Row]:
+    """The line of a part of the grid, a corruption with its family, or a family; none where it has no cells."""
+    metric, line = f"{grid.metric} at severity", {key: name or "all" for key, name in part.items()}
+    levels, rows = grid.levels(**part), []
+    if not levels:
+        return []
+    for severity in grid.severities:
+        there = grid.levels(**part, severity=severity)
+        rows.append(_shown(metric, str(severity), mri(there) if there else None, **line))
+    rows.append(_shown(OVER, "mean", mri(levels), **line))
+    if "corruption" in part:
+        rows += [_shown(OVER, "sigma", deviation(values), **line) for values in levels.values()]
+    return [*rows, _shown(OVER, "drop %", _drop(mri(levels), grid), **line)]
 
 
 def _side_by_side(grids: Sequence[Grid], keys: tuple[str, ...]) -> list[Row]:

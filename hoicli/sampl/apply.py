@@ -8,7 +8,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io.outputs import write_whole
 from hoicli.io.streams import Line
+from hoicli.records.intake import ImageRegister
+from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record
 from hoicli.sampl.masks import black_out, read_record
 
@@ -25,7 +28,9 @@ def check_folders(images: str, out: str) -> None:
     if not Path(images).is_dir():
         raise UsageError(f"--images {images}: there is no such folder")
     if Path(images).resolve() == Path(out).resolve():
-        raise UsageError(f"--out {out}: is the folder of the images; give another, or they would be overwritten")
+        raise UsageError(
+            f"--save-images {out}: is the folder of the images; give another, or they would be overwritten"
+        )
 
 
 @dataclass(frozen=True)
@@ -39,38 +44,23 @@ class SourceImage:
 
 def image_path(record: Record, place: str) -> PurePosixPath:
     """Where in the folders the image of a record is; raises `DataError` for a missing name, and one that leads out."""
-    name = record.get("file_name")
-    if type(name) is not str or not name:
-        raise DataError("missing; it says which file of --images to mask", place=place, field="file_name")
-    path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or "\0" in name:
-        raise DataError(f"{name!r} leaves the folder; give a name inside --images", place=place, field="file_name")
-    return path
+    return PurePosixPath(file_name_of(record, place).replace("\\", "/"))
 
 
-class Painted:
-    """Which files have been painted, and for which line: a second record of a file would be painted over the first."""
-
-    def __init__(self) -> None:
-        self._lines: dict[PurePosixPath, Line] = {}
-
-    def add(self, path: PurePosixPath, line: Line) -> None:
-        """Raises `DataError` that names both lines."""
-        first = self._lines.setdefault(path, line)
-        if first is not line:
-            problem = f"{path} is masked by {first.place} already; keep one record a file, or mask a copy of it"
-            raise DataError(problem, place=line.place, field="file_name")
+def painted_files() -> ImageRegister:
+    """Which files have been painted: a second record of a file would be painted over the first."""
+    return ImageRegister(unit="a file", field="file_name")
 
 
 def check_names(lines: Iterable[Line]) -> None:
     """Raises `DataError` where two records have one file. What else is wrong with a line is told when it is masked."""
-    painted = Painted()
+    painted = painted_files()
     for line in lines:
         try:
             path = image_path(read_record(line), line.place)
         except DataError:
             continue
-        painted.add(path, line)
+        painted.add(str(path), line)
 
 
 def read_image(record: Record, images: str, place: str) -> SourceImage:
@@ -100,7 +90,7 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
 
 def write_masked(image: SourceImage, record: Record, out: str) -> None:
     """The image under its name in `out` with the record's `masks` black; without masks a copy byte for byte."""
-    from hoicli.corruption.images import encode, finished, write_whole
+    from hoicli.corruption.images import encode, finished
 
     data = image.data
     if record["masks"]:

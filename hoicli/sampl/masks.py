@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from hoicli.arrays.boxes import iou_of_two
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
@@ -112,21 +113,11 @@ def chosen_boxes(record: Mapping[str, Any], masking: Masking) -> list[int]:
     for number in range(len(record["boxes"])) if masking.all_boxes else sorted(numbers):
         edges, label = box_edges(record["boxes"][number]), record["labels"][number]
         if not any(
-            record["labels"][other] == label and _overlap(edges, box_edges(record["boxes"][other])) >= SAME_INSTANCE
+            record["labels"][other] == label and iou_of_two(edges, box_edges(record["boxes"][other])) >= SAME_INSTANCE
             for other in chosen
         ):
             chosen.append(number)
     return chosen
-
-
-def _overlap(one: Edges, other: Edges) -> float:
-    """Intersection over union; sides are at least a pixel."""
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    if wide <= 0 or high <= 0:
-        return 0.0
-    areas = [(edges[2] - edges[0]) * (edges[3] - edges[1]) for edges in (one, other)]
-    return wide * high / (sum(areas) - wide * high)
 
 
 def box_edges(box: Sequence[float]) -> Edges:

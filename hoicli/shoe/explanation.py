@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.shoe.scoring import UNIT, Matching, Shoe
+from hoicli.shoe.matching import UNIT, Matching, Shoe
 
 if TYPE_CHECKING:
     from hoicli.arrays.kit import Ints

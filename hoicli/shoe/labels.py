@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hoicli.arrays.triplets import NOTHING, Name, Names, Triplets
+from hoicli.arrays.kit import starts_of
+from hoicli.arrays.triplets import NOTHING, Name, Numbered, Triplets
 from hoicli.similarity.table import SimilarityTable
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     (it may depend on the other label: one flies a kite otherwise than an airplane), else the first of `candidates`."""
     width = max(len(truth.objects), 1)
     combinations, which = np.unique(truth.verb * width + truth.label, return_inverse=True)
-    verbs, objects = Names(), Names()
+    verbs, objects = Numbered[Name](), Numbered[Name]()
     guessed: set[str] = set()
     row = np.zeros((len(combinations), 2), dtype=np.int64)
     pairs: list[tuple[str, str]] = [("", "")] * len(combinations)
@@ -74,13 +75,13 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
     called = [(truth.verbs[code // width], truth.objects[code % width]) for code in combinations.tolist()]
     # By name, so that rows are numbered alike whatever order the lines came in.
     for at in sorted(range(len(called)), key=lambda at: [text or "" for name in called[at] for text in name]):
-        verb, thing = called[at]
+        verb, name = called[at]
         # As spelled, since SWIG-HOI's names have capitals; otherwise as everything else is compared.
-        spelled = table((verb[0] or "").strip(), thing[0] and thing[0].strip())
-        alike = table(normalised(verb[0] or ""), thing[0] and normalised(thing[0]))
+        spelled = table((verb[0] or "").strip(), name[0] and name[0].strip())
+        alike = table(normalised(verb[0] or ""), name[0] and normalised(name[0]))
         verb_sense, object_sense = spelled[0] or alike[0], spelled[1] or alike[1]
-        row[at] = verbs[named(verb, verb_sense, "v")], objects[named(thing, object_sense, "n")]
-        pairs[at] = (normalised(verb[0] or ""), normalised(thing[0] or ""))
+        row[at] = verbs[named(verb, verb_sense, "v")], objects[named(name, object_sense, "n")]
+        pairs[at] = (normalised(verb[0] or ""), normalised(name[0] or ""))
     classes = sorted(set(pairs))
     number = {pair: index for index, pair in enumerate(classes)}
     return TruthClasses(
@@ -159,31 +160,25 @@ class Likeness:
 
     def _fill(self, cells: list[int]) -> None:
         width = self._value.shape[1]
-        wanted: list[tuple[int, int]] = []
-        first: list[str] = []
-        second: list[str] = []
-        lengths: list[int] = []
+        undecided: list[tuple[int, int, tuple[str, ...]]] = []
         for row, column in (divmod(cell, width) for cell in cells):
             decided = self._by_spelling(row, column)
-            if decided is not None:
+            if decided is None:
+                undecided.append((row, column, self._senses(column)))
+            else:
                 self._value[row, column] = decided
-                continue
-            pool = self._senses(column)
-            wanted.append((row, column))
-            first += [str(self._truth[row][1])] * len(pool)
-            second += pool
-            lengths.append(len(pool))
-        if not wanted:
+        if not undecided:
             return
+        first = [str(self._truth[row][1]) for row, _, pool in undecided for _ in pool]
+        second = [sense for _, _, pool in undecided for sense in pool]
         found = self._table.values(first, second)
         absent = np.isnan(found)
         pairs = [(min(pair), max(pair)) for pair in zip(first, second, strict=True)]
         self.asked.update(pairs)
         self.missing.update(pairs[at] for at in np.flatnonzero(absent).tolist())
-        starts = np.cumsum([0, *lengths[:-1]])
-        best = np.maximum.reduceat(np.where(absent, 0.0, found), starts)
-        rows, columns = np.array(wanted).T
-        self._value[rows, columns] = best
+        starts = starts_of([len(pool) for _, _, pool in undecided])[:-1]
+        rows, columns = np.array([cell[:2] for cell in undecided]).T
+        self._value[rows, columns] = np.maximum.reduceat(np.where(absent, 0.0, found), starts)
 
     def _by_spelling(self, row: int, column: int) -> float | None:
         """1 or 0 where no table is needed: no label, equal spelling, no sense, the very sense; None where it is."""

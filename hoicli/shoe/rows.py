@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hoicli.records.results import Row, percent, signature
-from hoicli.shoe.scoring import Scores
+from hoicli.records.results import Row, percent, row_ends
+from hoicli.shoe.scores import Scores
 
 
 def shoe_rows(
@@ -16,8 +16,7 @@ def shoe_rows(
     `n` is what a value is over: classes for a mean, ground truth or predictions for a rate, ground truth for a class.
     A value is null where there is nothing to average, or no scores to rank by.
     """
-    signed = signature({"protocol": "shoe", **settings})
-    common = {"unit": "%", "protocol": "shoe", "tags": dict(tags), "signature": signed}
+    common = {"unit": "%", **row_ends("shoe", tags, settings)}
     classes = len(scores.classes)
     for metric, value, count in (
         ("soft_map", scores.soft_map, classes),

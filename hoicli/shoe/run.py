@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from hoicli.arrays.triplets import read_triplets
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.run import prediction_lines
-from hoicli.io.messages import display_name, note
-from hoicli.io.streams import read_lines
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import Likeness, classes_of
-from hoicli.shoe.scoring import Matching, Settings, Shoe
+from hoicli.shoe.matching import Matching, Shoe, ShoeSettings
+from hoicli.shoe.names import check_dataset, listed, note_senseless
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.similarity.table import SimilarityTable
-from hoicli.wordnet import senses as synsets
-
-DATASETS = ("hico", "vcoco", "swig")
-"""The datasets whose classes have curated senses."""
-
+from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.senses import candidates, ground_truth_sense
 
 RANK_READING = "-of-all-predictions(a-reading)"
 """What a signature says of `--min-rank` beside its number: see `Shoe.kept`."""
@@ -39,10 +37,10 @@ class Run:
 
 
 def run(
-    paths: Sequence[str],
-    gt: str,
-    tables: Sequence[str],
-    settings: Settings,
+    predictions: Predictions,
+    gt: Stream,
+    tables: Stream,
+    settings: ShoeSettings,
     policy: ErrorPolicy,
     *,
     dataset: str,
@@ -50,44 +48,39 @@ def run(
     min_rank: float | None = None,
     single_hoi: bool = False,
 ) -> Run:
-    """Predictions of `paths` beside the ground truth, over the similarities of `tables`; notes go to stderr.
+    """Predictions beside the ground truth, over the similarities of `tables`; notes go to stderr.
 
     Raises `DataError` for a bad line, or when there is no ground truth, and `UsageError` for an option that cannot be
     or that needs scores where a prediction has none.
     """
-    if dataset not in DATASETS:
-        raise UsageError(f"--dataset {dataset}: choose from {', '.join(DATASETS)}")
+    check_dataset(dataset)
     if min_rank is not None and not 0 <= min_rank <= 1:
         raise UsageError(f"--min-rank {min_rank:g}: give a share from 0 to 1")
     with no_garbage_collection():
-        truth = read_triplets(read_lines([gt], label="ground truth"), policy=policy, truth=True)
+        truth = read_triplets(gt, policy=policy, truth=True)
         if not truth.image_ids:
-            raise DataError("no ground truth in it; hoicli convert makes it", place=display_name(gt))
-        table = SimilarityTable.read(read_lines(tables, label="similarities"), policy)
-        _, lines = prediction_lines(paths)
-        found = read_triplets(lines, policy=policy, known=frozenset(truth.image_ids))
+            raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
+        table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
+        found = read_triplets(predictions, policy=policy, known=frozenset(truth.image_ids))
     unscored = int(np.isnan(found.score).sum())
     if unscored and (min_score is not None or min_rank is not None):
         raise UsageError(
             f"--min-score and --min-rank need scores, and {unscored:,} predictions have none: leave them out"
         )
 
-    def table_sense(verb: str, name: str | None) -> tuple[str | None, str | None]:
-        return synsets.ground_truth_sense(dataset, verb, name)
-
     if single_hoi:
         keep = single_pair_images(truth)
         images = {image_id for image_id, kept in zip(truth.image_ids, keep.tolist(), strict=True) if kept}
         truth = truth.of_images(keep)
         found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
-    classes = classes_of(truth, table_sense, synsets.candidates)
+    classes = classes_of(truth, partial(ground_truth_sense, dataset), candidates)
     if single_hoi:
         note(
             f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of one "
             f"label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
         )
-    verbs = Likeness("v", classes.verbs, found.verbs, table, synsets.candidates)
-    objects = Likeness("n", classes.objects, found.objects, table, synsets.candidates)
+    verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
+    objects = Likeness("n", classes.objects, found.objects, table, candidates)
     shoe = Shoe(truth, found, classes, verbs, objects, settings)
     signature = {"data": dataset, "sim": table.digest(), **settings.signature()}
     if set(table.rules) - {"mean"}:
@@ -104,12 +97,7 @@ def run(
             f"of all predictions, which leaves mf1 and the miss rates {int(kept.sum()):,} of {len(kept):,}"
         )
     _report(shoe, unscored)
-    return Run(
-        shoe=shoe,
-        matching=shoe.match(kept),
-        subset="single_hoi" if single_hoi else "full",
-        signature=signature,
-    )
+    return Run(shoe, shoe.match(kept), "single_hoi" if single_hoi else "full", signature)
 
 
 def _report(shoe: Shoe, unscored: int) -> None:
@@ -123,14 +111,11 @@ def _report(shoe: Shoe, unscored: int) -> None:
             "each and are empty; mf1 and the miss rates need none"
         )
     if shoe.classes.guessed:
-        named = _listed(shoe.classes.guessed)
         note(
-            f"no curated sense for {named} of the ground truth: WordNet's first is taken "
+            f"no curated sense for {listed(shoe.classes.guessed)} of the ground truth: WordNet's first is taken "
             "(verb_synset and synsets in the records name others)"
         )
-    senseless = shoe.verbs.senseless | shoe.objects.senseless
-    if senseless:
-        note(f"no WordNet sense for {_listed(senseless)}: similarity 1 to the same spelling, else 0")
+    note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
     asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
     missing = shoe.verbs.missing | shoe.objects.missing
     if missing:
@@ -139,9 +124,3 @@ def _report(shoe: Shoe, unscored: int) -> None:
             f"{len(missing):,} of {asked:,} pairs of senses are not in the similarity table, for example {first} and "
             f"{second}: they count 0; hoicli shoe-sim makes them from these files (--all-pairs for --against dataset)"
         )
-
-
-def _listed(labels: set[str] | frozenset[str]) -> str:
-    """`3 labels (a, b, c)`, the first five by name."""
-    shown = ", ".join(sorted(labels)[:5]) + (", ..." if len(labels) > 5 else "")
-    return f"{len(labels):,} label{'s' if len(labels) != 1 else ''} ({shown})"

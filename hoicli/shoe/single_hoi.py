@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hoicli.arrays.boxes import iou
+from hoicli.arrays.images import NO_BOX
 from hoicli.arrays.kit import expanded
-from hoicli.arrays.triplets import NO_BOX, Triplets
+from hoicli.arrays.triplets import Triplets
 from hoicli.shoe.labels import normalised
 
 if TYPE_CHECKING:
     from hoicli.arrays.kit import Bools, Ints
 
 ONE_BOX_IOU = 0.8
-"""Two boxes of one label and image that overlap by more than this show one thing."""
+"""Two boxes of one label and image that overlap by more than this show one object or person."""
 
 READING = f"one-pair,boxes-as-one-above-iou-{ONE_BOX_IOU:g}"
 """How a signature names the subset."""
@@ -36,18 +37,20 @@ def single_pair_images(truth: Triplets) -> Bools:
     count as one, and so do two that a chain of such overlaps joins: a box drawn five times is one, though the first and
     the last may be further apart, and no order of boxes matters. A box that no triplet uses joins nothing.
     """
-    thing = _things(truth)
-    nothing = len(thing)
-    pair = thing[truth.subject] * (nothing + 1) + np.append(thing, nothing)[truth.object]
+    instance = np.append(_instances(truth), -1)  # the last, for no object
+    pair = instance[truth.subject] * (len(instance) + 1) + instance[truth.object] + 1
     _, first = np.unique(pair, return_index=True)
     single: Bools = np.bincount(truth.image_of_hoi[first], minlength=len(truth.image_ids)) == 1
     return single
 
 
-def _things(truth: Triplets) -> Ints:
-    """[B] for each box the first of the boxes that count as one with it."""
+def _instances(truth: Triplets) -> Ints:
+    """[B] a number for each box, the same of boxes that count as one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
-    image = np.repeat(np.arange(len(truth.image_ids)), np.diff(truth.box_start))[boxes]
+    image = truth.image_of_box[boxes]
     alike = np.unique(np.array([normalised(label) for label in truth.labels], dtype=object), return_inverse=True)[1]
     group = image * (len(alike) + 1) + alike[truth.box_label[boxes]]
     order = np.argsort(group, kind="stable")
@@ -58,11 +61,6 @@ def _things(truth: Triplets) -> Ints:
     one, other = boxes[run], boxes[after]
     close = iou(truth.boxes[one].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
     one, other = one[close], other[close]
-    thing = np.arange(len(truth.boxes))
-    while True:  # the first box of each chain spreads along it, in ever longer steps
-        known = thing.copy()
-        np.minimum.at(thing, one, known[other])
-        np.minimum.at(thing, other, known[one])
-        thing = thing[thing]
-        if np.array_equal(thing, known):
-            return thing
+    joins = coo_array((np.ones(len(one), dtype=bool), (one, other)), shape=(len(truth.boxes),) * 2)
+    numbers: Ints = connected_components(joins, directed=False)[1]
+    return numbers

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 
-from hoicli.errors import UsageError
-from hoicli.io.messages import note
-from hoicli.io.streams import read_lines
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.similarity.pairs import Pair
+from hoicli.shoe.names import check_dataset, note_senseless
 from hoicli.similarity.rating import TableWork
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 
 
 def evaluation_pairs(
-    gt: str, predictions: Sequence[str], dataset: str, policy: ErrorPolicy, *, all_pairs: bool
+    gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy, *, all_pairs: bool
 ) -> TableWork:
     """What `shoe-eval` looks up for these predictions."""
     from hoicli.shoe.needed import Needed
-    from hoicli.shoe.run import DATASETS
 
-    if dataset not in DATASETS:
-        raise UsageError(f"--dataset {dataset}: choose from {', '.join(DATASETS)}")
+    check_dataset(dataset)
     needed = Needed(candidates)
-    needed.add_streams(
-        read_lines([gt], label="ground truth"),
-        read_lines(predictions, label="predictions"),
-        _senses(dataset),
-        policy,
-        all_pairs=all_pairs,
-    )
-    return _table(needed.pairs, needed.senseless)
+    needed.add_streams(gt, predictions, partial(ground_truth_sense, dataset), policy, all_pairs=all_pairs)
+    note_senseless(needed.senseless)
+    return TableWork(needed.pairs)
 
 
 def dataset_pairs(dataset: str, *, all_pairs: bool) -> TableWork:
@@ -43,17 +35,6 @@ def dataset_pairs(dataset: str, *, all_pairs: bool) -> TableWork:
     if vocabulary.roles:  # the classes are of verbs and roles; the objects are what a verb may be done to
         classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
     needed = Needed(candidates)
-    needed.add_classes(classes, _senses(dataset), all_pairs=all_pairs)
-    return _table(needed.pairs, needed.senseless)
-
-
-def _senses(dataset: str) -> Callable[[str, str | None], tuple[str | None, str | None]]:
-    return lambda verb, name: ground_truth_sense(dataset, verb, name)
-
-
-def _table(pairs: Iterable[Pair], senseless: set[str]) -> TableWork:
-    if senseless:
-        shown = ", ".join(sorted(senseless)[:5]) + (", ..." if len(senseless) > 5 else "")
-        labels = "label" if len(senseless) == 1 else "labels"
-        note(f"no WordNet sense for {len(senseless):,} {labels} ({shown}): similarity 1 to the same spelling, else 0")
-    return TableWork(pairs)
+    needed.add_classes(classes, partial(ground_truth_sense, dataset), all_pairs=all_pairs)
+    note_senseless(needed.senseless)
+    return TableWork(needed.pairs)

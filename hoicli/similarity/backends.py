@@ -13,27 +13,27 @@ A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import numpy as np
+
+from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError, UsageError
-from hoicli.similarity.pairs import NAMES, Pair, Rated, mean_of
-
-if TYPE_CHECKING:
-    from hoicli.records.intake import ErrorPolicy
-    from hoicli.similarity.interview import Interview
-    from hoicli.similarity.questions import Question
-    from hoicli.wordnet.lexicon import Lexicon
-
-MEASURES = ("path", "wup", "lch", "lin", "res", "jcn")
-BACKENDS = (*(f"wordnet:{name}" for name in MEASURES), "lexical", "llm", "table:FILE")
-"""What `--backend` takes."""
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
+from hoicli.similarity.merge import read_tables
+from hoicli.similarity.pairs import NAMES, Pair, Rated
+from hoicli.similarity.rules import BACKENDS, MEASURES
+from hoicli.wordnet.lexicon import Lexicon
+from hoicli.wordnet.measures import RESCALED, raw_similarities, rescaled
+from hoicli.wordnet.selection import open_wordnet
 
 
 class Backend(Protocol):
     """Rates pairs, all at once: what a backend has to load or to wait for, it does once."""
 
-    def rate(self, pairs: Sequence[Pair]) -> list[Rated]: ...
+    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
+        """What each of the pairs is rated, in their order."""
 
 
 def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
@@ -44,7 +44,7 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     if name == "lexical":
         return Lexical()
     if kind == "table" and what:
-        return _Table(what, policy)
+        return TableFile(what, policy)
     raise UsageError(f"--backend {name}: choose from {', '.join(BACKENDS)}")
 
 
@@ -65,53 +65,38 @@ class Measure:
     """One of `measures`. The first of two senses is the one asked (wup is not quite symmetric): a table's pairs come
     by name."""
 
-    RESCALED = ("lch", "res", "jcn")
-    """Those whose own numbers go beyond 1."""
-
     def __init__(self, measure: str) -> None:
         self._measure = measure
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        import numpy as np
-
-        from hoicli.wordnet.measures import raw_similarities, similarities
-        from hoicli.wordnet.selection import open_wordnet
-
+        """Each pair by its senses; `raw` where the measure's own numbers go beyond 1."""
         wordnet = open_wordnet()
-        synset = synsets_of(wordnet, pairs)
-        numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
-        rated = [Rated(value) for value in similarities(wordnet.graph, self._measure, numbers).tolist()]
-        if self._measure not in self.RESCALED:
-            return rated
-        raw = raw_similarities(wordnet.graph, self._measure, numbers).tolist()
-        return [replace(found, raw=value) for found, value in zip(rated, raw, strict=True)]
+        rows = _rows(wordnet, pairs)
+        raw = raw_similarities(wordnet.graph, self._measure, rows)
+        values = rescaled(wordnet.graph, self._measure, rows, raw).tolist()
+        if self._measure not in RESCALED:
+            return list(map(Rated, values))
+        return [Rated(value, raw=own) for value, own in zip(values, raw.tolist(), strict=True)]
 
 
 class Lexical:
-    """`hoicli.wordnet.lexical`."""
+    """`hoicli.wordnet.lexical`, which is imported with SciPy where it is needed."""
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        import numpy as np
-
+        """Each pair by its senses."""
         from hoicli.wordnet.lexical import similarities
-        from hoicli.wordnet.selection import open_wordnet
 
         wordnet = open_wordnet()
-        synset = synsets_of(wordnet, pairs)
-        numbers = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
-        return list(map(Rated, similarities(wordnet.graph, numbers).tolist()))
+        return list(map(Rated, similarities(wordnet.graph, _rows(wordnet, pairs)).tolist()))
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
-        from hoicli.wordnet.selection import open_wordnet
-
         return bool(open_wordnet().word_senses(word, pos))
 
     def rate_words(self, words: Sequence[tuple[str, str, str]]) -> list[float]:
         """How alike two words of a part of speech are, which is less than their most alike senses where they have
         many; each (pos, first, second), both known."""
         from hoicli.wordnet.lexical import word_similarities
-        from hoicli.wordnet.selection import open_wordnet
 
         wordnet = open_wordnet()
         found: dict[tuple[str, str, str], float] = {}
@@ -123,38 +108,21 @@ class Lexical:
         return [found[item] for item in words]
 
 
-class _Table:
+class TableFile:
+    """A table of similarities from a file."""
+
     def __init__(self, path: str, policy: ErrorPolicy) -> None:
         self._path = path
         self._policy = policy
 
     def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        from hoicli.io.streams import read_lines
-        from hoicli.similarity.merge import read_tables
-
-        tables = read_tables(read_lines([self._path], label="table"), self._policy)
+        """Each pair by its names, whatever word the table names a sense by."""
+        tables = read_tables(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
         known = tables.merged(tables.rule)
         return [known.get(pair, Rated(None)) for pair in pairs]
 
 
-class LanguageModels:
-    """The `llm` backend: an interview with models about every pair, `screen` first where there is one."""
-
-    def __init__(self, interview: Interview, models: Sequence[str], screen: str | None) -> None:
-        self._interview = interview
-        self._models = models
-        self._screen = screen
-
-    def rate(self, pairs: Sequence[Pair]) -> list[Rated]:
-        ratings = self._interview.ratings(questions(pairs), self._models, self._screen)
-        return [Rated(mean_of(scores), scores) for scores in ratings]
-
-
-def questions(pairs: Sequence[Pair]) -> list[Question]:
-    """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
-    from hoicli.similarity.questions import Question
-    from hoicli.wordnet.selection import open_wordnet
-
-    wordnet = open_wordnet()
-    gloss = {sense: wordnet.synset(wordnet.name(row)).definition() for sense, row in synsets_of(wordnet, pairs).items()}
-    return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]
+def _rows(wordnet: Lexicon, pairs: Sequence[Pair]) -> Ints:
+    """[P, 2] the synsets of each pair."""
+    row = synsets_of(wordnet, pairs)
+    return np.array([(row[a], row[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)

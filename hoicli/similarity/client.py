@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, InvalidURL
@@ -23,8 +24,6 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the second try, doubled from try to try, and where the doubling ends."""
 LONGEST_RETRY_AFTER = 900.0
 """Seconds a server may make us wait by Retry-After."""
-TRUSTED_RETRY_AFTERS = 3
-"""Times that Retry-After alone says how long to wait; a server that is still busy then gets the growing pauses too."""
 LONGEST_ANSWER = 1 << 20
 """Bytes of a response; a rating takes a few hundred, a model that thinks aloud some thousands."""
 LONGEST_ERROR = 1 << 13
@@ -40,19 +39,25 @@ class Reply:
     completion_tokens: int | None = None
 
 
-class _LaterError(Exception):
-    """The server wants the request again, after `seconds` (None: it does not say when)."""
+class ServerError(DataError):
+    """An endpoint refuses a request, or has not answered it after `RETRIES` tries."""
 
-    def __init__(self, reason: str, seconds: float | None = None) -> None:
+
+class StoppedError(Exception):
+    """The run ends; whoever waits gives up."""
+
+
+class _LaterError(Exception):
+    """The request may succeed later, after `seconds` at least."""
+
+    def __init__(self, reason: str, seconds: float = 0.0) -> None:
         super().__init__(reason)
         self.seconds = seconds
 
 
-class ServerError(DataError):
-    """What an endpoint that refuses, or stays away, leaves to do."""
-
-
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect to be refused, so that nothing goes anywhere but to the URL given."""
+
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
@@ -82,15 +87,14 @@ class Client:
             except _LaterError as later:
                 if attempt == RETRIES:
                     raise self._error(f"{later}, {RETRIES} times") from None
-                if later.seconds is not None:  # it speaks for all our requests
-                    self._not_before = max(self._not_before, time.monotonic() + later.seconds)
-                if later.seconds is None or attempt > TRUSTED_RETRY_AFTERS:
-                    # The jitter only spreads the requests out; no result depends on it.
-                    self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
-                    wait = min(2 * wait, LONGEST_WAIT)
+                # What the server wants holds for all requests; the pauses of its own only spread this one's tries.
+                self._not_before = max(self._not_before, time.monotonic() + later.seconds)
+                self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
+                wait = min(2 * wait, LONGEST_WAIT)
         raise AssertionError("unreachable")
 
     def _error(self, problem: str) -> ServerError:
+        """The error of this endpoint."""
         return ServerError(problem, place=self._endpoint.shown(self._endpoint.chat))
 
     def _quoted(self, text: str) -> str:
@@ -98,6 +102,7 @@ class Client:
         return one_line_of(self._endpoint.shown(text))
 
     def _pause_until(self, moment: float) -> None:
+        """Wait for a moment of the monotonic clock. Raises `StoppedError` when the run ends before it."""
         left = moment - time.monotonic()
         if (left > 0 and self._stop.wait(left)) or self._stop.is_set():
             raise StoppedError
@@ -109,8 +114,7 @@ class Client:
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
         # The scheme is http or https: Endpoint has seen to that.
-        data = json.dumps(body).encode()
-        request = urllib.request.Request(self._endpoint.chat, data, headers, method="POST")  # noqa: S310
+        request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
         deadline = time.monotonic() + self._endpoint.timeout
         try:
             with self._opener.open(request, timeout=self._endpoint.timeout) as response:
@@ -136,21 +140,16 @@ class Client:
         reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
         if error.code in (408, 409, 425, 429) or error.code >= 500:
             raise _LaterError(reason, _retry_after(error.headers.get("Retry-After")))
-        mends = {
-            401: f"put a valid key into {self._endpoint.key_name}, or name its variable with --key-env",
-            403: f"put a valid key into {self._endpoint.key_name}, or name its variable with --key-env",
-            404: f"check --base-url (usually it ends in /v1) and --model {model}",
-        }
-        if 300 <= error.code < 400:
+        if error.code in (401, 403):
+            advice = f"put a valid key into {self._endpoint.key_name}, or name its variable with --key-env"
+        elif error.code == 404:
+            advice = f"check --base-url (usually it ends in /v1) and --model {model}"
+        elif 300 <= error.code < 400:
             where = self._quoted(str(error.headers.get("Location")))
-            mend = f"it redirects to {where}; give the final address as --base-url"
+            advice = f"it redirects to {where}; give the final address as --base-url"
         else:
-            mend = mends.get(error.code, f"the server does not take the request; check --model {model} and --body")
-        raise self._error(f"{reason}: {mend}") from None
-
-
-class StoppedError(Exception):
-    """The run ends; whoever waits gives up."""
+            advice = f"the server does not take the request; check --model {model} and --body"
+        raise self._error(f"{reason}: {advice}") from None
 
 
 def _body(read: Callable[[int], bytes], deadline: float) -> bytes:
@@ -196,15 +195,9 @@ def one_line_of(text: str) -> str:
     return line if len(line) <= 120 else line[:117] + "..."
 
 
-def _retry_after(value: str | None) -> float | None:
-    """Seconds of a Retry-After header, given as a number or a date; None without one that can be read."""
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, OverflowError, OSError):
-            return None
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER) if seconds == seconds else None
+def _retry_after(value: str | None) -> float:
+    """Seconds of a Retry-After header, which gives a number or a date; 0 without one that can be read."""
+    for seconds_of in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+        with suppress(TypeError, ValueError, OverflowError, OSError):
+            return min(max(0.0, seconds_of(value or "")), LONGEST_RETRY_AFTER)  # nan becomes 0
+    return 0.0

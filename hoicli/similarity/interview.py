@@ -2,10 +2,9 @@
 
 As in SHOE (supplement, sections 1, 3 and 6): a model is given both glosses and answers with a whole number, 0 for
 unrelated to 4 for interchangeable; one model may screen all pairs first, and what it rates 0 is not sent to the others.
-The wording is ours. Answers go through `llm_cache`, so that nothing is asked or paid for twice.
+The wording is ours. Answers are kept (`answers`), so that nothing is asked or paid for twice.
 
 The standard library's HTTP client in threads is all this needs: a request takes seconds, its overhead a millisecond.
-Proxies are taken from the environment; redirects are refused, so that nothing goes anywhere but to the URL given.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from dataclasses import dataclass
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
-from hoicli.similarity.answers import Answer, AnswerCache, Key, is_rating
+from hoicli.records.parsing import Record
+from hoicli.similarity.answers import Answer, AnswerCache, Key
 from hoicli.similarity.client import Client, Reply, ServerError, StoppedError, one_line_of
 from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.questions import REMINDER, Question, parse_rating, setup_of
@@ -66,6 +66,7 @@ class Interview:
         self._cache = cache
         self._jobs = jobs
         self._skip = skip
+        self._counting = threading.Lock()
 
     def ratings(
         self, questions: Sequence[Question], models: Sequence[str], screen: str | None = None
@@ -74,33 +75,34 @@ class Interview:
 
         The screening model is a rater like the others, whether `models` names it or not.
         """
-        others = [model for model in models if model != screen]
+        related = questions
         if screen is not None:
             self._ask([(screen, question) for question in questions], f"screening with {screen}")
             related = [question for question in questions if self._known(screen, question)]
-        else:
-            related = list(questions)
-        self._ask([(model, question) for question in related for model in others], "asking")
-        asked = [screen, *others] if screen is not None else others
+        self._ask([(model, question) for question in related for model in models if model != screen], "asking")
         table = []
         for question in questions:
-            known = {model: self._known(model, question) for model in sorted(asked)}
+            known = {model: self._known(model, question) for model in sorted({*models, screen or models[0]})}
             scores = {model: rating for model, rating in known.items() if rating is not None}
             if screen is not None and scores.get(screen) == 0:
                 scores = {screen: 0}  # another run may have asked the others; this one's table is the screened one
             table.append(scores)
         return table
 
-    def plan(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> Iterator[PlanRow]:
+    def plan(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> Iterator[Record]:
         """What `ratings` would ask, a row a model; questions that a screening may save are counted."""
         for model in dict.fromkeys([screen, *models] if screen is not None else models):
             rest = [question for question in questions if self._known(model, question) is None]
             if screen is not None and model != screen:
                 rest = [question for question in rest if self._known(screen, question) != 0]
             characters = sum(len(message["content"]) for question in rest for message in question.messages())
-            yield PlanRow(
-                model, len(questions), len(rest), -(-characters // CHARACTERS_A_TOKEN), TOKENS_AN_ANSWER * len(rest)
-            )
+            yield {
+                "model": model,
+                "pairs": len(questions),
+                "questions": len(rest),
+                "prompt_tokens": -(-characters // CHARACTERS_A_TOKEN),
+                "completion_tokens": TOKENS_AN_ANSWER * len(rest),
+            }
 
     def _key(self, model: str, question: Question) -> Key:
         return model, self._setup, question.pos, question.a, question.b
@@ -115,50 +117,47 @@ class Interview:
         client = Client(self._endpoint, stop)
         waiting = iter(enumerate(tasks))
         taking = threading.Lock()
-        done: queue.SimpleQueue[tuple[int, Failure | None] | BaseException | None] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[int, Failure | BaseException | None]] = queue.SimpleQueue()
 
         def work() -> None:
-            try:
-                while not stop.is_set():
-                    with taking:
-                        number, (model, question) = next(waiting, (-1, ("", None)))
-                    if question is None:
-                        break
-                    done.put((number, self._rate(client, model, question)))
-            except StoppedError:
-                pass
-            except BaseException as error:  # noqa: BLE001  raised again where it is waited for
-                done.put(error)
-            finally:
-                done.put(None)
+            while True:
+                with taking:
+                    number, task = next(waiting, (-1, None))
+                if task is None:
+                    return
+                try:
+                    if stop.is_set():
+                        raise StoppedError
+                    done.put((number, self._rate(client, *task)))
+                except BaseException as error:  # noqa: BLE001  raised again where it is waited for
+                    done.put((number, error))
+                    stop.set()  # every question that is left ends with a `StoppedError`, which comes behind the error
 
-        # Daemons: a second Ctrl-C must not wait for a server.
+        # Not an executor's threads, which the end of the process waits for: a second Ctrl-C must not wait for a server.
         threads = [threading.Thread(target=work, daemon=True) for _ in range(min(self._jobs, len(tasks)))]
-        running = len(threads)
-        failures: dict[int, Failure] = {}
-        fault: BaseException | None = None
         for thread in threads:
             thread.start()
-        with Progress(label, total=len(tasks), unit=" questions") as progress:
-            while running:
+        failures: dict[int, Failure] = {}
+        fault: BaseException | None = None
+        left = len(tasks)
+        with Progress(label, total=left, unit=" questions") as progress:
+            while left:
                 try:
-                    result = done.get()
+                    number, outcome = done.get()
                 except KeyboardInterrupt as interrupt:
                     if stop.is_set():
                         raise
-                    note(f"stopping; waiting for {running} answers under way (Ctrl-C again leaves them)")
+                    under_way = min(left, len(threads))
+                    note(f"stopping; waiting for {under_way} answers under way (Ctrl-C again leaves them)")
                     fault = interrupt
                     stop.set()
                     continue
-                if result is None:
-                    running -= 1
-                elif isinstance(result, BaseException):
-                    fault = fault or result
-                    stop.set()
-                else:
-                    progress.advance()
-                    if result[1] is not None:
-                        failures[result[0]] = result[1]
+                left -= 1
+                progress.advance()
+                if isinstance(outcome, Failure):
+                    failures[number] = outcome
+                elif outcome is not None:
+                    fault = fault or outcome
         if isinstance(fault, ServerError):
             raise DataError(f"{fault.problem}; {self._what_is_left()}", place=fault.place)
         if fault is not None:
@@ -196,38 +195,19 @@ class Interview:
         return Failure(model, question, f"said {one_line_of(text)!r}")
 
     def _keep(self, model: str, question: Question, reply: Reply, rating: int | None) -> None:
-        assert rating is None or is_rating(rating)
         self._cache.add(
             Answer(
                 *self._key(model, question),
                 rating,
-                text=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
+                answer=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
                 prompt_tokens=reply.prompt_tokens,
                 completion_tokens=reply.completion_tokens,
             )
         )
-        with _COUNTING:
+        with self._counting:
             self.usage.answers += 1
             self.usage.prompt += reply.prompt_tokens or 0
             self.usage.completion += reply.completion_tokens or 0
-
-
-_COUNTING = threading.Lock()
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    """Of one model: the pairs, those still to be asked, and the estimated tokens of asking them."""
-
-    model: str
-    pairs: int
-    to_ask: int
-    prompt_tokens: int
-    completion_tokens: int
-
-    def cost(self, price: tuple[float, float]) -> float:
-        """In the currency of `price`, which is for a million tokens in and a million out."""
-        return (self.prompt_tokens * price[0] + self.completion_tokens * price[1]) / 1e6
 
 
 def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:

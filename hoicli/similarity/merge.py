@@ -10,7 +10,7 @@ A line joined by another rule than the mean says so in `merge`: its similarity a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, mode
 
@@ -32,15 +32,19 @@ class _Entry:
 
 
 class Tables:
-    """Lines of one or several tables, by pair. `add` takes a line, `merged` gives the table."""
+    """Lines of one or several tables, by pair. `add` takes a line, `merged` gives the table.
 
-    def __init__(self) -> None:
+    canonical: gives a sense the name by which all of its names are known.
+    """
+
+    def __init__(self, canonical: Callable[[str], str] = str) -> None:
+        self._canonical = canonical
         self._entries: dict[Pair, _Entry] = {}
         self._said: dict[str, str] = {}
 
     def add(self, record: Record, place: str) -> None:
         """Take up a line. Raises `DataError` for one that is none, or that contradicts another."""
-        pair = _pair(record)
+        pair = _pair(record, self._canonical)
         if pair is None:
             return
         scores, said = record.get("scores"), record.get("merge", "mean")
@@ -52,22 +56,15 @@ class Tables:
             if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
                 raise DataError("no number from 0 to 1; hoicli shoe-sim writes it", field="similarity")
             entry.others.append(float(similarity or 0))
-            self._keep(pair, entry, said, place)
-            return
-        if type(scores) is not dict or not scores or not all(map(is_rating, scores.values())):
+        elif type(scores) is not dict or not scores or not all(map(is_rating, scores.values())):
             raise DataError('must be an object of ratings 0 to 4 by model, {"MODEL": 3}', field="scores")
-        for model, rating in scores.items():
-            first = entry.scores.get(model, (rating, place))
-            if first[0] != rating:
-                raise DataError(
-                    f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first[0]} at {first[1]}; keep one",
-                    field="scores",
-                )
-        for model, rating in scores.items():
-            entry.scores.setdefault(model, (rating, place))
-        self._keep(pair, entry, said, place)
-
-    def _keep(self, pair: Pair, entry: _Entry, said: str, place: str) -> None:
+        else:
+            for model, rating in scores.items():
+                first, where = entry.scores.get(model, (rating, place))
+                if first != rating:
+                    problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
+                    raise DataError(problem, field="scores")
+            entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
         self._entries[pair] = entry
         self._said.setdefault(said, place)
 
@@ -84,9 +81,9 @@ class Tables:
         return {pair: _rated(self._entries[pair], rule) for pair in sorted(self._entries)}
 
 
-def read_tables(lines: Iterable[Line], policy: ErrorPolicy) -> Tables:
-    """The tables in a stream. What is wrong with a line goes to the policy."""
-    tables = Tables()
+def read_tables(lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> Tables:
+    """The tables in a stream, as `Tables`. What is wrong with a line goes to the policy."""
+    tables = Tables(canonical)
     for line in lines:
         try:
             tables.add(parse(line), line.place)
@@ -104,7 +101,7 @@ def combined(values: Sequence[float], rule: str) -> float:
     return fmean(values)
 
 
-def _pair(record: Record) -> Pair | None:
+def _pair(record: Record, canonical: Callable[[str], str]) -> Pair | None:
     """The pair of a line, None for a sense with itself, which is 1 without saying."""
     pos, a, b = (record.get(key) for key in ("pos", "a", "b"))
     if pos not in ("n", "v"):
@@ -112,10 +109,12 @@ def _pair(record: Record) -> Pair | None:
     for key, sense in (("a", a), ("b", b)):
         if type(sense) is not str:
             raise DataError("missing, or no name of a sense", field=key)
-    return None if a == b else pair_of(str(pos), str(a), str(b))
+    a, b = canonical(str(a)), canonical(str(b))
+    return None if a == b else pair_of(str(pos), a, b)
 
 
 def _rated(entry: _Entry, rule: str) -> Rated:
+    """What is said of a pair as one similarity."""
     scores = {model: rating for model, (rating, _) in sorted(entry.scores.items())}
     merge = None if rule == "mean" else rule
     # Whole ratings are averaged as such: the division then gives the same digits as in a table of one run.

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hoicli.records.parsing import Record
-
-if TYPE_CHECKING:
-    pass
-
 
 Pair = tuple[str, str, str]
 """(pos, a, b), a < b."""
@@ -48,8 +43,3 @@ def row(pair: Pair, rated: Rated) -> Record:
     if rated.merge is not None:
         record["merge"] = rated.merge
     return record
-
-
-def mean_of(scores: Mapping[str, int]) -> float | None:
-    """The mean rating as a similarity, None without ratings."""
-    return sum(scores.values()) / (SCALE * len(scores)) if scores else None

@@ -52,10 +52,10 @@ class Question:
 
 
 def parse_rating(text: str) -> int | None:
-    """The rating in an answer, None where there is none that is plain to see.
+    """The rating in an answer, None where it has none, several different ones, or one outside 0..4.
 
-    What a model thinks aloud is passed over (`<think>` to `</think>`), code fences and words around the object are
-    borne with, and "3" or 3.0 is 3; two different ratings, or a number outside 0..4, are no answer.
+    What a model thinks aloud (`<think>` to `</think>`), code fences and words around the object do not count; "3" and
+    3.0 are 3.
     """
     text = text.rsplit("</think>", 1)[-1]
     if "<think>" in text:

@@ -5,33 +5,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
-from hoicli.io.streams import open_output
+from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import Record, dump
 from hoicli.similarity.answers import AnswerCache
-from hoicli.similarity.backends import LanguageModels, questions
+from hoicli.similarity.backends import synsets_of
 from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
-from hoicli.similarity.pairs import Rated
-from hoicli.similarity.rating import Work
+from hoicli.similarity.pairs import SCALE, Pair, Rated
+from hoicli.similarity.questions import Question
+from hoicli.similarity.rating import Work, write_rows
 from hoicli.tables.notations import chosen_format, render
-
-Price = tuple[float, float]
-"""Of a million tokens in, and of a million out."""
+from hoicli.wordnet.selection import open_wordnet
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """The options of `--backend llm` as they were given; `checked` makes `Raters` of them."""
+class Raters:
+    """Language models by the options of `--backend llm`, as they were given. Raises `UsageError` for what does not
+    fit."""
 
     base_url: str | None = None
-    models: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     screen: str | None = None
     cache: str | None = None
     key_env: str | None = None
@@ -41,15 +41,23 @@ class ModelOptions:
     dry_run: bool = False
     prices: tuple[str, ...] = ()
 
-    def checked(self) -> Raters:
-        """The raters. Raises `UsageError` for whatever does not fit."""
-        models = tuple(dict.fromkeys((*([self.screen] if self.screen else ()), *self.models)))
-        if not models:
+    def __post_init__(self) -> None:
+        if not self.models:
             raise UsageError("--backend llm: name a --model to ask")
         if self.base_url is None and not self.dry_run:
             raise UsageError("--backend llm: give the endpoint with --base-url, for example http://localhost:8000/v1")
         if self.jobs < 1 or not self.timeout > 0:
             raise UsageError(f"--jobs {self.jobs}, --timeout {self.timeout:g}: give more than 0")
+        _ = self.endpoint, self._price  # both are checked before anything is asked
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """All models, the screening one first."""
+        return tuple(dict.fromkeys((*([self.screen] if self.screen else ()), *self.named)))
+
+    @cached_property
+    def endpoint(self) -> Endpoint:
+        """The server, with the key and the request fields."""
         key_env = self.key_env or "OPENAI_API_KEY"
         key = "" if self.dry_run else os.environ.get(key_env, "").strip()
         if self.key_env is not None and not key and not self.dry_run:
@@ -59,75 +67,49 @@ class ModelOptions:
             raise UsageError(problem if named else f"{problem}; give the name of the variable, not the key")
         url = self.base_url or "http://localhost/v1"  # a dry run needs none
         endpoint = Endpoint(url, key or None, key_env, self.timeout)
-        endpoint = replace(endpoint, body=_json_object(self.body, endpoint))
-        return Raters(self, models, endpoint, self._priced(models))
+        return replace(endpoint, body=_json_object(self.body, endpoint))
 
-    def _priced(self, models: Sequence[str]) -> dict[str, Price]:
-        """The price of each model that has one."""
-        table: dict[str, Price] = {}
+    @cached_property
+    def _price(self) -> dict[str, tuple[float, float]]:
+        """Of each model that has one, the price of a million tokens in, and of a million out."""
+        table: dict[str, tuple[float, float]] = {}
         for text in sorted(self.prices, key=lambda text: "=" in text):  # one model's own price comes last
             model, _, numbers = text.rpartition("=")
             try:
                 tokens_in, tokens_out = (float(part) for part in numbers.split(","))
             except ValueError:
                 tokens_in = tokens_out = -1.0
-            if not (0 <= tokens_in < 1e9 and 0 <= tokens_out < 1e9) or (model and model not in models):
+            if not (0 <= tokens_in < 1e9 and 0 <= tokens_out < 1e9) or (model and model not in self.models):
                 raise UsageError(f"--price {text}: give IN,OUT or MODEL=IN,OUT, the prices of a million tokens")
-            table |= dict.fromkeys([model] if model else models, (tokens_in, tokens_out))
+            table |= dict.fromkeys([model] if model else self.models, (tokens_in, tokens_out))
         return table
-
-
-def _json_object(text: str | None, endpoint: Endpoint) -> dict[str, Any]:
-    """What `--body` says. Raises `UsageError` for anything but a JSON object."""
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise UsageError(f"--body {endpoint.shown(text)}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
-    return value
-
-
-@dataclass(frozen=True)
-class Raters:
-    """Models to ask, the screening one first, and how."""
-
-    options: ModelOptions
-    models: tuple[str, ...]
-    endpoint: Endpoint
-    prices: Mapping[str, Price]
 
     def run(self, work: Work, policy: ErrorPolicy, output: str) -> None:
         """Ask and write, or with `--dry-run` count. Raises `DataError` when questions stay without a usable answer:
         stdout then has the complete pairs, a file does not appear, and the cache has all answers."""
-        options = self.options
-        cache = AnswerCache(options.cache)
+        cache = AnswerCache(self.cache)
         try:
-            if cache.mended is not None:
-                note(cache.mended)
-            interview = Interview(self.endpoint, cache, jobs=options.jobs, skip=policy.skip)
-            if options.dry_run:
+            if cache.cut:
+                note(f"{self.cache}: lines that were cut off: {cache.cut:,}; their questions are asked again")
+            interview = Interview(self.endpoint, cache, jobs=self.jobs, skip=policy.skip)
+            if self.dry_run:
                 self._count(interview, work, output)
             else:
-                if options.cache is None:
+                if self.cache is None:
                     note("without --cache FILE a run that ends early loses its answers")
                 self._ask(interview, work, policy, output)
         finally:
             cache.close()
 
     def _ask(self, interview: Interview, work: Work, policy: ErrorPolicy, output: str) -> None:
-        rated = LanguageModels(interview, self.models, self.options.screen).rate(work.pairs)
+        """Have the pairs rated, and write them."""
+        ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
+        rated = [Rated(sum(scores.values()) / (SCALE * len(scores)) if scores else None, scores) for scores in ratings]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
-        error = failures_error(interview.failures, kept=self.options.cache is not None) if failed else None
+        error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
         if not policy.skip:  # the mean of some of the models is not what was asked for
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
-        with open_output(output) as write:
-            for record in work.rows(rated):
-                write(dump(record))
-            if error is not None and not policy.skip:
-                raise error
+        write_rows(work.rows(rated), output, None if policy.skip else error)
         used = interview.usage
         tokens = f": {used.prompt:,} tokens in, {used.completion:,} out" if used.prompt or used.completion else ""
         note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {used.answers:,} answers in this run{tokens}")
@@ -137,22 +119,35 @@ class Raters:
 
     def _count(self, interview: Interview, work: Work, output: str) -> None:
         """A row a model: questions, tokens and cost."""
-        rows: list[Record] = []
-        for plan in interview.plan(questions(work.pairs), self.models, self.options.screen):
-            record: Record = {
-                "model": plan.model,
-                "pairs": plan.pairs,
-                "questions": plan.to_ask,
-                "prompt_tokens": plan.prompt_tokens,
-                "completion_tokens": plan.completion_tokens,
-            }
-            if plan.model in self.prices:
-                record["cost"] = round(plan.cost(self.prices[plan.model]), 4)
-            rows.append(record)
+        rows = list(interview.plan(questions(work.pairs), self.models, self.screen))
+        for row in rows:
+            if row["model"] in self._price:
+                tokens_in, tokens_out = self._price[row["model"]]
+                row["cost"] = round((row["prompt_tokens"] * tokens_in + row["completion_tokens"] * tokens_out) / 1e6, 4)
         with open_output(output) as write:
             write(render(rows, chosen_format("auto", output)))
-        screened = f"; {self.options.screen} may save the others some" if self.options.screen else ""
+        screened = f"; {self.screen} may save the others some" if self.screen else ""
         note(
             f"asked nothing. Estimates: {CHARACTERS_A_TOKEN} characters a token, {TOKENS_AN_ANSWER} tokens an answer "
             f"(more from a model that thinks aloud){screened}"
         )
+
+
+def questions(pairs: Sequence[Pair]) -> list[Question]:
+    """The pairs with their glosses. Raises `DataError` for a sense that WordNet does not have."""
+    wordnet = open_wordnet()
+    gloss = {sense: wordnet.synset(wordnet.name(row)).definition() for sense, row in synsets_of(wordnet, pairs).items()}
+    return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]
+
+
+def _json_object(text: str | None, endpoint: Endpoint) -> dict[str, Any]:
+    """What `--body` says. Raises `UsageError` for anything but a JSON object."""
+    try:
+        value = json.loads("{}" if text is None else text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise UsageError(
+            f"--body {endpoint.shown(str(text))}: give a JSON object, for example '{{\"max_tokens\": 50}}'"
+        )
+    return value

@@ -7,10 +7,12 @@ from typing import Protocol
 
 from hoicli.errors import DataError
 from hoicli.io.messages import note
-from hoicli.io.streams import Line, open_output, read_lines
+from hoicli.io.outputs import open_output
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, parse
 from hoicli.similarity.backends import Backend, Lexical, Measure, synsets_of
+from hoicli.similarity.merge import read_tables
 from hoicli.similarity.pairs import NAMES, Pair, Rated, pair_of, row
 from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates
@@ -28,7 +30,8 @@ class Work(Protocol):
     pairs: Sequence[Pair]
     strict: bool
 
-    def rows(self, rated: Sequence[Rated]) -> Iterator[Record]: ...
+    def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
+        """The lines to write, of the ratings of `pairs`."""
 
 
 class TableWork:
@@ -122,6 +125,7 @@ def _is_sense(word: str) -> bool:
 
 
 def _spelled(word: str) -> str:
+    """The spelling in which words are compared."""
     return "_".join(word.replace("_", " ").lower().split())
 
 
@@ -138,12 +142,8 @@ def senses_of(word: str, pos: str) -> list[str]:
 
 def merge(paths: Sequence[str], rule: str, policy: ErrorPolicy, output: str) -> None:
     """Join tables."""
-    from hoicli.similarity.merge import read_tables
-
-    table = read_tables(read_lines(paths, label="tables"), policy).merged(rule)
-    with open_output(output) as write:
-        for pair, rated in table.items():
-            write(dump(row(pair, rated)))
+    table = read_tables(Stream(paths, "tables"), policy).merged(rule)
+    write_rows((row(pair, rated) for pair, rated in table.items()), output)
     policy.report()
 
 
@@ -155,7 +155,14 @@ def rate_offline(name: str, backend: Backend, work: Work, policy: ErrorPolicy, o
         _, a, b = missing[0]
         problem = f"{len(missing):,} of {len(work.pairs):,} pairs are not in it, the first {a} and {b}"
         policy.handle(DataError(f"{problem}; rate them too, or pass --on-error skip", place=name))
-    with open_output(output) as write:
-        for record in work.rows(rated):
-            write(dump(record))
+    write_rows(work.rows(rated), output)
     policy.report()
+
+
+def write_rows(rows: Iterable[Record], output: str, error: DataError | None = None) -> None:
+    """Write lines, then raise the error if there is one: stdout has the lines by then, a file does not appear."""
+    with open_output(output) as write:
+        for record in rows:
+            write(dump(record))
+        if error is not None:
+            raise error

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import orjson
 
+from hoicli.arrays.columns import read_columns, require
+from hoicli.arrays.kit import Bools, Floats, Ints, find, joined
+from hoicli.arrays.triplets import Numbered
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import is_number, parse
+from hoicli.records.parsing import Problem, Record, is_number, short
 from hoicli.similarity.rules import RULES
-
-if TYPE_CHECKING:
-    from hoicli.arrays.kit import Bools, Floats, Ints
 
 BATCH = 4096
 """Lines whose fields are checked together."""
@@ -49,20 +51,36 @@ class SimilarityTable:
         self._key, self._similarity = key[order], similarity[order]
 
     @classmethod
-    def read(cls, lines: Iterable[Line], policy: ErrorPolicy) -> SimilarityTable:
-        """The table of all lines, in whatever order, of one file or of several.
+    def read(cls, lines: Iterable[Line], policy: ErrorPolicy, canonical: Callable[[str], str] = str) -> SimilarityTable:
+        """The table of all lines, in whatever order, of one file or of several, senses under their `canonical` names.
 
         Raises `DataError` with file and line for a bad line or for a pair rated twice and differently; where the policy
         skips, bad lines are dropped, and all lines of a pair they disagree about.
         """
-        columns = _Columns()
-        lines = iter(lines)
-        while chunk := list(islice(lines, BATCH)):
-            if not columns.add(chunk):
-                good = [line for line in chunk if _is_good(line, policy)]
-                if not columns.add(good):
-                    raise AssertionError("a line passed the careful check and failed the fast one")
-        return columns.table(policy)
+        numbered = Numbered[str]()
+        columns = partial(_columns, numbered, cache(canonical))
+        parts = list(read_columns(lines, columns, _problems, policy, batch=BATCH))
+        first, second = (joined([getattr(part, side) for part in parts], np.int64) for side in ("first", "second"))
+        similarity = joined([part.similarity for part in parts], np.float64)
+        places = list(chain.from_iterable(part.places for part in parts))
+        names = list(numbered)
+        _, earliest, pair = np.unique(_keys(first, second, len(names)), return_index=True, return_inverse=True)
+        leader = earliest[pair]  # the first line of each line's pair
+        keep: Bools = leader == np.arange(len(leader))
+        disputed = np.flatnonzero(similarity != similarity[leader])
+        for row in disputed.tolist():
+            policy.handle(
+                DataError(
+                    f"{names[first[row]]} and {names[second[row]]} are {similarity[row]:g} here and "
+                    f"{similarity[leader[row]]:g} at {':'.join(map(str, places[leader[row]]))}; keep one line a pair "
+                    "(hoicli shoe-sim --merge joins tables)",
+                    place=":".join(map(str, places[row])),
+                    field="similarity",
+                )
+            )
+        keep[leader[disputed]] = False
+        rules = set().union(*(part.rules for part in parts))
+        return cls(names, first[keep], second[keep], similarity[keep], rules)
 
     def __len__(self) -> int:
         """The number of pairs."""
@@ -73,11 +91,8 @@ class SimilarityTable:
         a, b = (np.array([self._ids.get(sense, -1) for sense in side], dtype=np.int64) for side in (first, second))
         found = np.full(len(a), np.nan)
         known = np.flatnonzero((a >= 0) & (b >= 0))
-        if len(self._key) and len(known):
-            key = _keys(a[known], b[known], len(self._ids))
-            at = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
-            hit = self._key[at] == key
-            found[known[hit]] = self._similarity[at[hit]]
+        at, hit = find(self._key, _keys(a[known], b[known], len(self._ids)))
+        found[known[hit]] = self._similarity[at[hit]]
         found[np.fromiter((x == y for x, y in zip(first, second, strict=True)), dtype=bool, count=len(a))] = 1.0
         return found
 
@@ -100,63 +115,26 @@ def _keys(first: Ints, second: Ints, count: int) -> Ints:
     return np.minimum(first, second) * count + np.maximum(first, second)
 
 
+@dataclass(frozen=True)
 class _Columns:
-    """The lines' fields, gathered."""
+    """M lines: first, second [M] the numbers of their senses; similarity [M]; places [M] (file, line)."""
 
-    def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
-        self._first: list[int] = []
-        self._second: list[int] = []
-        self._similarity: list[float] = []
-        self._files: list[str] = []
-        self._numbers: list[int] = []
-        self._rules: set[str] = set()
+    first: Ints
+    second: Ints
+    similarity: Floats
+    places: list[tuple[str, int]]
+    rules: set[str]
 
-    def add(self, lines: Sequence[Line]) -> bool:
-        """Take all of the lines, or none if any of them is bad."""
-        try:
-            records = [orjson.loads(line.data) for line in lines]
-            rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
-            rules = {record.get("merge", "mean") for record in records}
-        except (ValueError, KeyError, TypeError):
-            return False
-        if not all(map(_is_row, rows)) or not rules <= set(RULES):
-            return False
-        self._rules |= rules
-        ids = self._ids
-        for (_, a, b, similarity), line in zip(rows, lines, strict=True):
-            self._first.append(ids.setdefault(a, len(ids)))
-            self._second.append(ids.setdefault(b, len(ids)))
-            self._similarity.append(similarity)
-            self._files.append(line.file)
-            self._numbers.append(line.number)
-        return True
 
-    def table(self, policy: ErrorPolicy) -> SimilarityTable:
-        """The table, each pair once."""
-        names = list(self._ids)
-        first, second = (np.array(side, dtype=np.int64) for side in (self._first, self._second))
-        similarity = np.array(self._similarity, dtype=np.float64)
-        key = _keys(first, second, len(names))
-        order = np.argsort(key, kind="stable")
-        begins = np.r_[True, key[order][1:] != key[order][:-1]][: len(order)]
-        leader = np.empty(len(order), dtype=np.int64)
-        leader[order] = order[begins][np.cumsum(begins) - 1]
-        keep: Bools = leader == np.arange(len(order))
-        disputed = np.flatnonzero(similarity != similarity[leader])
-        for row in disputed.tolist():
-            at = int(leader[row])
-            policy.handle(
-                DataError(
-                    f"{names[first[row]]} and {names[second[row]]} are {similarity[row]:g} here and "
-                    f"{similarity[at]:g} at {self._files[at]}:{self._numbers[at]}; keep one line a pair "
-                    "(hoicli shoe-sim --merge joins tables)",
-                    place=f"{self._files[row]}:{self._numbers[row]}",
-                    field="similarity",
-                )
-            )
-        keep[leader[disputed]] = False
-        return SimilarityTable(names, first[keep], second[keep], similarity[keep], self._rules)
+def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: list[Line]) -> _Columns:
+    """Raises what `columns.attempt` expects where `_problems` finds fault with a line."""
+    records = [orjson.loads(line.data) for line in lines]
+    rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
+    rules = {record.get("merge", "mean") for record in records}
+    require(all(map(_is_row, rows)) and rules <= set(RULES))
+    first, second = (numbered.of([canonical(row[side]) for row in rows]) for side in (1, 2))
+    similarity = np.array([row[3] for row in rows], dtype=np.float64)
+    return _Columns(first, second, similarity, [(line.file, line.number) for line in lines], rules)
 
 
 def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:
@@ -170,42 +148,29 @@ def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:
     return bool(similarity == 1 if a == b else 0 <= similarity <= 1)
 
 
-def _is_good(line: Line, policy: ErrorPolicy) -> bool:
-    """Whether the line is good; what is wrong with it goes to the policy."""
-    try:
-        record = parse(line)
-        for field, text in _problems(record):
-            raise DataError(text, place=line.place, field=field)
-    except DataError as error:
-        policy.handle(error)
-        return False
-    return True
-
-
-def _problems(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(field, what is wrong with it and what to do), in reading order."""
+def _problems(record: Record) -> Iterator[Problem]:
+    """What is wrong with a line and what to do, in reading order."""
     pos = record.get("pos")
     if type(pos) is not str or pos not in POS:
-        yield "pos", f"{_shown(record, 'pos')}; it is v (verbs) or n (objects); hoicli shoe-sim writes it"
+        yield Problem("pos", f"{_shown(record, 'pos')}; it is v (verbs) or n (objects); hoicli shoe-sim writes it")
         return
     for key in ("a", "b"):
         sense = record.get(key)
         found = _SENSE.fullmatch(sense) if type(sense) is str else None
         if found is None:
-            yield key, f"{_shown(record, key)} is no sense; name one as WordNet does, for example pet.v.01"
+            yield Problem(key, f"{_shown(record, key)} is no sense; name one as WordNet does, for example pet.v.01")
         elif found[1] != pos:
-            yield key, f"{sense} is a {POS[found[1]]}, but pos says {POS[pos]}; compare senses of one part of speech"
+            yield Problem(
+                key, f"{sense} is a {POS[found[1]]}, but pos says {POS[pos]}; compare senses of one part of speech"
+            )
     similarity = record.get("similarity")
     if not is_number(similarity) or not 0 <= float(similarity or 0) <= 1:
-        yield "similarity", f"{_shown(record, 'similarity')} is no similarity; give a number from 0 to 1"
+        yield Problem("similarity", f"{_shown(record, 'similarity')} is no similarity; give a number from 0 to 1")
     elif record.get("a") == record.get("b") and similarity != 1:
-        yield "similarity", f"{similarity} of a sense with itself; that is 1, leave the line out"
+        yield Problem("similarity", f"{similarity} of a sense with itself; that is 1, leave the line out")
     if record.get("merge", "mean") not in RULES:
-        yield "merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it"
+        yield Problem("merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it")
 
 
-def _shown(record: dict[str, Any], key: str) -> str:
-    if key not in record:
-        return "missing"
-    text = orjson.dumps(record[key]).decode()
-    return text if len(text) <= 60 else text[:57] + "..."
+def _shown(record: Record, key: str) -> str:
+    return short(record[key]) if key in record else "missing"

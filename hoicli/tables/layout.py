@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from hoicli.records.caveats import words_of
 from hoicli.records.results import CHANCES, Row, tag_column
+from hoicli.tables.kinds import OTHER, kind_of
 
-Cells = list[list[str]]
+R = TypeVar("R")
+T = TypeVar("T")
+Column = tuple[str, str]
+"""A metric, or what else groups columns, and the head below it."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table as text. above: what stands over the heads, "" continuing the one before; the first `names` columns say
+    what a line is of, the others are values."""
+
+    above: Sequence[str]
+    heads: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    names: int
+
+
+@dataclass(frozen=True)
+class SideBySide(Generic[T]):
+    """Values by line and column; `above` is the group of each column, "" where it is that of the column before."""
+
+    columns: list[Column]
+    above: list[str]
+    lines: dict[tuple[str, ...], dict[Column, T]]
+
+
+def grid(
+    rows: Iterable[R],
+    line: Callable[[R], tuple[str, ...]],
+    column: Callable[[R], Column],
+    value: Callable[[R], T],
+) -> SideBySide[T]:
+    """The rows' values side by side. Lines and columns keep the order of first appearance, but that the columns of a
+    group stand together; of two rows for one place the later one counts."""
+    lines: dict[tuple[str, ...], dict[Column, T]] = {}
+    groups: dict[str, dict[Column, None]] = {}
+    for row in rows:
+        place = column(row)
+        groups.setdefault(place[0], {})[place] = None
+        lines.setdefault(line(row), {})[place] = value(row)
+    above = [text for group, places in groups.items() for text in (group, *[""] * (len(places) - 1))]
+    return SideBySide([place for places in groups.values() for place in places], above, lines)
 
 
 def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
@@ -15,10 +59,10 @@ def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
 
     Signatures say which rows these are (`hoicli.records.caveats`).
     """
-    words = list(dict.fromkeys(note for row in rows for note in words_of(str(row.get("signature", "")))))
+    words = list(dict.fromkeys(note for row in rows for note in words_of(row)))
     marks = {note: star + (str(number) if len(words) > 1 else "") for number, note in enumerate(words, start=1)}
     shown = [
-        {**row, "protocol": row["protocol"] + "".join(marks[note] for note in words_of(str(row["signature"])))}
+        {**row, "protocol": row["protocol"] + "".join(marks[note] for note in words_of(row))}
         if words and "protocol" in row and "signature" in row
         else row
         for row in rows
@@ -26,87 +70,72 @@ def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
     return shown, [f"{mark} {note}" for note, mark in marks.items()]
 
 
-INDEX_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold")
-"""What the lines of a summary table may be named by."""
+def tables_of(rows: Sequence[Row], star: str = "*") -> list[tuple[TextTable, list[str]]]:
+    """The tables that show the rows, each with the notes to stand below: rows that are laid out alike share a table.
+
+    `star`: see `marked`.
+    """
+    if kind_of(rows[0]) is OTHER:
+        keys = list(dict.fromkeys(key for row in rows for key in row))
+        lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
+        return [(TextTable([""] * len(keys), keys, lines, len(keys)), [])]
+    groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
+    for row in rows:
+        kind = kind_of(row)
+        index = tuple(key for key in kind.index if key in row)
+        groups.setdefault((index, next((key for key in kind.columns if key in row), None)), []).append(row)
+    tables = []
+    for (index, column), group in groups.items():
+        shown, notes = marked(group, star)
+        if column is None:
+            shown, column = [part for row in shown for part in parts_of(row)], "part"
+        tables.append((_pivoted(shown, index, column), notes))
+    return tables
 
 
-LISTED = "listed"
-"""In place of a column: a line a row, with what else the row says of its value side by side (`listed`)."""
+def parts_of(row: Row) -> Iterator[Row]:
+    """A difference as rows of their own: from and to, the difference with its interval, and its chances."""
+    common = {key: value for key, value in row.items() if key not in ("ci_low", "ci_high")}
+    for key in ("from", "to"):
+        if key in row:
+            yield {**common, "part": key, "value": row[key]}
+    yield {**row, "part": "difference"}
+    for key in CHANCES:
+        if key in row:
+            yield {**common, "part": key, "value": row[key], "unit": "probability"}
 
 
-def layout_of(row: Row) -> tuple[tuple[str, ...], str]:
-    """(index, column) of the table a row belongs to: subsets side by side, or for classes what was measured."""
-    if "p_bootstrap" in row:
-        named = ("verb", "role" if "role" in row else "object") if "verb" in row else ("error", "oracle")
-        return tuple(key for key in ("protocol", "metric", *named, "subset") if key in row), LISTED
-    if "image_id" in row:
-        return ("image_id",), "subset"
-    if "verb" in row:
-        qualifier = "role" if "role" in row else "object"
-        return ("verb", qualifier, "n"), next(key for key in ("oracle", "error", "protocol") if key in row)
-    return tuple(key for key in INDEX_KEYS if key in row), "subset"
-
-
-def cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """A value of a row as text: lists with commas, nothing for None."""
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)
 
 
-def pivot(rows: Sequence[Row], *, index: tuple[str, ...], column: str) -> tuple[Cells, int]:
-    """(cells, number of index columns): a line per index value, a column per (metric, `column`) value.
-
-    The first two lines are the headings, metrics above and `column` values below. Tags join the index. Everything
-    keeps the order of first appearance; a missing value is a dash.
-    """
+def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str) -> TextTable:
+    """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
+    does not name it."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
-    lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
-    seen: dict[tuple[str, str], None] = {}
-    for row in rows:
-        key = (
-            *(str(row.get("tags", {}).get(tag, "-")) for tag in tags),
-            *(cell(row.get(name)) or "-" for name in index),
-        )
-        place = (str(row["metric"]), str(row[column]))
-        seen[place] = None
-        lines.setdefault(key, {})[place] = _value(row)
-    by_metric: dict[str, list[tuple[str, str]]] = {}
-    for place in seen:
-        by_metric.setdefault(place[0], []).append(place)
-    columns = [place for places in by_metric.values() for place in places]
-    metrics = [metric for metric, _ in columns]
-    above = [metric if metric not in metrics[:at] else "" for at, metric in enumerate(metrics)]
-    names = [*map(tag_column, tags), *index]
-    heads: Cells = [[""] * len(names) + above, [*names, *(name for _, name in columns)]]
-    body = [[*key, *(cells.get(place, "-") for place in columns)] for key, cells in lines.items()]
-    return heads + body, len(tags) + len(index)
 
+    def line(row: Row) -> tuple[str, ...]:
+        of_tags = row.get("tags", {})
+        return (*(str(of_tags.get(tag, "-")) for tag in tags), *(cell_text(row[key]) or "-" for key in index))
 
-def listed(rows: Sequence[Row], *, index: tuple[str, ...]) -> tuple[Cells, int]:
-    """(cells, number of index columns) of differences: a line each, with what it is between, its interval and p."""
-    tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
-    chances = [key for key in CHANCES if key in rows[0]]
-    heads = [*map(tag_column, tags), *index, "from", "to", "difference", *chances]
-    body = [
-        [
-            *(str(row.get("tags", {}).get(tag, "-")) for tag in tags),
-            *(cell(row.get(name)) or "-" for name in index),
-            *(_number(row[key]) for key in ("from", "to")),
-            _value(row),
-            *("-" if row[key] is None else f"{row[key]:.4f}" for key in chances),
-        ]
-        for row in rows
-    ]
-    return [[""] * len(heads), heads, *body], len(tags) + len(index)
+    found = grid(rows, line, lambda row: ("" if "metric" in index else str(row["metric"]), str(row[column])), _value)
+    lines = [[*names, *(values.get(place, "-") for place in found.columns)] for names, values in found.lines.items()]
+    heads = [*map(tag_column, tags), *index, *(head for _, head in found.columns)]
+    names = len(tags) + len(index)
+    return TextTable([""] * names + found.above, heads, lines, names)
 
 
 def _value(row: Row) -> str:
     """A row's value, with its 95 % interval if it has one."""
-    low, high = row.get("ci_low"), row.get("ci_high")
-    return _number(row["value"]) if low is None else f"{_number(row['value'])} [{_number(low)}, {_number(high)}]"
+    low, high, digits = row.get("ci_low"), row.get("ci_high"), 4 if row.get("unit") == "probability" else 2
+    value = _number(row["value"], digits)
+    return value if low is None else f"{value} [{_number(low, digits)}, {_number(high, digits)}]"
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, digits: int) -> str:
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"

@@ -11,7 +11,7 @@ from hoicli.errors import UsageError
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
-from hoicli.tables.layout import LISTED, Cells, cell, layout_of, listed, marked, pivot
+from hoicli.tables.layout import TextTable, tables_of
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex")
 """What `--format` takes; auto is a table on a terminal and JSONL into a pipe or a file."""
@@ -38,83 +38,66 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
         return b"".join(map(dump, rows))
     if output_format == "csv":
         return _csv(rows).encode()
-    draw: Callable[[Cells, int], str] = {"table": _plain, "md": _markdown, "latex": _latex}[output_format]
+    draw: Callable[[TextTable], str] = {"table": _plain, "md": _markdown, "latex": _latex}[output_format]
     below = {"table": "{}\n", "md": "\n{}\n", "latex": "\\par{{\\footnotesize {}}}\n"}[output_format]
-    if "metric" not in rows[0]:
-        keys = list(dict.fromkeys(key for row in rows for key in row))
-        cells = [keys, *([cell(row.get(key)) for key in keys] for row in rows)]
-        return draw([[""] * len(keys), *cells], len(keys)).encode()
-    groups: dict[tuple[tuple[str, ...], str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(layout_of(row), []).append(row)
-    parts = []
-    for (index, column), group in groups.items():
-        shown, notes = marked(group, star="\\*" if output_format == "md" else "*")
-        made = listed(shown, index=index) if column == LISTED else pivot(shown, index=index, column=column)
-        parts.append(draw(*made) + "".join(map(below.format, notes)))
-    return "\n".join(parts).encode()
+    tables = tables_of(rows, star="\\*" if output_format == "md" else "*")
+    return "\n".join(draw(cells) + "".join(map(below.format, notes)) for cells, notes in tables).encode()
 
 
-def _plain(cells: Cells, names: int) -> str:
-    widths = [max(map(len, column)) for column in zip(*cells[1:], strict=True)]
+def _plain(cells: TextTable) -> str:
+    widths = [max(map(len, column)) for column in zip(cells.heads, *cells.lines, strict=True)]
+    spans = _spans(cells.above)
     # A metric's name may be wider than its columns: give the first of them the room.
-    for at, text in enumerate(cells[0]):
-        span = _span(cells[0], at)
-        room = sum(widths[at : at + span]) + 2 * (span - 1)
-        widths[at] += max(0, len(text) - room)
-    lines = [_above(cells[0], widths)] if any(cells[0]) else []
-    for line in cells[1:]:
-        aligned = (
-            text.ljust(width) if at < names else text.rjust(width)
+    for at, span in spans:
+        widths[at] += max(0, len(cells.above[at]) - _room(widths, at, span))
+    lines = [cells.heads, *cells.lines]
+    texts = [
+        "  ".join(
+            text.ljust(width) if at < cells.names else text.rjust(width)
             for at, (text, width) in enumerate(zip(line, widths, strict=True))
         )
-        lines.append("  ".join(aligned).rstrip())
-    return "\n".join(lines) + "\n"
+        for line in lines
+    ]
+    if any(cells.above):
+        above = (cells.above[at].rjust(widths[at]).ljust(_room(widths, at, span)) for at, span in spans)
+        texts.insert(0, "  ".join(above))
+    return "".join(text.rstrip() + "\n" for text in texts)
 
 
-def _span(heads: list[str], at: int) -> int:
-    """How many columns a heading stands over: itself and the empty ones after it."""
-    end = at + 1
-    while end < len(heads) and not heads[end]:
-        end += 1
-    return end - at
+def _spans(above: Sequence[str]) -> list[tuple[int, int]]:
+    """(first column, number of columns) of each heading: itself and the empty ones after it."""
+    starts = [at for at, text in enumerate(above) if text or at == 0]
+    return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
 
 
-def _above(heads: list[str], widths: list[int]) -> str:
-    at, parts = 0, []
-    while at < len(heads):
-        span = _span(heads, at)
-        room = sum(widths[at : at + span]) + 2 * (span - 1)
-        parts.append(heads[at].rjust(min(room, widths[at]) if span > 1 else room).ljust(room))
-        at += span
-    return "  ".join(parts).rstrip()
+def _room(widths: Sequence[int], at: int, span: int) -> int:
+    return sum(widths[at : at + span]) + 2 * (span - 1)
 
 
-def _merged_heads(cells: Cells) -> list[str]:
+def _merged_heads(cells: TextTable) -> list[str]:
     """One heading a column, for notations without spanning heads."""
-    metric, heads = "", []
-    for above, below in zip(cells[0], cells[1], strict=True):
-        metric = above or metric
-        heads.append(f"{metric} {below}".strip())
+    group, heads = "", []
+    for above, head in zip(cells.above, cells.heads, strict=True):
+        group = above or group
+        heads.append(f"{group} {head}".strip())
     return heads
 
 
-def _markdown(cells: Cells, names: int) -> str:
-    lines = [_merged_heads(cells), ["---" if at < names else "---:" for at in range(len(cells[1]))], *cells[2:]]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+def _markdown(cells: TextTable) -> str:
+    rule = ["---" if at < cells.names else "---:" for at in range(len(cells.heads))]
+    return "".join("| " + " | ".join(line) + " |\n" for line in (_merged_heads(cells), rule, *cells.lines))
 
 
-def _latex(cells: Cells, names: int) -> str:
-    def escaped(line: list[str]) -> str:
+def _latex(cells: TextTable) -> str:
+    def escaped(line: Sequence[str]) -> str:
         return " & ".join(text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&") for text in line) + r" \\"
 
-    rule = [r"\midrule"]
     lines = [
-        r"\begin{tabular}{" + "l" * names + "r" * (len(cells[1]) - names) + "}",
+        r"\begin{tabular}{" + "l" * cells.names + "r" * (len(cells.heads) - cells.names) + "}",
         r"\toprule",
         escaped(_merged_heads(cells)),
-        *rule,
-        *map(escaped, cells[2:]),
+        r"\midrule",
+        *map(escaped, cells.lines),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -130,7 +113,7 @@ def _csv(rows: Sequence[Row]) -> str:
         cells = {key: value for key, value in row.items() if key != "tags"}
         for key, value in row.get("tags", {}).items():
             cells[f"tags.{key}" if key in keys else tag_column(key)] = value
-        if words := words_of(str(row.get("signature", ""))):
+        if words := words_of(row):
             cells["note"] = "; ".join(words)
         flat.append(cells)
     header = list(dict.fromkeys(key for row in flat for key in row))

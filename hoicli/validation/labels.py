@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
-from typing import Any
+from typing import Any, NamedTuple
 
+from hoicli.validation.checks import Finding
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
@@ -25,8 +26,21 @@ ENOUGH_IMAGES = 5
 DISTINCT = 1 << 17
 """Different classes that are counted; free text could have any number."""
 
-Class = tuple[str, str, str | None]
-"""(verb, role, label of the object); "" for no role, None for no object or no label."""
+
+class TripletClass(NamedTuple):
+    """The class of a triplet; no role is "", no object or no label None."""
+
+    verb: str
+    role: str = ""
+    label: str | None = None
+
+
+class ScoredClass(NamedTuple):
+    """A triplet of a record: its row among the hois, its class and its score."""
+
+    row: int
+    name: TripletClass
+    score: float
 
 
 @dataclass(frozen=True)
@@ -36,31 +50,21 @@ class Reading:
 
     check: str
     what: str
-    apply: Callable[[Class], Class | None]
+    apply: Callable[[TripletClass], TripletClass | None]
     option: str = ""
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """What a stream's labels make one doubt: the check, an example, how many cases, and what to do ("": as the check
-    has it)."""
+class Explanation:
+    """A reading that fits better than the labels as they are: why, and how many cases it is about."""
 
-    check: str
-    example: str
+    reading: Reading
+    why: str
     count: int
-    mend: str = ""
 
 
-@dataclass(frozen=True)
-class Best:
-    """The best prediction of an image: its class and its row."""
-
-    row: int
-    name: Class
-
-
-def classes_of(record: Mapping[str, Any]) -> list[tuple[int, Class, float]]:
-    """(row, class, score) of every triplet that can be named, whatever else is wrong with the record."""
+def classes_of(record: Mapping[str, Any]) -> list[ScoredClass]:
+    """Every triplet that can be named, whatever else is wrong with the record."""
     labels, hois = record.get("labels"), record.get("hois")
     if type(labels) is not list or type(hois) is not list:
         return []
@@ -71,25 +75,22 @@ def classes_of(record: Mapping[str, Any]) -> list[tuple[int, Class, float]]:
             continue
         label = labels[index] if type(index := hoi.get("object")) is int and 0 <= index < count else None
         role, score = hoi.get("role", ""), hoi.get("score", 0.0)
-        name = (verb, role if type(role) is str else "", label if type(label) is str else None)
-        found.append((row, name, score if type(score) in (float, int) else 0.0))
+        name = TripletClass(verb, role if type(role) is str else "", label if type(label) is str else None)
+        found.append(ScoredClass(row, name, score if type(score) in (float, int) else 0.0))
     return found
 
 
-def best_of(classes: list[tuple[int, Class, float]]) -> Best | None:
-    """The class with the highest score, the first of equals."""
-    if not classes:
-        return None
-    row, name, _ = max(classes, key=lambda item: (item[2], -item[0]))
-    return Best(row, name)
+def best_of(classes: list[ScoredClass]) -> ScoredClass:
+    """The triplet with the highest score, the first of equals; there is one at least."""
+    return max(classes, key=lambda each: (each.score, -each.row))
 
 
 @dataclass
 class LabelEvidence:
-    """Gathers the classes of a stream; `findings` concludes. Counts are integers, so order is no matter."""
+    """Gathers the classes of a stream; `finding` concludes. Counts are integers, so order is no matter."""
 
     vocabulary: Vocabulary
-    weights: Counter[Class] = field(default_factory=Counter)
+    weights: Counter[TripletClass] = field(default_factory=Counter)
     triplets: int = 0
     images: int = 0
     matched: Counter[int] = field(default_factory=Counter)
@@ -97,47 +98,40 @@ class LabelEvidence:
     def __post_init__(self) -> None:
         self._readings = list(readings(self.vocabulary))
 
-    def add(self, classes: list[tuple[int, Class, float]]) -> None:
+    def add(self, classes: list[ScoredClass]) -> None:
         """The triplets of a record, weighted by score: what a detector is sure of tells more."""
         self.triplets += len(classes)
         for _, name, score in classes:
             if name in self.weights or len(self.weights) < DISTINCT:
                 self.weights[name] += 1 + int(1000 * min(max(score, 0.0), 1.0))
 
-    def compare(self, best: Class, annotated: frozenset[Class]) -> None:
+    def compare(self, best: TripletClass, annotated: frozenset[TripletClass]) -> None:
         """The best prediction of an image against the classes annotated there."""
         self.images += 1
         for number, apply in enumerate([_same, *(reading.apply for reading in self._readings)]):
             name = apply(best)
-            self.matched[number] += name is not None and self._key(name) in annotated
+            self.matched[number] += name is not None and comparable(name, self.vocabulary) in annotated
 
-    def _key(self, name: Class) -> Class:
-        return comparable(name, self.vocabulary)
-
-    def findings(self, name: str) -> Iterator[Doubt]:
-        """What is doubtful about the stream called `name`."""
+    def finding(self, name: str) -> Finding | None:
+        """What is doubtful about the labels of the stream called `name`."""
         total = sum(self.weights.values())
         if not total:
-            return
+            return None
         other = self._other_dataset(total)
         if other is not None:
             dataset, share = other
             own = self._known(self.vocabulary, total)
-            yield Doubt(
-                "another-dataset",
-                f"{name}: {dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}: "
-                f"--dataset {dataset}",
-                self.triplets,
-            )
-            return
-        found = self._by_interactions(total) or self._by_ground_truth()
+            knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}"
+            return Finding("another-dataset", self.triplets, f"{name}: {knows}: --dataset {dataset}")
+        found = self._explanation(total)
         if found is not None:
-            reading, text, count = found
-            mend = reading.option and f"convert the file again with {reading.option}: as it is, mAP will be near zero"
-            yield Doubt(reading.check, f"{name}: {text}", count, mend)
-        elif self.images >= ENOUGH_IMAGES and self.matched[0] < self.images / 20:
+            option = found.reading.option
+            fix = option and f"convert the file again with {option}: as it is, mAP will be near zero"
+            return Finding(found.reading.check, found.count, f"{name}: {found.why}", fix)
+        if self.images >= ENOUGH_IMAGES and self.matched[0] < self.images / 20:
             text = f"in {self.matched[0]:,} of {self.images:,} images the best prediction is of an annotated class"
-            yield Doubt("classes-not-annotated", f"{name}: {text}", self.images - self.matched[0])
+            return Finding("classes-not-annotated", self.images - self.matched[0], f"{name}: {text}")
+        return None
 
     def verdict(self) -> str:
         """Which dataset and which order the labels most likely are, in a few words; "" where there are none."""
@@ -147,16 +141,19 @@ class LabelEvidence:
         other = self._other_dataset(total)
         if other is not None:
             return f"labels of {other[0]}"
-        found = self._by_interactions(total) or self._by_ground_truth()
-        own = "as they are" if found is None else f"if {found[0].what}"
-        return f"labels of {self.vocabulary.name}, {own}"
+        found = self._explanation(total)
+        return f"labels of {self.vocabulary.name}, {'as they are' if found is None else f'if {found.reading.what}'}"
+
+    def _explanation(self, total: int) -> Explanation | None:
+        """The reading that explains the labels better than they explain themselves."""
+        return self._by_interactions(total) or self._by_ground_truth()
 
     def _known(self, vocabulary: Vocabulary, total: int) -> float:
         """The share of the triplets whose verb and object the vocabulary has."""
         known = (
             weight
-            for (verb, _, label), weight in self.weights.items()
-            if verb in vocabulary.verb_ids and (label is None or label in vocabulary.object_ids)
+            for name, weight in self.weights.items()
+            if name.verb in vocabulary.verb_ids and (name.label is None or name.label in vocabulary.object_ids)
         )
         return sum(known) / total
 
@@ -169,32 +166,29 @@ class LabelEvidence:
         best = max(shares, key=lambda name: shares[name])
         return (best, shares[best]) if shares[best] >= 0.95 else None
 
-    def _by_interactions(self, total: int) -> tuple[Reading, str, int] | None:
+    def _by_interactions(self, total: int) -> Explanation | None:
         """The reading under which the triplets are interactions; a dataset with roles has no such list of objects."""
         if self.vocabulary.roles or self.triplets < ENOUGH_TRIPLETS:
             return None
         own = self._interactions(_same) / total
         shares = [self._interactions(reading.apply) / total for reading in self._readings]
         best = max(range(len(shares)), key=lambda number: shares[number])
-        neighbours = (
-            shares[best] >= 0.9 and own <= 0.75
-        )  # off by one, an object is of the same kind, and much still fits
+        neighbours = shares[best] >= 0.9 and own <= 0.75  # off by one, an object is of the same kind: much still fits
         if shares[best] < max(0.5, 2 * own) and not neighbours:
             return None
         reading = self._readings[best]
-        text = (
-            f"{own:.0%} of the triplets are {self.vocabulary.name} interactions, {shares[best]:.0%} if {reading.what}"
-        )
-        return reading, text, self.triplets
+        dataset = self.vocabulary.name
+        why = f"{own:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
+        return Explanation(reading, why, self.triplets)
 
-    def _interactions(self, apply: Callable[[Class], Class | None]) -> int:
+    def _interactions(self, apply: Callable[[TripletClass], TripletClass | None]) -> int:
         ids, weight = self.vocabulary.interaction_ids, 0
         for name, count in self.weights.items():
             read = apply(name)
-            weight += count if read is not None and (read[0], read[2]) in ids else 0
+            weight += count if read is not None and (read.verb, read.label) in ids else 0
         return weight
 
-    def _by_ground_truth(self) -> tuple[Reading, str, int] | None:
+    def _by_ground_truth(self) -> Explanation | None:
         """The reading under which the best predictions are of annotated classes."""
         if self.images < ENOUGH_IMAGES:
             return None
@@ -203,20 +197,16 @@ class LabelEvidence:
         if found < max(self.images / 5, 2 * self.matched[0]):
             return None
         reading = self._readings[best]
-        text = (
-            f"the best prediction is of an annotated class in {self.matched[0]:,} of {self.images:,} images, "
-            f"in {found:,} if {reading.what}"
-        )
-        return reading, text, self.images
+        own = f"in {self.matched[0]:,} of {self.images:,} images, in {found:,} if {reading.what}"
+        return Explanation(reading, f"the best prediction is of an annotated class {own}", self.images)
 
 
-def comparable(name: Class, vocabulary: Vocabulary) -> Class:
+def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
     """The class as evaluation compares it: where roles make the classes, the object's label is no part of it."""
-    verb, role, label = name
-    return (verb, role, None) if vocabulary.roles else (verb, "", label)
+    return name._replace(label=None) if vocabulary.roles else name._replace(role="")
 
 
-def _same(name: Class) -> Class:
+def _same(name: TripletClass) -> TripletClass:
     return name
 
 
@@ -259,19 +249,18 @@ def _object_orders(vocabulary: Vocabulary) -> Iterator[tuple[str, dict[str, str]
     yield "objects, counted from 0, were read from 1", dict(pairwise(objects)), "coco"
 
 
-def _objects(names: Mapping[str, str]) -> Callable[[Class], Class | None]:
-    def apply(name: Class) -> Class | None:
-        verb, role, label = name
-        if label is None:
+def _objects(names: Mapping[str, str]) -> Callable[[TripletClass], TripletClass | None]:
+    def apply(name: TripletClass) -> TripletClass | None:
+        if name.label is None:
             return name
-        return (verb, role, names[label]) if label in names else None
+        return name._replace(label=names[name.label]) if name.label in names else None
 
     return apply
 
 
-def _verbs(names: Mapping[str, str]) -> Callable[[Class], Class | None]:
-    return lambda name: (names[name[0]], *name[1:]) if name[0] in names else None
+def _verbs(names: Mapping[str, str]) -> Callable[[TripletClass], TripletClass | None]:
+    return lambda name: name._replace(verb=names[name.verb]) if name.verb in names else None
 
 
-def _roles(names: Mapping[tuple[str, str], tuple[str, str]]) -> Callable[[Class], Class | None]:
-    return lambda name: (*names[name[:2]], name[2]) if name[:2] in names else None
+def _roles(names: Mapping[tuple[str, str], tuple[str, str]]) -> Callable[[TripletClass], TripletClass | None]:
+    return lambda name: TripletClass(*names[name[:2]], name.label) if name[:2] in names else None

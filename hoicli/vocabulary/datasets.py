@@ -7,7 +7,7 @@ Names are the dataset's own spelling with underscores for spaces.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -38,115 +38,49 @@ def coco_objects() -> Mapping[str, int]:
 @cache
 def load(dataset: str) -> Vocabulary:
     """The vocabulary of `dataset` (a key of `DATASETS`); raises `UsageError` for another name."""
-    loaders = {"hico": _hico, "vcoco": _vcoco, "swig": _swig}
-    if dataset not in loaders:
+    if dataset not in DATASETS:
         raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
-    return loaders[dataset]()
+    return vocabulary_of(_read(f"{dataset}.json"))
 
 
-def _hico() -> Vocabulary:
-    """Facts: anno.mat's list_action, the rare list of fredzzhang/hicodet, and the zero-shot splits of VCL, FCL,
-    ConsNet and GEN-VLKT as their code lists them.
+def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
+    """A vocabulary from what its file says. Fields that are not there are empty.
+
+    objects: names, names with their noun senses, or "coco" for COCO's 80. interactions: the verbs of each object, or
+    pairs of verb and object (or role), by name or by number. groups, subsets, unseen: interaction ids by name.
+    test_images: the first and the last number of a template, without those missing.
     """
-    raw = _read("hico.json")
-    coco = coco_objects()
-    interactions = tuple((verb, name) for name, verbs in raw["verbs_of_object"].items() for verb in verbs)
-    rare = frozenset(raw["rare"])
-    images = raw["test_images"]
-    missing = set(images["missing"])
+    verbs, named = content["verbs"], content["objects"]
+    objects = list(coco_objects() if named == "coco" else named)
+    pairs = content["interactions"]
+    if isinstance(pairs, dict):
+        pairs = [(verb, name) for name, of_object in pairs.items() for verb in of_object]
+    elif isinstance(pairs[0][0], int):
+        pairs = [(verbs[verb], objects[object_]) for verb, object_ in pairs]
+    sets = {
+        key: {name: frozenset(ids) for name, ids in content.get(key, {}).items()}
+        for key in ("groups", "subsets", "unseen")
+    }
+    images = content.get("test_images", {"first": 0, "last": -1})
+    numbers = [number for number in range(images["first"], images["last"] + 1) if number not in images["missing"]]
     return Vocabulary(
-        name="hico",
-        verbs=tuple(raw["verbs"]),
-        objects=tuple(coco),
-        interactions=interactions,
-        groups={"rare": rare, "non_rare": frozenset(range(len(interactions))) - rare},
-        unseen={split: frozenset(ids) for split, ids in raw["unseen"].items()},
-        split_aliases=raw["split_aliases"],
-        coco_ids=coco,
-        no_interaction="no_interaction",
-        test_images=tuple(
-            images["template"].format(number)
-            for number in range(images["first"], images["last"] + 1)
-            if number not in missing
-        ),
-    )
-
-
-def _vcoco() -> Vocabulary:
-    """Facts: s-gupta/v-coco data/vcoco/*.json (the actions, their roles and the order of both).
-
-    The classes are the 25 action-roles, then the 26 actions by themselves. Subsets: the `25` action-roles and the
-    `24` without point_instr that papers average; `agent`, the 26 actions; `29`, what QPIC's evaluator averages (the
-    25 and the four actions that have no role).
-    """
-    raw = _read("vcoco.json")
-    roles: dict[str, list[str]] = raw["roles_of_action"]
-    coco = coco_objects()
-    with_role = [(verb, role) for verb, names in roles.items() for role in names]
-    interactions = (*with_role, *((verb, "") for verb in roles))
-    all_roles = frozenset(range(len(with_role)))
-    return Vocabulary(
-        name="vcoco",
-        verbs=tuple(roles),
-        objects=tuple(coco),
-        interactions=interactions,
-        subsets={
-            "24": all_roles - {interactions.index(("point", "instr"))},
-            "25": all_roles,
-            "29": all_roles | {interactions.index((verb, "")) for verb, names in roles.items() if not names},
-            "agent": frozenset(range(len(with_role), len(interactions))),
-        },
-        coco_ids=coco,
-        roles=("obj", "instr"),
-    )
-
-
-def _swig() -> Vocabulary:
-    """Facts: swig_v1_categories.py of scwangdyd/large_vocabulary_hoi_detection and ltttpku/INP-CC.
-
-    36 names belong to two or three objects each (a ball to throw, a ball of wool). A record names the object, not the
-    number, so these are written as WordNet's senses of the name, in nltk's spelling: ball.n.01, ball.n.03. The subset
-    `evaluated` is what the evaluator averages; its groups are the frequencies 0, 1 and 2.
-    """
-    raw = _read("swig.json")
-    return swig_vocabulary(
-        raw["verbs"],
-        raw["objects"],
-        verb_of=raw["verb_of"],
-        object_of=raw["object_of"],
-        frequency=list(map(int, raw["frequency"])),
-        evaluated=[flag == "1" for flag in raw["evaluated"]],
-    )
-
-
-def swig_vocabulary(
-    verbs: Sequence[str],
-    nouns: Mapping[str, str],
-    *,
-    verb_of: Sequence[int],
-    object_of: Sequence[int],
-    frequency: Sequence[int],
-    evaluated: Sequence[bool],
-) -> Vocabulary:
-    """A vocabulary of SWIG-HOI's kind: `nouns` gives each object its noun sense, the rest is about each interaction."""
-    objects = tuple(nouns)
-    return Vocabulary(
-        name="swig",
+        name=content["name"],
         verbs=tuple(verbs),
-        objects=objects,
-        interactions=tuple((verbs[verb], objects[thing]) for verb, thing in zip(verb_of, object_of, strict=True)),
-        groups={
-            name: frozenset(number for number, times in enumerate(frequency) if times == wanted)
-            for wanted, name in enumerate(("zero_shot", "rare", "non_rare"))
-        },
-        subsets={"evaluated": frozenset(number for number, flag in enumerate(evaluated) if flag)},
-        noun_ids=nouns,
+        objects=tuple(objects),
+        interactions=tuple(map(tuple, pairs)),
+        split_aliases=content.get("split_aliases", {}),
+        coco_ids=coco_objects() if named == "coco" else {},
+        noun_ids=named if isinstance(named, dict) else {},
+        no_interaction=content.get("no_interaction"),
+        roles=tuple(content.get("roles", ())),
+        test_images=tuple(images["template"].format(number) for number in numbers),
+        **sets,
     )
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
-    """A mend for an unknown label (`what`: "verb" or "object"): the dataset whose it is, the nearest known one, or the
-    command that lists them all."""
+    """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one,
+    or the command that lists them all."""
     from difflib import get_close_matches
 
     def known(of: Vocabulary) -> Mapping[str, int]:

@@ -20,7 +20,7 @@ from hoicli.errors import DataError
 from hoicli.wordnet.files import COUNTS
 from hoicli.wordnet.graph import HYPERNYMS, POS, RELATIONS, Arrays, Graph, Ints
 from hoicli.wordnet.measures import ancestors
-from hoicli.wordnet.reader import Reader
+from hoicli.wordnet.reader import WordNetReader
 
 COMMONEST = 0.02
 """A word of the glosses of more than this part of all synsets tells nothing: "of", "having", "genus"."""
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     gloss: tuple[set[str], set[str]]
 
 
-def compiled(reader: Reader) -> dict[str, npt.NDArray[Any]]:
+def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
     """The arrays of all synsets of a reader. Raises `DataError` where pointers lead nowhere, or up in a circle."""
     entries = list(_entries(reader))
     rows = {entry.place: row for row, entry in enumerate(entries)}
@@ -93,7 +93,7 @@ def lemma_arrays(table: dict[str, Iterable[Place]], rows: dict[Place, int]) -> d
     }
 
 
-def _entries(reader: Reader) -> Iterator[Entry]:
+def _entries(reader: WordNetReader) -> Iterator[Entry]:
     """Every synset in the order of the rows."""
     tagged = _tag_counts(reader)
 
@@ -136,7 +136,7 @@ def _gloss(
     return strong, weak - strong
 
 
-def _tag_counts(reader: Reader) -> Counter[str]:
+def _tag_counts(reader: WordNetReader) -> Counter[str]:
     """How often each sense was tagged in the semantic concordances, by its key."""
     if not reader.has(COUNTS):
         return Counter()

@@ -56,8 +56,6 @@ class Files:
         """The file. Raises `DataError` where it is not to be had."""
         if self._spare is not None and name in SHARED and not self.has(name):
             return self._spare.open(name)
-        if self._archive is None and self.has(name) and (self.path / name).stat().st_size <= LARGEST:
-            return (self.path / name).open("rb")
         return io.BytesIO(self.read(name))
 
     def read(self, name: str) -> bytes:

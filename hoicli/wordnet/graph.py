@@ -101,7 +101,7 @@ class Graph:
     def names(self) -> list[str]:
         """[N] the name of each synset, as nltk has it: first word, part of speech, number of that word's sense.
 
-        A satellite is numbered among all adjective senses of its word, as WordNet does (`Reader`).
+        A satellite is numbered among all adjective senses of its word, as WordNet does (`WordNetReader`).
         """
         return list(self._rows)
 

@@ -22,7 +22,7 @@ from hoicli.wordnet.files import Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
 
 if TYPE_CHECKING:
-    from hoicli.wordnet.reader import Reader
+    from hoicli.wordnet.reader import WordNetReader
 
 PRINCETON = Path(__file__).parent / "data" / "princeton"
 GRAPH = PRINCETON.parent / "graph.npz"
@@ -45,11 +45,11 @@ class Lexicon:
     words: Lemmas | None = None
 
     @cached_property
-    def reader(self) -> Reader:
+    def reader(self) -> WordNetReader:
         """nltk's reader."""
-        from hoicli.wordnet.reader import Reader
+        from hoicli.wordnet.reader import WordNetReader
 
-        return Reader(self.files, self.graph)
+        return WordNetReader(self.files, self.graph)
 
     # Words
 
@@ -85,6 +85,13 @@ class Lexicon:
         if synset is None:
             raise KeyError(name)
         return self.graph.at(synset.pos(), synset.offset())
+
+    def canonical(self, sense: str) -> str:
+        """The sense's own name, by whatever word of the synset it is named; another text stays as it is."""
+        try:
+            return self.name(self.index(sense))
+        except KeyError:
+            return sense
 
     def name(self, row: int) -> str:
         """The sense's name: "ride.v.10"."""

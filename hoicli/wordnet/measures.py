@@ -1,7 +1,7 @@
 """WordNet's classic similarity measures, vectorised over pairs of senses: path, wup, lch, res, lin, jcn.
 
 `raw_similarities` gives the numbers of nltk's `Synset.path_similarity` and its five sisters (as of nltk 3.9 and 3.10,
-with their conventions, which are said below and held by tests/wordnet/test_measures.py); `similarities` brings each to
+with their conventions, which are said below and held by tests/wordnet/test_measures.py); `rescaled` brings them to
 [0, 1] by a monotone rule, with 1 for a sense and itself, as SHOE needs it.
 
 Conventions that are nltk's own: verbs have many roots, so path, wup and lch join them under one simulated root, which
@@ -37,6 +37,9 @@ MEASURES = {
 }
 """The measures with a line about each."""
 
+RESCALED = ("lch", "res", "jcn")
+"""Those whose numbers go beyond 1."""
+
 INFINITE = 1e300
 """What nltk's jcn gives where the distance is 0."""
 
@@ -44,49 +47,45 @@ CHUNK = 1 << 15
 """Pairs compared at a time: about 15 ancestors each are laid out at once."""
 
 
-def similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """[P] similarity in [0, 1] of each pair of synsets, 1 where both are the same.
+def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
+    """[P] the measure of each pair of synsets as nltk computes it, the first synset the one that is asked.
 
-    pairs: [P, 2] synset numbers, both of a pair nouns or both verbs. path, wup and lin are taken as they are; lch is
-    divided by its greatest value in that part of speech, a sense with itself (and is 0 where the way is longer than
-    twice the depth); res by the greatest information content there is, that of a synset counted once; jcn, a distance
-    d turned over, becomes 1 / (1 + d).
+    pairs: [P, 2] synset numbers, both of a pair nouns or both verbs. Where nltk divides by zero (lin of the noun root
+    with itself) the value is 1; where it has none (path, lch and wup of nouns without a common ancestor, in a WordNet
+    whose nouns have several roots), 0.
 
     Raises `UsageError` for an unknown measure, ValueError for pairs of other or mixed parts of speech.
-    """
-    raw = raw_similarities(graph, measure, pairs)
-    if measure in ("lch", "res"):
-        verbs = _are_verbs(graph, pairs)
-        noun, verb = (_greatest(graph, measure, pos) for pos in ("n", "v"))
-        raw = raw / np.where(verbs, verb, noun)
-    elif measure == "jcn":
-        raw = raw / (1.0 + raw)
-    same = pairs[:, 0] == pairs[:, 1]
-    result: Floats = np.where(same, 1.0, np.clip(raw, 0.0, 1.0))
-    return result
-
-
-def raw_similarities(graph: Graph, measure: str, pairs: Ints) -> Floats:
-    """[P] the measure as nltk computes it, for `pairs` as in `similarities`, the first synset the one that is asked.
-
-    Where nltk divides by zero (lin of the noun root with itself) the value is 1; where it has none (path, lch and wup
-    of nouns without a common ancestor, in a WordNet whose nouns have several roots), 0. Raises as `similarities` does.
     """
     if measure not in MEASURES:
         raise UsageError(f"unknown measure {measure!r}: choose from {', '.join(MEASURES)}")
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     verbs = _are_verbs(graph, pairs)
-    result = np.empty(len(pairs))
+    result = np.zeros(len(pairs))
     compute = {"path": _path, "lch": _lch, "wup": _wup}.get(measure)
     for pos, where in (("n", np.flatnonzero(~verbs)), ("v", np.flatnonzero(verbs))):
         for start in range(0, len(where), CHUNK):
             chunk = where[start : start + CHUNK]
             if compute is not None:
-                result[chunk] = 0.0
                 chunk = chunk[_meet(graph, pos, pairs[chunk])]
                 result[chunk] = compute(graph, pos, pairs[chunk])
             else:
                 result[chunk] = _informative(graph, measure, pairs[chunk])
+    return result
+
+
+def rescaled(graph: Graph, measure: str, pairs: Ints, raw: Floats) -> Floats:
+    """[P] the `raw_similarities` of pairs in [0, 1], 1 where both synsets are the same.
+
+    path, wup and lin are taken as they are; lch is divided by its greatest value in that part of speech, a sense with
+    itself (and is 0 where the way is longer than twice the depth); res by the greatest information content there is,
+    that of a synset counted once; jcn, a distance d turned over, becomes 1 / (1 + d).
+    """
+    if measure in ("lch", "res"):
+        noun, verb = (_greatest(graph, measure, pos) for pos in ("n", "v"))
+        raw = raw / np.where(_are_verbs(graph, pairs), verb, noun)
+    elif measure == "jcn":
+        raw = raw / (1.0 + raw)
+    result: Floats = np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(raw, 0.0, 1.0))
     return result
 
 
@@ -108,12 +107,14 @@ def information_content(graph: Graph) -> Floats:
 
 
 def _counts(graph: Graph) -> npt.NDArray[Any]:
+    """[nouns and verbs] "concordance". Raises `UsageError` where there is none."""
     if not graph.counted:
         raise UsageError("this WordNet has no counts of senses (cntlist.rev), which res, lin and jcn need")
     return graph.array("concordance")
 
 
 def _total(graph: Graph, pos: str) -> float:
+    """The counts of all roots of a part of speech."""
     span = slice(graph.ranges[pos].start, graph.ranges[pos].stop)
     return float(_counts(graph)[span][graph.array("min_depth")[span] == 0].sum())
 
@@ -130,6 +131,7 @@ def _depth(graph: Graph, pos: str) -> int:
 
 
 def _are_verbs(graph: Graph, pairs: Ints) -> Bools:
+    """[P] whether a pair is one of verbs. Raises ValueError where it is none of nouns either."""
     verbs = graph.ranges["v"]
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= verbs.stop):
         raise ValueError("the measures compare nouns with nouns and verbs with verbs")
@@ -154,14 +156,18 @@ class Ancestors:
     def common(self, first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:
         """(pair, node, edges of the way over it) of every common ancestor, pairs ascending, of two lists of synsets."""
         rows, others = np.searchsorted(self.synsets, first), np.searchsorted(self.synsets, second)
-        counts = self.start[rows + 1] - self.start[rows]
-        pair = np.repeat(np.arange(len(rows)), counts)
-        ends = np.cumsum(counts)
-        at = np.arange(len(pair)) + np.repeat(self.start[rows] - (ends - counts), counts)
+        pair, at = _expanded(self.start, rows)
         wanted = others[pair] * self.base + self.node[at]
         found = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
         hit = self.key[found] == wanted
         return pair[hit], self.node[at[hit]], self.distance[at[hit]] + self.distance[found[hit]]
+
+
+def _expanded(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """(place in `rows`, position) of all that the rows have: row r has the positions start[r] to start[r + 1]."""
+    counts = start[rows + 1] - start[rows]
+    place = np.repeat(np.arange(len(rows)), counts)
+    return place, np.arange(len(place)) + np.repeat(start[rows] - (np.cumsum(counts) - counts), counts)
 
 
 @cache
@@ -182,10 +188,8 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     seen = level
     while len(level):
         owner, node = np.divmod(level, base)
-        counts = first[node + 1] - first[node]
-        ends = np.cumsum(counts)
-        at = np.arange(int(counts.sum())) + np.repeat(first[node] - (ends - counts), counts)
-        level = np.unique(np.repeat(owner, counts) * base + target[at])
+        which, at = _expanded(first, node)
+        level = np.unique(owner[which] * base + target[at])
         level = level[~np.isin(level, seen, assume_unique=True)]
         edges += 1
         keys.append(level)

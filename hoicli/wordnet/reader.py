@@ -47,7 +47,7 @@ UNREADABLE = (
 """What nltk raises, over files that are no WordNet."""
 
 
-class Reader(WordNetCorpusReader):  # type: ignore[misc]
+class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
     """`nltk.corpus.reader.WordNetCorpusReader` of a WordNet's files.
 
     nltk parses the index files whenever a reader is made, and maps WordNet 3.0, which it wants to be installed, to the
@@ -138,7 +138,7 @@ def installed(name: str) -> Files | None:
 
 
 class _Place(PathPointer):  # type: ignore[misc]
-    """Where the files are, for messages. nltk itself opens only what lies in its data folders; `Reader.open` does."""
+    """Where the files are, for messages. nltk opens only what lies in its data folders; `WordNetReader.open` does."""
 
     def __init__(self, files: Files) -> None:
         self.path = str(files.path)

@@ -17,7 +17,7 @@ import numpy as np
 
 from hoicli.errors import DataError, HoicliError, UsageError
 from hoicli.io.messages import note
-from hoicli.io.outputs import atomic_path
+from hoicli.io.outputs import write_whole
 from hoicli.io.workers import no_garbage_collection
 from hoicli.wordnet.files import COUNTS, DATABASE, SHARED, Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
@@ -90,17 +90,17 @@ def _found(place: str) -> Files:
 
 def _database(files: Files) -> Arrays:
     from hoicli.wordnet.compilation import compiled
-    from hoicli.wordnet.reader import Reader
+    from hoicli.wordnet.reader import WordNetReader
 
-    return compiled(Reader(files))
+    return compiled(WordNetReader(files))
 
 
 def _language(files: Files, language: str) -> Arrays:
     from hoicli.wordnet.compilation import lemma_arrays
-    from hoicli.wordnet.reader import Reader
+    from hoicli.wordnet.reader import WordNetReader
 
     own = embedded()
-    words = Reader(own.files, own.graph, files).words_of(language)
+    words = WordNetReader(own.files, own.graph, files).words_of(language)
     rows = {(name.rsplit(".", 2)[1], int(own.graph.offset[row])): row for row, name in enumerate(own.graph.names)}
     places = {lemma: [(found[-1], int(found[:8])) for found in ids] for lemma, ids in words.items()}
     return lemma_arrays({lemma: [at for at in listed if at in rows] for lemma, listed in places.items()}, rows)
@@ -141,10 +141,8 @@ def _kept(key: str, wordnet: str, compile_: Callable[[], Arrays]) -> Arrays:
     np.savez_compressed(content, **dict[str, Any](arrays))
     data = content.getvalue()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(str(folder / f"{key}.{_digest(data)}.npz")) as temporary:
-            Path(temporary).write_bytes(data)
-    except (OSError, HoicliError) as error:
+        write_whole(folder / f"{key}.{_digest(data)}.npz", data, "cache")
+    except HoicliError as error:
         note(f"the compiled WordNet cannot be kept ({error}); set XDG_CACHE_HOME to a folder that can be written")
     return arrays
 

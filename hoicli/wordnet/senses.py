@@ -39,7 +39,7 @@ Forms = list[str]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PossibleSense:
     """A sense a label may have, and the lemma of the label that has it ("dog", of "hot dog")."""
 
     sense: str
@@ -47,7 +47,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CuratedSense:
     """The one sense of a benchmark's label; `why` where it is not obvious, `better` where another would fit better."""
 
     sense: str
@@ -69,10 +69,10 @@ def candidates(label: str, pos: str) -> list[str]:
     WordNet's ("text", "stop sign"), so that every label of a benchmark has its own sense among its candidates. Each
     sense is listed once.
     """
-    return [candidate.sense for candidate in resolve(label, pos)]
+    return [possible.sense for possible in resolve(label, pos)]
 
 
-def resolve(label: str, pos: str) -> tuple[Candidate, ...]:
+def resolve(label: str, pos: str) -> tuple[PossibleSense, ...]:
     """`candidates` with the lemma each comes from. Raises ValueError for a pos other than "n" and "v"."""
     if pos not in ("n", "v"):
         raise ValueError(f"pos {pos!r}: objects are n, verbs are v")
@@ -80,14 +80,14 @@ def resolve(label: str, pos: str) -> tuple[Candidate, ...]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _resolved(wordnet: Lexicon, label: str, pos: str) -> tuple[Candidate, ...]:
+def _resolved(wordnet: Lexicon, label: str, pos: str) -> tuple[PossibleSense, ...]:
     named = _SENSE.fullmatch(label.strip())
     if named:
         try:
             name = wordnet.name(wordnet.index(label.strip()))
         except KeyError:
             return ()
-        return (Candidate(name, name.rsplit(".", 2)[0]),) if named[1] == pos else ()
+        return (PossibleSense(name, name.rsplit(".", 2)[0]),) if named[1] == pos else ()
     words = [(before, word) for before, word in _WORD.findall(label.lower().strip(_PUNCTUATION))][:LONGEST]
     while len(words) > 1 and words[0][1] in ARTICLES:
         del words[0]
@@ -98,7 +98,7 @@ def _resolved(wordnet: Lexicon, label: str, pos: str) -> tuple[Candidate, ...]:
         for sense in (*wordnet.senses(lemma, pos), *added):
             if sense is not None:
                 found.setdefault(sense, lemma)
-    return tuple(Candidate(sense, lemma) for sense, lemma in found.items())
+    return tuple(PossibleSense(sense, lemma) for sense, lemma in found.items())
 
 
 @cache
@@ -118,7 +118,7 @@ def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[st
     return of_verb.sense if of_verb else None, of_object.sense if of_object else None
 
 
-def verb_choice(dataset: str, verb: str, object_: str | None) -> Choice | None:
+def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
     """The sense of a dataset's verb with an object (None: with any that the table does not name)."""
     _check(dataset)
     entry = _verbs(dataset).get(normalise(verb))
@@ -130,7 +130,7 @@ def verb_choice(dataset: str, verb: str, object_: str | None) -> Choice | None:
     return _choice(special[0] if special else entry["sense"], entry.get("why"), better)
 
 
-def object_choice(dataset: str, object_: str) -> Choice | None:
+def object_choice(dataset: str, object_: str) -> CuratedSense | None:
     """The sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
     _check(dataset)
     name = normalise(object_)
@@ -144,10 +144,10 @@ def object_choice(dataset: str, object_: str) -> Choice | None:
     return None if entry is None else _choice(entry["sense"], entry.get("why"))
 
 
-def _choice(sense: str, why: str | None, better: str | None = None) -> Choice | None:
+def _choice(sense: str, why: str | None, better: str | None = None) -> CuratedSense | None:
     """A choice among WordNet 3.0's senses, in the WordNet in use; None where that has no such sense."""
     own = _translated(open_wordnet(), sense)
-    return None if own is None else Choice(own, why, better and _translated(open_wordnet(), better))
+    return None if own is None else CuratedSense(own, why, better and _translated(open_wordnet(), better))
 
 
 def _check(dataset: str) -> None:

@@ -377,7 +377,7 @@ def test_the_kind_of_a_rater_in_csv() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); mend it, or pass"),
+        (b"x,A\n", "r.csv:3: no row of the CSV that line 1 begins (2 cells under 3 columns); fix it, or pass"),
         (b"x,A,1,2\n", "r.csv:3: no row of the CSV that line 1 begins (4 cells under 3 columns)"),
         (b'x,"A"B,1\n', "r.csv:3: no row of the CSV that line 1 begins (quotes or line ends out of place)"),
         (b"x,\xff,1\n", "r.csv:3: no row of the CSV that line 1 begins (not UTF-8)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.arrays.reading import columns_of, concatenate, read_scenes
+from hoicli.arrays.columns import attempt
+from hoicli.arrays.reading import concatenate, read_scenes, scenes_of
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.image import problems, truth_problems
@@ -128,7 +130,7 @@ def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
 def test_nan_is_named_by_its_place() -> None:
     data = orjson.dumps(GOOD).replace(b'"score":0.5', b'"score":NaN')
     assert first_error(Line("p.jsonl", 1, data)) == (
-        "p.jsonl:1: hois[0].score: nan: numbers must be finite; mend what wrote it, or drop the item"
+        "p.jsonl:1: hois[0].score: nan: numbers must be finite; correct what wrote it, or drop the item"
     )
 
 
@@ -249,7 +251,7 @@ def without_scores(record: dict[str, Any], *, bare: bool) -> None:
 @given(broken_records(), st.booleans(), st.booleans())
 def test_the_fast_and_the_careful_check_agree(record: dict[str, Any], scored: bool, bare: bool) -> None:
     without_scores(record, bare=bare)
-    columns = columns_of([line(record)], HICO, scored=scored)
+    columns = attempt(partial(scenes_of, vocabulary=HICO, scored=scored), [line(record)])
     found = list(problems(record, HICO, scored=True) if scored else truth_problems(record, HICO))
     assert (columns is None) == bool(found), found
     if columns is not None:
@@ -296,7 +298,7 @@ def without_(*path: Any) -> dict[str, Any]:
             "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
             "alone",
         ),
-        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one a box"),
+        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one flag a box"),
         (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
         (
             without_("unstated", "score", "0"),
@@ -357,7 +359,7 @@ def broken_roles(draw: st.DrawFn) -> dict[str, Any]:
 @given(broken_roles(), st.booleans(), st.booleans())
 def test_the_fast_and_the_careful_check_agree_about_roles(record: dict[str, Any], scored: bool, bare: bool) -> None:
     without_scores(record, bare=bare)
-    columns = columns_of([line(record)], VCOCO, scored=scored)
+    columns = attempt(partial(scenes_of, vocabulary=VCOCO, scored=scored), [line(record)])
     found = list(problems(record, VCOCO, scored=True) if scored else truth_problems(record, VCOCO))
     assert (columns is None) == bool(found), found
 

@@ -22,9 +22,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import REFERENCE_SIDE, SEVERITIES
+from hoicli.corruption.definitions import REFERENCE_SIDE
+from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.records.corruptions import SEVERITIES
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
 from tests.support.photographs import PHOTOS, photograph
@@ -32,7 +33,7 @@ from tests.support.photographs import PHOTOS, photograph
 Image = NDArray[np.uint8]
 
 PICTURES = "corrupt_pictures"
-FILES = len(CORRUPTIONS) * len(SEVERITIES)
+FILES = len(EFFECTS) * len(SEVERITIES)
 HEADER = ("corruption", "hoicli ms", "imagecorruptions ms", "times ours", "PSNR hoicli", "PSNR imagecorruptions",
           "largest difference of a severity", "")  # fmt: skip
 
@@ -173,7 +174,7 @@ def means() -> Table:
     """Mean PSNR and SSIM for each corruption and severity."""
     photos = photographs()
     rows = []
-    for name in CORRUPTIONS:
+    for name in EFFECTS:
         values = np.zeros((len(photos), 2, len(SEVERITIES)))
         for row, (photo_name, photo) in enumerate(photos.items()):
             original = Original(photo)

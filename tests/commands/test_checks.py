@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from hoicli.cli import COMMANDS, app
-from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, Read, Written, check, marks
+from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, OneOf, Read, Written, check, marks
 from hoicli.commands.manual import ManualCommand
 from hoicli.errors import UsageError
 from tests.hostile.dying import WRITERS
@@ -27,13 +27,13 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "IMAGES...",
-    "ROWS...", "EPOCHS...", "RATINGS...", "DATASET", "NAME|DIR",
+    "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
-    "NAME", "NAME,...", "LABEL...", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT", "WHERE", "HOW",
-    "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "N,...", "1-5", "K/N", "LEVEL",
-    "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
+    "NAME", "NAME,...", "LABEL...", "DATASET", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT",
+    "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5", "K/N",
+    "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
 }  # fmt: skip
 """Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
@@ -67,7 +67,7 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
     """What names a file says whether it is read or written; what counts, how far; and whatever is new has to say so."""
     for name, command, found in commands():
         assert isinstance(command, ManualCommand)
-        annotations = inspect.signature(inspect.unwrap(command.callback or check), eval_str=True).parameters
+        parameters = inspect.signature(inspect.unwrap(command.callback or check), eval_str=True).parameters
         for param in command.params:
             if getattr(param, "is_flag", False):
                 continue
@@ -78,8 +78,8 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
             if param.metavar in PATHS:
                 assert isinstance(mark, Read | Written), place
             elif mark is not None:
-                assert isinstance(mark, Count) or param.opts[0] == "--backend", place
-            kind = annotations[param.name].annotation
+                assert isinstance(mark, Count | OneOf) or param.opts[0] == "--backend", place
+            kind = parameters[param.name].annotation
             kinds = {kind, *get_args(kind), *get_args(get_args(kind)[0] if get_args(kind) else None)}
             if int in kinds and param.opts[0] not in AS_MANY_AS_THERE_ARE:
                 assert isinstance(mark, Count), place
@@ -90,8 +90,8 @@ def test_what_is_written_is_known_as_such() -> None:
     assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
     assert {(name, option) for name, option in written if option != "-o"} == {
         *((name, "--plot") for name in ("diagnose", "pairstats", "robust")),
-        *(("corrupt", "--out"), ("mask", "--out")),
-        *(("diagnose", "--gallery"), ("shoe-eval", "--explain"), ("shoe-sim", "--cache")),
+        *(("corrupt", "--save-images"), ("mask", "--save-images")),
+        *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
     }
 
 
@@ -136,13 +136,13 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
 ) -> None:
     said = refused(hoicli("diagnose", "--plot", tmp_path / "x.bmp", "nothing"))
     assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
-    monkeypatch.setattr("hoicli.io.outputs.find_spec", lambda _: None)
+    monkeypatch.setattr("hoicli.io.destinations.find_spec", lambda _: None)
     assert refused(hoicli("robust", "--plot", tmp_path / "x.png", "nothing")).startswith("--plot needs matplotlib")
 
     def no_module(path: str, _: object) -> None:
         raise UsageError(f"-o {path}: no module")
 
-    monkeypatch.setattr("hoicli.io.streams._compressor", no_module)
+    monkeypatch.setattr("hoicli.io.destinations.compressor", no_module)
     assert refused(hoicli("eval", "-o", tmp_path / "x.zst", "nothing")) == f"-o {tmp_path / 'x.zst'}: no module"
 
 
@@ -164,16 +164,18 @@ def test_a_wrong_output_loads_nothing_heavy() -> None:
 def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
-    for words in (["eval", "-o", closed / "x"], ["diagnose", "--plot", closed / "x.png"], ["mask", "--out", closed],
-                  ["diagnose", "--gallery", closed], ["corrupt", "--out", closed / "a/b"]):  # fmt: skip
+    for words in (["eval", "-o", closed / "x"], ["diagnose", "--plot", closed / "x.png"],
+                  ["mask", "--save-images", closed], ["diagnose", "--gallery", closed],
+                  ["corrupt", "--save-images", closed / "a/b"]):  # fmt: skip
         assert "is not writable" in refused(hoicli(*words, "nothing"))
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
 def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
     for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["diagnose", "--gallery", "/sys"],
-                  ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--out", "/sys/a/b"], ["mask", "--out", "/sys"],
-                  ["convert", "--to", "mat", "-o", "/sys/new"], ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
+                  ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--save-images", "/sys/a/b"],
+                  ["mask", "--save-images", "/sys"], ["convert", "--to", "mat", "-o", "/sys/new"],
+                  ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
         said = refused(hoicli(*words, "nothing"))
         assert said.startswith(f"{words[-2]} {words[-1]}")
         assert "the folder /sys is not writable" in said or "cannot be made" in said
@@ -242,8 +244,8 @@ def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: 
         ["diagnose", "--plot", "./x.png", "-o", "x.png"],
         ["diagnose", "--gallery", "page", "-o", "page/index.html"],
         ["robust", "--plot", "x.svg", "-o", "page/../x.svg"],
-        ["shoe-eval", "--explain", "x", "-o", "x"],
-        ["shoe-eval", "--explain", "-"],
+        ["shoe-eval", "--reasons", "x", "-o", "x"],
+        ["shoe-eval", "--reasons", "-"],
         ["shoe-sim", "--cache", "x", "-o", "x"],
     ):
         assert "is the output of -o already; give another file" in refused(hoicli(*words, "nothing"))
@@ -251,7 +253,7 @@ def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: 
 
 def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
     """/dev/null is no file that anything is lost in, as input or output, once or twice."""
-    result = hoicli("shoe-eval", "--gt", "/dev/null", "--sim", "/dev/null", "--explain", "/dev/null", "-o", "/dev/null",
+    result = hoicli("shoe-eval", "--gt", "/dev/null", "--sim", "/dev/null", "--reasons", "/dev/null", "-o", "/dev/null",
                     "/dev/null")  # fmt: skip
     assert (result.code, result.err) == (1, "/dev/null: no ground truth in it; hoicli convert makes it\n")
     assert hoicli("vocab", "-o", "/dev/null").code == 0
@@ -283,6 +285,37 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
             assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}"
         for number in (mark.least, mark.most):
             check({"it": mark}, {"it": option}, {"it": number})
+
+
+def test_what_is_no_number_is_told_as_other_wrong_values(hoicli: Hoicli) -> None:
+    assert refused(hoicli("eval", "--top-k", "many")) == "--top-k many: give a whole number"
+    assert refused(hoicli("agree", "--levels=3.5")) == "--levels 3.5: give a whole number"
+    assert refused(hoicli("eval", "--nms", "x")) == "--nms x: give a number"
+
+
+def test_a_folder_to_read_is_looked_for_first(hoicli: Hoicli, tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    for words in (["diagnose", "--gallery", tmp_path / "page"], ["report"], ["mask", "--save-images", tmp_path],
+                  ["corrupt", "--save-images", tmp_path]):  # fmt: skip
+        said = refused(hoicli(*words, "--images", nowhere, "nothing"))
+        assert said == f"--images {nowhere}: there is no such folder"
+
+
+def test_earlier_names_of_options_still_work(hoicli: Hoicli) -> None:
+    """As a word of its own or with =, but not after --, where words are no options; and no page shows them."""
+    for name, command, _ in commands():
+        known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
+        for old, new in command.page.old.items():
+            assert new in known
+            assert old not in known, f"{name} {old}"
+    words = ("pairstats", "--gt", GT, PREDICTIONS)
+    new = hoicli(*words, "--nms-sweep", "0.5")
+    assert new.code == 0
+    assert new == hoicli(*words, "--nms", "0.5") == hoicli(*words, "--nms=0.5")
+    assert hoicli("pairstats", "--gt", GT, "--", "--nms").err == "--nms: no such file; check the path\n"
+    assert (
+        refused(hoicli(*words, "--nms", "1", "--nms-sweep", "1")) == "pairstats: --nms-sweep is given twice; keep one"
+    )
 
 
 def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:

@@ -99,7 +99,7 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = hoicli("eval", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("eval", "--per-class", *PAIR).out == expected
     # a fault in the last share is told with its place in the whole file
@@ -220,7 +220,7 @@ def test_another_grid_is_another_number_with_another_signature(hoicli: Hoicli, t
     told = hoicli("eval", "--explain", "--protocol", "hico", "--grid", "linspace").out
     assert "  mean     11-point AP at recall linspace(0, 1, 11), " in told
     result = hoicli("eval", "--grid", "matlab", *options)
-    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose arange, linspace, tenths\n")
+    assert (result.code, result.err) == (2, "hoicli: --grid matlab: choose from arange, linspace, tenths\n")
     result = hoicli("eval", "--dataset", "vcoco", "--grid", "tenths", *options[-3:])
     problem = "vcoco-agent, vcoco-s1, vcoco-s2 read precision at every recall, on no grid"
     assert (result.code, result.err) == (2, f"hoicli: --grid tenths: {problem}\n")
@@ -251,7 +251,7 @@ def test_upt_counts_in_all_images_unless_its_loader_is_asked_for(hoicli: Hoicli,
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert result.err.startswith("hoicli: --top-k, --nms and --count-images act before matching: give them to hoicli ")
     result = hoicli("match", "--count-images", "some", *pair[1:])
-    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose all, boxes, interactions\n")
+    assert (result.code, result.err) == (2, "hoicli: --count-images some: choose from all, boxes, interactions\n")
 
 
 def test_subjects_that_are_no_people_are_told_of(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -403,7 +403,7 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
         ),
         (("eval", "--nonsense"), "hoicli eval: No such option: --nonsense"),
         (("evaluate",), "hoicli: no command 'evaluate'; did you mean 'eval'?"),
-        (("eval", "--top-k", "many"), "hoicli eval: Invalid value for '--top-k'"),
+        (("eval", "--top-k", "many"), "hoicli: --top-k many: give a whole number\n"),
     ],
 )
 def test_a_wrong_call_is_one_clear_line(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:

@@ -32,6 +32,7 @@ from hoicli.resampling.rounds import Rounds, resampled, swapped
 from tests.support import strategies
 from tests.support.kernel import HICO, evaluate, ground_truth, lines, tally
 from tests.support.project import FIXTURES, Hoicli
+from tests.support.streams import Given
 
 Record = dict[str, Any]
 EVERY = protocols(["all"], "hico")
@@ -40,7 +41,7 @@ EVERY = protocols(["all"], "hico")
 def ranked(truth: Sequence[Record], predictions: Sequence[Record]) -> tuple[list[str], dict[str, RankedLists]]:
     gathered = tally(truth, predictions, EVERY)
     ids = gathered.image_ids
-    return ids, {row.name: lists for row, lists in gathered.ranked(ids)}
+    return ids, {row.name: lists for row, _, lists in gathered.ranked(HICO, ids)}
 
 
 def without_ties(predictions: Sequence[Record]) -> None:
@@ -149,7 +150,7 @@ def test_many_images_left_out_in_several_pieces(monkeypatch: pytest.MonkeyPatch)
 def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
     annotated, protocol = ground_truth(truth), protocol_of(HICO)
     filters = Filters(allow_uncounted=True)
-    found = match_and_diagnose(iter(lines(predictions)), [], annotated, [], protocol, filters, ErrorPolicy())
+    found = match_and_diagnose(Given(lines(predictions)), annotated, [], protocol, filters, ErrorPolicy())
     assert found.diagnosis is not None
     return found.diagnosis
 
@@ -160,10 +161,9 @@ def test_every_oracle_ranks_as_it_counts(data: tuple[list[Record], list[Record]]
     truth, predictions = data
     found = diagnosis(truth, predictions)
     ids = sorted(record["image_id"] for record in truth)
-    results = list(found.results(HICO))
-    lists = list(found.ranked(ids))
-    assert [result.oracle for result in results] == [oracle for oracle, _ in lists]
-    for result, (_, of) in zip(results, lists, strict=True):
+    ranked_lists = list(found.ranked(HICO, ids))
+    assert [result.oracle for result, _ in ranked_lists] == [result.oracle for result in found.results(HICO)]
+    for result, of in ranked_lists:
         ap, _ = of.ap(np.ones((len(ids), 1), dtype=np.int32))
         np.testing.assert_allclose(ap[:, 0], result.ap, atol=1e-14)
     counts = found.counts()

@@ -183,7 +183,7 @@ def test_what_is_allowed_is_in_the_signature(name: str, hoicli: Hoicli, tmp_path
     assert result.code == 0
     if name == "report":
         assert "uncounted:allowed\\|version" in result.out
-        assert "hoicli pairstats --nms 0.3,0.5,0.7 --allow-uncounted --gt gt.jsonl p.jsonl" in result.out
+        assert "hoicli pairstats --nms-sweep 0.3,0.5,0.7 --allow-uncounted --gt gt.jsonl p.jsonl" in result.out
     else:
         rows = [json.loads(line) for line in result.out.splitlines()]
         assert rows

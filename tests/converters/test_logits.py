@@ -253,7 +253,7 @@ def test_images_by_number_and_sizes_from_the_ground_truth(hoicli: Hoicli, tmp_pa
     refused = hoicli("convert", path)
     assert refused.code == 1
     assert refused.err.startswith(f"{path}: [0].sizes: the image's size is not known; save sizes (height, width)")
-    found = rows(hoicli("convert", path, "--images", FIXTURES / "gt.jsonl"))
+    found = rows(hoicli("convert", path, "--image-list", FIXTURES / "gt.jsonl"))
     assert [record["image_id"] for record in found] == ["HICO_test2015_00000002", "HICO_test2015_00000007"]
     lines = (FIXTURES / "gt.jsonl").read_bytes().splitlines()
     truth = {record["image_id"]: record for record in map(orjson.loads, lines)}

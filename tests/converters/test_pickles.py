@@ -359,10 +359,10 @@ def test_pairs_of_arrays(tmp_path: Path) -> None:
 PAIR_PROBLEMS = {
     "a score of NaN": ({"hoi_score_inter": NAN}, ".hoi_score_inter: nan is no finite number"),
     "an infinite box": ({"h_box": [1, 2, 3, INF]}, ".h_box[3]: inf is no finite number"),
-    "three numbers": ({"o_box": [1, 2, 3]}, ".o_box: 3 items where a box has four numbers"),
-    "two boxes": ({"o_box": [[1, 2, 3, 4]] * 2}, ".o_box: 2 items where"),
-    "no box": ({"o_box": None}, ".o_box: a NoneType where"),
-    "text in a box": ({"o_box": [1, 2, 3, "4"]}, ".o_box[3]: a str is no finite number"),
+    "three numbers": ({"o_box": [1, 2, 3]}, ".o_box: [1, 2, 3] is no box; give [x1, y1, x2, y2]"),
+    "two boxes": ({"o_box": [[1, 2, 3, 4]] * 2}, ".o_box: [[1, 2, 3, 4], [1, 2, 3, 4]] is no box"),
+    "no box": ({"o_box": None}, ".o_box: [None] is no box"),
+    "text in a box": ({"o_box": [1, 2, 3, "4"]}, ".o_box[3]: 4 is no finite number"),
     "a label too high": ({"o_label": 80}, ".o_label: id 80 is none of the 80 in COCO's order (0-79)"),
     "a label below zero": ({"o_label": -1}, ".o_label: id -1 is none of"),
     "a label between": ({"o_label": 1.5}, ".o_label: 1.5 is no whole number"),
@@ -397,7 +397,7 @@ def test_the_command_there_and_back(hoicli: Hoicli, tmp_path: Path) -> None:
     result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "inpcc-json", "-o", output)
     assert (result.code, result.out) == (0, "")
     assert result.err.endswith(" as records (records): 7 images, 32 boxes, 41 triplets\n")
-    result = hoicli("convert", output, "--images", FIXTURES / "gt.jsonl")
+    result = hoicli("convert", output, "--image-list", FIXTURES / "gt.jsonl")
     assert result.code == 0
     assert "by number only" not in result.err
     assert triplets([orjson.loads(line) for line in result.out.splitlines()]) == triplets(PREDICTIONS)
@@ -408,7 +408,7 @@ def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:
     result = hoicli("convert", path)
     assert result.err.splitlines()[:1] == [
         f"hoicli: {path} names images by number only: taking HICO-DET test numbers "
-        "(1 is HICO_test2015_00000001); --images GT for another set",
+        "(1 is HICO_test2015_00000001); --image-list for another set",
     ]
 
 

@@ -155,7 +155,7 @@ def test_cdn_example(tmp_path: Path) -> None:
             ".predictions[0].category_id: id -1 is none of the 80 in COCO's order (0-79)",
         ),
         (cdn_item(hoi_prediction=[{"subject_id": 0}]), f": has no 'object_id'; {REALLY}"),
-        ({"filename": "a.jpg"}, f": has no 'predictions'; {REALLY}"),
+        ({"filename": "a.jpg"}, f": has no 'hoi_prediction'; {REALLY}"),
         (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
         (cdn_item(hoi_prediction=hoi_of(object_id="1_0")), f".hoi_prediction[0].object_id: '1_0' {NOT_WHOLE}"),
         (cdn_item(hoi_prediction=hoi_of(category_id="1_0")), f".hoi_prediction[0].category_id: '1_0' {NOT_WHOLE}"),
@@ -166,8 +166,7 @@ def test_cdn_example(tmp_path: Path) -> None:
         ),
         (
             cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
-            ": is not shaped as expected (not enough values to unpack (expected 4, got 3)); "
-            "--from NAME chooses another format",
+            f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]",
         ),
     ],
 )
@@ -311,8 +310,8 @@ def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"category_id": 600}, "category_id: id 600, but there are 600, counted from 0"),
-        ({"subject_id": -1}, "subject_id: index -1, but the image has 2 boxes; indices are 0-based"),
-        ({"object_id": 2}, "object_id: index 2, but the image has 2 boxes; indices are 0-based"),
+        ({"subject_id": -1}, "subject_id: id -1, but there are 2, counted from 0"),
+        ({"object_id": 2}, "object_id: id 2, but there are 2, counted from 0"),
     ],
 )
 def test_gen_vlkt_errors(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -367,7 +366,8 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
     context, _ = context_of()
     assert [len(record["hois"]) for record in convert(path, "ppdm", context)] == [0, 0, 1]
     assert context.dropped == {
-        "interactions that point at no box of their image": (2, f"{path}: [0].hoi_prediction[0]"),
+        "interactions without a subject or an object (index -1)": (1, f"{path}: [0].hoi_prediction[0]"),
+        "interactions that point beyond the boxes of their image": (1, f"{path}: [1].hoi_prediction[0]"),
     }
 
 
@@ -467,7 +467,7 @@ def test_mat_announces_the_join(folder: Path) -> None:
     context, said = context_of(IMAGES)
     convert(folder, "mat", context)
     assert said == [
-        f"{folder}: columns joined with the 8 images of --images by position",
+        f"{folder}: columns joined with the 8 images of --image-list by position",
         f"{folder}: x2, y2 are taken for last pixels, as UPT writes them (caveat last_pixels)",
     ]
 
@@ -479,8 +479,8 @@ def test_mat_without_images_takes_the_test_list(tmp_path: Path) -> None:
     detections_mat.write(PREDICTIONS, str(tmp_path / "mat"), context)
     records = convert(tmp_path / "mat", "mat", context)
     assert said == [
-        "columns are the 8 HICO-DET test images in their order (--images GT for others)",
-        f"{tmp_path}/mat: columns joined with the 8 HICO-DET test images by position (--images GT for others)",
+        "columns are the 8 HICO-DET test images in their order (--image-list for others)",
+        f"{tmp_path}/mat: columns joined with the 8 HICO-DET test images by position (--image-list for others)",
     ]
     assert [record["image_id"] for record in records] == IMAGES
     assert by_image(records) == by_image(PREDICTIONS, IMAGES)
@@ -488,11 +488,11 @@ def test_mat_without_images_takes_the_test_list(tmp_path: Path) -> None:
 
 def test_mat_counts_must_agree(folder: Path) -> None:
     assert error_of(folder, None) == (
-        f"{folder}: 8 columns, but the HICO-DET test list has 9,658; say which images these are with --images GT "
+        f"{folder}: 8 columns, but the HICO-DET test list has 9,658; say which images these are with --image-list "
         "(ground truth in the same order, or a list of names)"
     )
     assert error_of(folder, IMAGES[:7]) == (
-        f"{folder}: 8 columns, but --images has 7; columns are images by position, so give the list the files were "
+        f"{folder}: 8 columns, but --image-list has 7; columns are images by position, so give the list the files were "
         "made from"
     )
 
@@ -555,8 +555,8 @@ def test_mat_flat_rows(folder: Path) -> None:
 BAD_CELLS = [
     (np.zeros((2, 8)), "2 x 8; a cell is K x 9 numbers (human box, object box, score)"),
     (np.array(["text"]), "no numbers; a cell is K x 9 numbers (human box, object box, score)"),
-    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: mend what wrote it"),
-    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: mend what wrote it"),
+    (np.array([[1.0] * 8 + [np.nan]]), "nan in a row; numbers must be finite: fix what wrote it"),
+    (np.array([[-np.inf] + [1.0] * 8]), "-inf in a row; numbers must be finite: fix what wrote it"),
 ]
 
 
@@ -684,17 +684,23 @@ STRANGER = [{"image_id": "b", "boxes": [], "labels": [], "hois": []}]
             STRANGER,
             UsageError,
             "--to mat: columns are images by position, and b is no HICO-DET test image; give all images in order with "
-            "--images GT",
+            "--image-list",
         ),
         (
             "mat",
             IMAGES[:6],
             PREDICTIONS,
             DataError,
-            "image HICO_test2015_00000007: image_id: is not among the images of --images; give the ground truth of all "
-            "images",
+            "image HICO_test2015_00000007: image_id: is not among the images of --image-list; give the ground truth "
+            "of all images",
         ),
-        ("mat", [*IMAGES, IMAGES[0]], PREDICTIONS, DataError, "--images: names an image twice; a column is one image"),
+        (
+            "mat",
+            [*IMAGES, IMAGES[0]],
+            PREDICTIONS,
+            DataError,
+            "--image-list: names an image twice; a column is one image",
+        ),
         (
             "mat",
             IMAGES,
@@ -748,12 +754,12 @@ def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None
 
 def test_command_writes_and_reads_mat(hoicli: Hoicli, tmp_path: Path) -> None:
     gt, target = FIXTURES / "gt.jsonl", tmp_path / "mat"
-    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "mat", "-o", target, "--images", gt)
+    result = hoicli("convert", FIXTURES / "predictions.jsonl", "--to", "mat", "-o", target, "--image-list", gt)
     assert (result.code, result.out) == (0, "")
     assert len(list(target.iterdir())) == 80
-    result = hoicli("convert", target, "--images", gt)
+    result = hoicli("convert", target, "--image-list", gt)
     assert result.code == 0
-    assert f"hoicli: {target}: columns joined with the 8 images of --images by position\n" in result.err
+    assert f"hoicli: {target}: columns joined with the 8 images of --image-list by position\n" in result.err
     assert f"{target} as mat (predictions)" in result.err
     assert "8 images, 32 boxes, 41 triplets" in result.err
     expected = by_image(PREDICTIONS, IMAGES)

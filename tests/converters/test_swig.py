@@ -81,36 +81,6 @@ def test_the_published_lists(shared: Path) -> None:
         assert (number in SWIG.subsets["evaluated"]) == bool(evaluation)
 
 
-def lists() -> dict[str, list[Record]]:
-    """The three lists of swig_v1_categories.py."""
-    group, names = SWIG.group_of, ["zero_shot", "rare", "non_rare"]
-    return {
-        "categories": [
-            {"gloss": [], "def": "", "id": number, "name": name.split(".n.")[0].replace("_", " "), "noun_id": noun}
-            for number, (name, noun) in enumerate(SWIG.noun_ids.items())
-        ],
-        "actions": [{"id": number, "name": verb, "def": "it's"} for number, verb in enumerate(SWIG.verbs)],
-        "interactions": [
-            {
-                "id": number,
-                "name": f"{verb} {thing}",
-                "action_id": SWIG.verb_ids[verb],
-                "object_id": SWIG.object_ids[thing],
-                "frequency": names.index(group[number]),
-                "evaluation": int(number in SWIG.subsets["evaluated"]),
-            }
-            for number, (verb, thing) in enumerate(SWIG.interactions)
-        ],
-    }
-
-
-def python(path: Path, content: dict[str, Any]) -> Path:
-    """The lists as the projects write them."""
-    body = "\n\n".join(f"SWIG_{name.upper()} = {value!r}" for name, value in content.items())
-    path.write_text(f'"""Metadata."""\n__all__ = ["SWIG_ACTIONS"]\n\n{body}\n')
-    return path
-
-
 def test_the_command_lists_everything(hoicli: Hoicli) -> None:
     for what, count in (("interactions", 14130), ("verbs", 407), ("objects", 1000)):
         assert len(rows(hoicli("vocab", "swig", "--list", what).out)) == count
@@ -132,89 +102,6 @@ def test_the_other_datasets_are_listed_too(hoicli: Hoicli) -> None:
     verbs = {row["verb"]: row["roles"] for row in rows(hoicli("vocab", "vcoco", "--list", "verbs").out)}
     assert (len(verbs), verbs["eat"], verbs["walk"]) == (26, ["obj", "instr"], [])
     assert len(rows(hoicli("vocab", "vcoco", "--list", "objects").out)) == 80
-
-
-def test_a_metadata_file_lists_what_it_holds(hoicli: Hoicli, tmp_path: Path) -> None:
-    content = lists()
-    as_json = tmp_path / "swig.json"
-    as_json.write_text(json.dumps(content))
-    for path in (python(tmp_path / "swig_v1_categories.py", content), as_json):
-        result = hoicli("vocab", path)
-        assert result.code == 0
-        assert result.out == hoicli("vocab", "swig").out
-        assert result.err == "hoicli: the same as swig, as hoicli has it\n"
-    columns = ["id", "action_id", "object_id", "frequency", "evaluation"]
-    content["interactions"] = [[row[key] for key in columns] for row in content["interactions"]]  # type: ignore[misc]
-    as_json.write_text(json.dumps({**content, "interaction_columns": columns}))
-    assert hoicli("vocab", as_json).err == "hoicli: the same as swig, as hoicli has it\n"
-
-
-def test_a_metadata_file_that_differs_says_where(hoicli: Hoicli, tmp_path: Path) -> None:
-    content = lists()
-    content["interactions"][7]["evaluation"] = 0
-    content["actions"][3]["name"] = "clapping loudly"
-    result = hoicli("vocab", python(tmp_path / "mine.py", content), "--list", "verbs")
-    assert result.code == 0
-    assert result.err.splitlines() == [
-        "hoicli: verbs: 1 different, the first is id 3: clapping_loudly here, applauding in hoicli",
-        "hoicli: interactions: 3 different, the first is id 7: socializing person non_rare not evaluated here, "
-        "socializing person non_rare evaluated in hoicli",
-        "hoicli: hoicli evaluates with its own swig, not with this file",
-    ]
-
-
-def broken(**changes: Any) -> dict[str, Any]:
-    return {**lists(), **changes}
-
-
-PROBLEMS: dict[str, tuple[str | dict[str, Any], str]] = {
-    "code": (
-        'SWIG_CATEGORIES = __import__("os").system("touch /")',
-        "holds more than literals, and nothing of it is run",
-    ),
-    "no Python": ("SWIG_CATEGORIES = [", "no Python ("),
-    "a sum": ("SWIG_CATEGORIES = 1" + "+1" * 200_000, "holds more than literals, and nothing of it is run"),
-    "a sum in a string": ('SWIG_CATEGORIES = f"{1' + "+1" * 200_000 + '}"', "holds more than literals"),
-    "depth": ("SWIG_CATEGORIES = " + "[" * 5000, "no Python ("),
-    "a tower": ("SWIG_CATEGORIES = " + "-" * 50000 + "1", "holds more than literals"),
-    "bytes": ("\x00", "holds more than literals"),
-    "another file": ("import os\n", "holds more than literals"),
-    "other literals": ("__all__ = []\n", "categories: missing; the file needs SWIG_CATEGORIES, SWIG_ACTIONS"),
-    "no literal": ("SWIG_CATEGORIES = {[]: 1}\n", "no list of literals (unhashable type: 'list')"),
-    "JSON of something": ('{"a": 1}', "categories: missing; the file needs SWIG_CATEGORIES, SWIG_ACTIONS"),
-    "JSON cut off": ('{"a": ', "not JSON ("),
-    "no entry": (broken(categories=[3]), "categories[0].id: missing, or not a whole number"),
-    "no noun": (broken(categories=[{"id": 0, "name": "person"}]), "categories[0].noun_id: missing, or not a text"),
-    "not in order": (
-        broken(actions=[{"id": 5, "name": "riding"}]),
-        "actions[0].id: 5, but entries are numbered in their",
-    ),
-    "a verb twice": (
-        broken(actions=[{"id": number, "name": "riding"} for number in range(2)]),
-        "actions: two entries with one name",
-    ),
-    "an id too high": (
-        broken(
-            interactions=[{"id": 0, "action_id": 407, "object_id": 0, "frequency": 0, "evaluation": 0}],
-        ),
-        "interactions[0].action_id: 407, but it runs from 0 to 406",
-    ),
-}
-
-
-@pytest.mark.parametrize(("content", "message"), PROBLEMS.values(), ids=PROBLEMS)
-def test_a_wrong_metadata_file_is_one_line(
-    hoicli: Hoicli, tmp_path: Path, content: str | dict[str, Any], message: str
-) -> None:
-    path = tmp_path / "mine.py"
-    if isinstance(content, str):
-        path.write_text(content)
-    else:
-        python(path, content)
-    result = hoicli("vocab", path)
-    assert result.code == 1
-    assert result.err.startswith(f"{path}: {message}")
-    assert result.err.count("\n") == 1
 
 
 # The files
@@ -285,7 +172,7 @@ def triplets(found: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
 @pytest.mark.parametrize("images", [TRUTH, ANNOTATIONS])
 def test_dumps_are_joined_by_img_id(hoicli: Hoicli, images: Path) -> None:
     """Two file names of the fixtures end in 12: the number in a name is no image."""
-    result = hoicli("convert", "--dataset", "swig", "--images", images, DUMP)
+    result = hoicli("convert", "--dataset", "swig", "--image-list", images, DUMP)
     assert result.code == 0, result.err
     assert triplets(rows(result.out)) == triplets(records(PREDICTIONS))
     assert [record["img_id"] for record in rows(result.out)] == [0, 1, 2, 3]
@@ -295,13 +182,13 @@ def test_dumps_need_the_images(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--dataset", "swig", DUMP)
     assert (result.code, result.err) == (
         1,
-        f"{DUMP}: names images by number only; give the annotation file, which has them as img_id, with --images GT\n",
+        f"{DUMP}: names images by number only; give the annotation file, which has them as img_id, with --image-list\n",
     )
 
 
 def test_two_images_with_one_img_id_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
     images = changed(tmp_path / "swig.json", lambda content: content[1].update(img_id=0))
-    result = hoicli("convert", "--dataset", "swig", "--images", images, DUMP)
+    result = hoicli("convert", "--dataset", "swig", "--image-list", images, DUMP)
     assert (result.code, result.err) == (1, f"{images}: juggling_12 and flicking_5 have one img_id, 0\n")
 
 
@@ -309,7 +196,7 @@ def test_a_dump_can_be_written_and_read_back(hoicli: Hoicli, tmp_path: Path) -> 
     path = tmp_path / "preds.json"
     assert hoicli("convert", "--dataset", "swig", PREDICTIONS, "--to", "inpcc-json", "-o", path).code == 0
     assert set(json.loads(path.read_text())) == {"0", "1", "2", "3"}
-    result = hoicli("convert", "--dataset", "swig", "--images", TRUTH, path)
+    result = hoicli("convert", "--dataset", "swig", "--image-list", TRUTH, path)
     assert triplets(rows(result.out)) == triplets(records(PREDICTIONS))
 
 

@@ -254,14 +254,14 @@ TRAIN = {**TRUTH[0], "image_id": "HICO_train2015_00000001", "file_name": "HICO_t
 
 def test_no_frills_splits(hoicli: Hoicli, tmp_path: Path) -> None:
     path = FOREIGN / "anno_list.json"
-    test, train = hoicli("convert", path), hoicli("convert", path, "--split", "train")
-    assert "hoicli: taking the test split: 8 images; --split train takes the other 1" in test.err.splitlines()
-    assert "hoicli: taking the train split: 1 images; --split test takes the other 8" in train.err.splitlines()
+    test, train = hoicli("convert", path), hoicli("convert", path, "--part", "train")
+    assert "hoicli: taking the test split: 8 images; --part train takes the other 1" in test.err.splitlines()
+    assert "hoicli: taking the train split: 1 images; --part test takes the other 8" in train.err.splitlines()
     assert records(train) == [TRAIN]
     path = frills_file(tmp_path, lambda content: content.pop(0))
     assert "taking the" not in hoicli("convert", path).err
-    assert refusal(hoicli("convert", path, "--split", "train")) == (
-        f"{path}: none of its 8 images is of the train split; --split test takes them"
+    assert refusal(hoicli("convert", path, "--part", "train")) == (
+        f"{path}: none of its 8 images is of the train split; --part test takes them"
     )
 
 
@@ -311,7 +311,7 @@ def test_hico_mat_without_anno(hoicli: Hoicli) -> None:
     result = hoicli("convert", BOXES)
     assert records(result) == expected
     assert result.err.splitlines() == [
-        "hoicli: taking bbox_test, the test split; --split train takes the other",
+        "hoicli: taking bbox_test, the test split; --part train takes the other",
         "hoicli: no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
         "give anno.mat as a second path",
         f"hoicli: converted {BOXES} as hico-mat (ground truth): 8 images, 19 boxes, 16 triplets",
@@ -319,9 +319,9 @@ def test_hico_mat_without_anno(hoicli: Hoicli) -> None:
 
 
 def test_hico_mat_train(hoicli: Hoicli) -> None:
-    result = hoicli("convert", BOXES, LABELS, "--split", "train")
+    result = hoicli("convert", BOXES, LABELS, "--part", "train")
     assert records(result) == [TRAIN]
-    assert "hoicli: taking bbox_train, the train split; --split test takes the other" in result.err.splitlines()
+    assert "hoicli: taking bbox_train, the train split; --part test takes the other" in result.err.splitlines()
 
 
 def test_hico_mat_joins_by_file_name(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -404,8 +404,8 @@ def test_hico_mat_wrong_files(hoicli: Hoicli, paths: Any, options: Any, message:
 @pytest.mark.parametrize(
     ("variables", "split", "problem"),
     [
-        ({"bbox_test": maker.images(TRUTH)}, "train", "has no bbox_train, only bbox_test; --split test takes it"),
-        ({"bbox_train": maker.images(TRUTH)}, "test", "has no bbox_test, only bbox_train; --split train takes it"),
+        ({"bbox_test": maker.images(TRUTH)}, "train", "has no bbox_train, only bbox_test; --part test takes it"),
+        ({"bbox_train": maker.images(TRUTH)}, "test", "has no bbox_test, only bbox_train; --part train takes it"),
         (
             {"bbox_test": maker.images(TRUTH), "list_action": maker.actions()},
             "test",
@@ -428,7 +428,7 @@ def test_hico_mat_wrong_variables(
 ) -> None:
     path = tmp_path / "some.mat"
     savemat(path, variables)
-    assert refusal(hoicli("convert", path, "--split", split)) == f"{path}: {problem}"
+    assert refusal(hoicli("convert", path, "--part", split)) == f"{path}: {problem}"
 
 
 def test_hico_mat_other_companion(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def replace_key(row: int, key: str, value: Any) -> Change:
         ),
         (
             lambda content: content[2].pop("label"),
-            "[2]: is not shaped as VSRL is (KeyError('label')); fetch the file again",
+            "[2]: has no 'label'; is this really the format? (--from NAME chooses another)",
         ),
         (
             lambda content: content[0]["ann_id"].__setitem__(0, "x"),
@@ -170,7 +170,7 @@ def replace_key(row: int, key: str, value: Any) -> Change:
         ),
         (
             lambda content: content.append(5),
-            "[26].action_name: '' is no V-COCO action",
+            "[26]: is not shaped as expected ('int' object is not subscriptable); --from NAME chooses another format",
         ),
     ],
 )
@@ -203,15 +203,21 @@ def test_damaged_boxes(hoicli: Hoicli, tmp_path: Path, change: Change, field: st
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c["annotations"][3].pop("image_id"), "is not shaped as COCO's instances are (KeyError('image_id'))"),
+        (
+            lambda c: c["annotations"][3].pop("image_id"),
+            "has no 'image_id'; is this really the format? (--from NAME chooses another)",
+        ),
         (
             lambda c: c.update(images=[5]),
-            "is not shaped as COCO's instances are (TypeError(\"'int' object is not subscriptable\"))",
+            "is not shaped as expected ('int' object is not subscriptable); --from NAME chooses another format",
         ),
-        (lambda c: c.update(categories=[{"id": 1}]), "is not shaped as COCO's instances are (KeyError('name'))"),
+        (
+            lambda c: c.update(categories=[{"id": 1}]),
+            "has no 'name'; is this really the format? (--from NAME chooses another)",
+        ),
         (
             lambda c: c.update(annotations=7),
-            "is not shaped as COCO's instances are (TypeError(\"'int' object is not iterable\"))",
+            "is not shaped as expected ('int' object is not iterable); --from NAME chooses another format",
         ),
     ],
 )
@@ -482,7 +488,7 @@ def test_lists_of_predictions(
         {"subject": 0, "object": None, "verb": "walk", "score": 0.75},
         {"subject": 0, "object": None, "verb": "ride", "role": "instr", "score": 0.125},
     ]
-    assert f"that point at no box of their image: 1 (the first: {path}: [0].hoi_prediction[4])" in result.err
+    assert f"that point beyond the boxes of their image: 1 (the first: {path}: [0].hoi_prediction[4])" in result.err
 
 
 @pytest.mark.parametrize(
@@ -551,7 +557,7 @@ def test_the_hoi_a_layout(hoicli: Hoicli, tmp_path: Path, order: tuple[str, ...]
     ]
     assert "this file does not say which people nobody annotated: predictions on them will count as false" in result.err
     assert record["caveats"] == ["unmarked_people"]
-    assert f"that point at no box of their image: 1 (the first: {path}: [0].hoi_annotation[3])" in result.err
+    assert f"that point beyond the boxes of their image: 1 (the first: {path}: [0].hoi_annotation[3])" in result.err
 
 
 def test_damaged_hoi_a(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -599,7 +605,7 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no COCO name"),
+        (lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
         (lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, such as "),
         (lambda c: c["annotations"][0]["actions"].pop(), "annotations[0]: is not shaped as expected ("),
         (
@@ -611,7 +617,10 @@ def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:
             "annotations[0].objects: id 9, but there are 2, counted",
         ),
         (lambda c: c.update(classes=None), "classes: must be a list"),
-        (lambda c: c.update(objects=["background", 7]), "objects: '7' is no COCO name"),
+        (
+            lambda c: c.update(objects=["background", 7]),
+            "is not shaped as expected ('int' object has no attribute 'strip')",
+        ),
         (lambda c: c.update(annotations={}), "annotations: must be a list"),
     ],
 )
@@ -632,12 +641,12 @@ def test_the_released_files_of_pocket(hoicli: Hoicli, shared: Path, tmp_path: Pa
 
 
 def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Ground truth given with --images names images, and its labels are no matter: the file converted says whose it
+    """Ground truth given with --image-list names images, and its labels are no matter: the file converted says whose it
     is, and V-COCO's ground truth need not be called so."""
     plain = hoicli("convert", CACHE)
     assert plain.code == 0
     for images in (TRUTH, FIXTURES / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
-        assert hoicli("convert", CACHE, "--images", images).out == plain.out
+        assert hoicli("convert", CACHE, "--image-list", images).out == plain.out
 
 
 def qpic_truth(folder: Path) -> Path:

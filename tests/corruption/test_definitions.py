@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy import ndimage, stats
 
 from hoicli.corruption import environment, geometry, optical, sensor
-from hoicli.corruption.constants import CONSTANTS, SEVERITIES, scale_of
+from hoicli.corruption.definitions import DEFINITIONS, level_of, scale_of
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
-from hoicli.corruption.registry import CORRUPTIONS, FAMILIES, corrupt, draw, level_of
+from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 from tests.support.golden_sheet import GOLDEN, Image, golden_sheet
 from tests.support.pictures import textured
 
@@ -32,7 +33,7 @@ def flat(value: int, height: int = 64, width: int = 80, channels: int = 3) -> Im
 
 
 def hidden(name: str, severity: int, shape: tuple[int, ...] = SCENE.shape, image_id: object = "") -> NDArray[np.bool_]:
-    corruption = CORRUPTIONS[name]
+    corruption = EFFECTS[name]
     assert corruption.hidden is not None
     return corruption.hidden(shape, draw(name, shape, image_id=image_id, seed=0), *level_of(name, severity))
 
@@ -40,14 +41,12 @@ def hidden(name: str, severity: int, shape: tuple[int, ...] = SCENE.shape, image
 # All of them
 
 
-def test_there_are_twenty_in_four_families_with_five_levels_each() -> None:
-    assert list(CORRUPTIONS) == list(CONSTANTS)
-    families = [row.family for row in CORRUPTIONS.values()]
-    assert [families.count(family) for family in FAMILIES] == [4, 6, 4, 6]
-    for constants in CONSTANTS.values():
-        assert len(constants.levels) == 5
-        assert all(len(level) == len(constants.names) for level in constants.levels)
-        assert constants.source
+def test_there_are_twenty_with_five_levels_each() -> None:
+    assert list(CORRUPTIONS) == list(DEFINITIONS) == list(EFFECTS)
+    for definition in DEFINITIONS.values():
+        assert len(definition.levels) == len(SEVERITIES)
+        assert all(len(level) == len(definition.constants) for level in definition.levels)
+        assert definition.source
 
 
 @EVERY
@@ -425,7 +424,7 @@ def test_cracks_are_as_broad_as_the_table_says(side: int) -> None:
     rays[..., 0] = np.linspace(0, 2, geometry.STEPS + 1)
     crack = geometry.Cracks(np.array([[-0.1, 0.503]]), rays, np.zeros((1, 0), dtype=np.int64))
     breadths = []
-    for level in CONSTANTS["screen_crack"].levels:
+    for level in DEFINITIONS["screen_crack"].levels:
         width = level[2]
         cover = geometry._lines((side // 8, side), crack, 1, 1.0, width, 0.0)
         breadths.append(float(cover.sum(axis=0).mean()) / 255)
@@ -525,7 +524,7 @@ def test_the_published_constants() -> None:
         "elastic": [(12.5, 0.01), (16.25, 0.01), (21.25, 0.01), (25.0, 0.01), (30.0, 0.01)],
     }
     for name, levels in expected.items():
-        assert np.array(CONSTANTS[name].levels) == pytest.approx(np.array(levels)), name
+        assert np.array(DEFINITIONS[name].levels) == pytest.approx(np.array(levels)), name
 
 
 def test_a_poisson_table_is_made_once_a_level() -> None:

@@ -19,9 +19,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from hoicli.corruption.constants import CONSTANTS
+from hoicli.corruption.definitions import DEFINITIONS
+from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
 from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from tests.support.pictures import textured
@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *options: object, out: str = "out") -> list[object]:
-    return ["corrupt", "--images", folder / "images", "--out", folder / out, *options, folder / "gt.jsonl"]
+    return ["corrupt", "--images", folder / "images", "--save-images", folder / out, *options, folder / "gt.jsonl"]
 
 
 # The contract
@@ -78,7 +78,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
     assert {record["file_name"] for record in records} == set(files_of(folder / "out"))
     assert [record["image_id"] for record in records[::100]] == [f"image-{number}" for number in range(4)]
     cells = [(record["corruption"], record["severity"]) for record in records[:100]]
-    assert cells == [(name, severity) for name in CONSTANTS for severity in range(1, 6)]
+    assert cells == [(name, severity) for name in EFFECTS for severity in range(1, 6)]
     for record in records:
         name = record["file_name"].split("/", 2)
         assert name[:2] == [record["corruption"], str(record["severity"])]
@@ -98,7 +98,7 @@ def test_every_file_has_a_record_and_every_record_a_file(hoicli: Hoicli, folder:
 def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoicli, folder: Path) -> None:
     assert hoicli(*call(folder, "--corruption", "jpeg")).code == 0
     source = np.asarray(PIL.Image.open(folder / "images" / "d.jpg"))
-    for severity, (quality,) in enumerate(CONSTANTS["jpeg"].levels, start=1):
+    for severity, (quality,) in enumerate(DEFINITIONS["jpeg"].levels, start=1):
         expected = BytesIO()
         PIL.Image.fromarray(source).save(expected, "JPEG", quality=quality)
         made = PIL.Image.open(folder / f"out/jpeg/{severity}/d.jpg")
@@ -107,8 +107,8 @@ def test_a_jpeg_of_the_jpeg_corruption_is_the_compressed_file_itself(hoicli: Hoi
 
 
 def test_the_records_of_a_cell_are_a_ground_truth(hoicli: Hoicli, tmp_path: Path) -> None:
-    result = hoicli("corrupt", "--images", IMAGES, "--out", tmp_path / "out", "--corruption", "elastic,occlusion",
-                    "--severity", "2,5", GT)  # fmt: skip
+    result = hoicli("corrupt", "--images", IMAGES, "--save-images", tmp_path / "out",
+                    "--corruption", "elastic,occlusion", "--severity", "2,5", GT)  # fmt: skip
     assert result.code == 0
     records = records_of(result.out)
     truth = tmp_path / "gt.jsonl"
@@ -133,7 +133,7 @@ def test_the_records_of_a_cell_are_a_ground_truth(hoicli: Hoicli, tmp_path: Path
          [(n, s) for n in ("jpeg", "zoom_blur") for s in (1, 5)]),
         (("--corruption", "jpeg", "--corruption", "moire", "--severity", "2-4"),
          [(n, s) for n in ("jpeg", "moire") for s in (2, 3, 4)]),
-        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in CORRUPTIONS]),
+        (("--corruption", "all", "--severity", "1"), [(name, 1) for name in EFFECTS]),
     ],
 )  # fmt: skip
 def test_what_is_asked_for_is_made(
@@ -146,7 +146,7 @@ def test_what_is_asked_for_is_made(
 
 def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    options = ("--out", "out", "--corruption", "pixelate", "--severity", "1")
+    options = ("--save-images", "out", "--corruption", "pixelate", "--severity", "1")
     records = records_of(hoicli("corrupt", *options, "images/a.png", "images/sub/c.png").out)
     assert [(r["image_id"], r["file_name"]) for r in records] == [
         ("a", "pixelate/1/images/a.png"), ("c", "pixelate/1/images/sub/c.png"),
@@ -225,7 +225,7 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
     command = [sys.executable, "-m", "hoicli", "corrupt", "--images", str(IMAGES), "--jobs", str(jobs), "--severity",
                "5", "--corruption", "glass_blur,moire,zoom_blur"]  # fmt: skip
     out = tmp_path / "killed"
-    process = subprocess.Popen([*command, "--out", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
+    process = subprocess.Popen([*command, "--save-images", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
     deadline = time.monotonic() + 60
     while len(list(out.rglob("*.jpg"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -235,8 +235,8 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
     assert len(left) >= 4
     for name in left:
         PIL.Image.open(out / name).load()
-    again = hoicli(*command[3:], "--out", out, GT)
-    whole = hoicli(*command[3:], "--out", tmp_path / "whole", GT)
+    again = hoicli(*command[3:], "--save-images", out, GT)
+    whole = hoicli(*command[3:], "--save-images", tmp_path / "whole", GT)
     assert again.out == whole.out
     assert files_of(out) == files_of(tmp_path / "whole")  # what was half written is gone, too
 
@@ -300,22 +300,25 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, folder: Path, line: str,
     assert "skipped 1 image; the first: " in skipped.err
 
 
+OUT = ("--save-images", "out")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "corrupt: give the folder to write the images to with --out DIR"),
-        (("--out", "out", "--corruption", "gausian_noise"), "unknown 'gausian_noise'; did you mean 'gaussian_noise'?"),
-        (("--out", "out", "--corruption", "fog,zzz"), "--corruption: unknown 'fog', 'zzz'; hoicli corrupt --list"),
-        (("--out", "out", "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range as 2-4, or all"),
-        (("--out", "out", "--severity", "4-2"), "--severity 4-2: an empty range; "),
-        (("--out", "out", "--severity", ""), "--severity : give 1 to 5"),
-        (("--out", "out", "--shard", "3"), "--shard 3: write K/N, for example 3/16"),
-        (("--out", "out", "--shard", "4/3"), "--shard 4/3: the parts of 3 are 1/3 to 3/3"),
-        (("--out", "out", "--shard", "0/3"), "--shard 0/3: the parts of 3 are"),
-        (("--out", "out", "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
-        (("--out", "out", "--images", "nowhere"), "--images nowhere: no such folder"),
-        (("--out", "gt.jsonl"), "--out gt.jsonl: cannot be made ("),
-        (("--out", "out", "--on-error", "ignore"), "--on-error ignore: choose stop or skip"),
+        ((), "corrupt: give the folder to write the images to with --save-images DIR"),
+        ((*OUT, "--corruption", "gausian_noise"), "unknown 'gausian_noise'; did you mean 'gaussian_noise'?"),
+        ((*OUT, "--corruption", "fog,zzz"), "--corruption: unknown 'fog', 'zzz'; hoicli corrupt --list"),
+        ((*OUT, "--severity", "6"), "--severity 6: give 1 to 5, several with commas, a range as 2-4, or all"),
+        ((*OUT, "--severity", "4-2"), "--severity 4-2: an empty range; "),
+        ((*OUT, "--severity", ""), "--severity : give 1 to 5"),
+        ((*OUT, "--shard", "3"), "--shard 3: write K/N, for example 3/16"),
+        ((*OUT, "--shard", "4/3"), "--shard 4/3: the parts of 3 are 1/3 to 3/3"),
+        ((*OUT, "--shard", "0/3"), "--shard 0/3: the parts of 3 are"),
+        ((*OUT, "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
+        ((*OUT, "--images", "nowhere"), "--images nowhere: there is no such folder"),
+        (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be made ("),
+        ((*OUT, "--on-error", "ignore"), "--on-error ignore: choose stop or skip"),
         (("--preview", "images/a.png"), "--preview: give the picture to draw with -o FILE.png (or .jpg)"),
         (("--preview", "images/a.png", "-o", "no/x.png"), "there is no folder no; make it first"),
     ],
@@ -355,7 +358,7 @@ def test_a_full_disk_is_told_and_leaves_whole_files(hoicli: Hoicli, folder: Path
     command[4] = tiny_disk / "out"
     result = hoicli(*command)
     assert (result.code, result.err.count("\n")) == (1, 1)
-    assert "cannot be written to" in result.err
+    assert "cannot be written (" in result.err
     assert "No space left on device" in result.err
     made = list((tiny_disk / "out").rglob("*.*"))
     assert made
@@ -403,7 +406,7 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     rows = records_of(listed.out)
     assert {row["recipe"] for row in rows} == {"hoicli-1"}
     assert listed.err.startswith("hoicli: RoHOI-style, recipe hoicli-1: the paper publishes no constants")
-    assert [row["corruption"] for row in rows] == list(CORRUPTIONS)
+    assert [row["corruption"] for row in rows] == list(EFFECTS)
     assert rows[0]["severity_1"] == {"radius_px": 10, "sigma_px": 3}
     assert all(row["source"] for row in rows)
     table = hoicli("corrupt", "--list", "--format", "table").out.splitlines()
@@ -423,7 +426,7 @@ def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path,
     assert len(tiles) == 100
     image = np.asarray(PIL.Image.open(source))
     tile = cv2.resize(corrupt(image, "vignette", 5), (256, 171), interpolation=cv2.INTER_AREA)
-    at = list(CORRUPTIONS).index("vignette") - 10
+    at = list(EFFECTS).index("vignette") - 10
     shown = sheet[at * 197 + 22 : at * 197 + 193, 1312 + 4 * 260 : 1312 + 4 * 260 + 256]
     assert np.abs(shown - tile).mean() < 4
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from io import BytesIO
@@ -15,9 +14,10 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
+from hoicli.corruption.definitions import level_of
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import apply
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of, write_whole
-from hoicli.corruption.registry import CORRUPTIONS, corrupt, draw, level_of
+from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
 from hoicli.errors import DataError
 from tests.support.pictures import textured
 
@@ -117,7 +117,7 @@ def test_a_png_named_jpg_stays_a_png() -> None:
     assert decode(file_of(scene(), "PNG")).kind == "PNG"  # names are not asked
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", EFFECTS)
 def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha = np.zeros((*SCENE.shape[:2], 1), dtype=np.uint8)
     alpha[10:30, 10:40] = 255
@@ -127,7 +127,7 @@ def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     assert (pixels == corrupt(SCENE, name, 5)).all()
     assert after is not None
     assert after.shape == alpha.shape
-    assert (after == alpha).all() == (CORRUPTIONS[name].motion is None)
+    assert (after == alpha).all() == (EFFECTS[name].motion is None)
 
 
 def cut(data: bytes, share: float) -> bytes:
@@ -190,48 +190,14 @@ def test_every_cut_of_a_file_is_told_or_complete(data: bytes) -> None:
 
 
 def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b.jpg"
+    path = tmp_path / "b.jpg"
     for data in (JPEG, PNG):
         picture = decode(data)
         stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
-        write_whole(path, finished(picture, encode(picture, picture.pixels, None), stamp))
+        path.write_bytes(finished(picture, encode(picture, picture.pixels, None), stamp))
         assert stamp_of(path) == stamp
-    assert [file.name for file in path.parent.iterdir()] == ["b.jpg"]
     for content in (JPEG, b"", b"hoicli corrupt {broken", b"hoicli corrupt [1]"):
         path.write_bytes(content)
         assert stamp_of(path) is None
     assert stamp_of(tmp_path / "nothing") is None
     assert stamp_of(tmp_path) is None
-
-
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "a.png"
-    target.write_bytes(b"before")
-
-    def full(source: Path, target: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match="No space"):
-        write_whole(target, PNG)
-    assert target.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_what_another_process_left_or_is_writing_is_no_obstacle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target, part = tmp_path / "a.png", tmp_path / ".a.png.part"
-    part.write_bytes(PNG[:40])
-    write_whole(target, PNG)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG}
-    replace = os.replace
-
-    def late(source: Path, to: Path) -> None:  # the other process is done first, and takes our file for a leftover
-        target.write_bytes(PNG)
-        source.unlink()
-        replace(source, to)
-
-    monkeypatch.setattr("os.replace", late)
-    write_whole(target, PNG)
-    assert target.read_bytes() == PNG

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hoicli.corruption.constants import SEVERITIES
+from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.quality import Original
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.records.corruptions import SEVERITIES
 from tests.support.photographs import PHOTOS, Image, photograph
 from tests.support.pictures import textured
 
@@ -22,7 +22,7 @@ def some_pairs() -> list[tuple[Image, Image]]:
     noise = rng.integers(0, 256, (70, 91, 3), dtype=np.uint8)
     white = np.full_like(scene, 255)
     pairs = [(scene, noise), (white, noise), (white, white - 1), (scene, 255 - scene), (noise, noise)]
-    pairs += [(scene, corrupt(scene, name, 3)) for name in CORRUPTIONS]
+    pairs += [(scene, corrupt(scene, name, 3)) for name in EFFECTS]
     pairs += [(one[:, :, :1], other[:, :, :1]) for one, other in pairs[:4]]
     pairs += [(one[:7], other[:7]) for one, other in pairs[:2]]
     return [(np.ascontiguousarray(one), np.ascontiguousarray(other)) for one, other in pairs]
@@ -65,7 +65,7 @@ def test_a_grey_picture_is_compared_with_colours_as_three_channels() -> None:
 def test_every_severity_is_worse_than_the_one_before(name: str) -> None:
     photo = photograph(name, SIDE)
     original = Original(photo)
-    for corruption in CORRUPTIONS:
+    for corruption in EFFECTS:
         results = [corrupt(photo, corruption, severity, image_id=name) for severity in SEVERITIES]
         for measure in (original.psnr, original.ssim):
             values = [measure(result) for result in results]

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import SEVERITIES
+from hoicli.corruption.definitions import level_of
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
-from hoicli.corruption.registry import CORRUPTIONS, corrupt, draw, level_of
 from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes
+from hoicli.records.corruptions import SEVERITIES
 
 Image = NDArray[np.uint8]
 Box = tuple[int, int, int, int]
@@ -72,7 +73,7 @@ def test_corner_marks_are_found_where_the_lens_takes_them(severity: int) -> None
         for box in BOXES:
             for corner in [(box[0], box[1]), (box[2], box[1]), (box[0], box[3]), (box[2], box[3])]:
                 image = solid((corner[0] - 2, corner[1] - 2, corner[0] + 2, corner[1] + 2))
-                barrel = CORRUPTIONS["perspective"].apply(image, True, k, 0.0)[:, :, 0].astype(float)
+                barrel = EFFECTS["perspective"].apply(image, True, k, 0.0)[:, :, 0].astype(float)
                 ((x, y),) = lens.forward(np.array([corner], dtype=np.float64))
                 if not (3 < x < WIDTH - 4 and 3 < y < HEIGHT - 4):
                     continue
@@ -140,12 +141,12 @@ def test_a_displacement_moves_a_box_by_itself() -> None:
     assert moved_boxes(shift, [[50.2, 40, 50.4, 40.3]])[0][0] == pytest.approx([53.2, 38, 53.4, 38.3], abs=0.01)
 
 
-@pytest.mark.parametrize("name", [name for name, row in CORRUPTIONS.items() if row.motion is None])
+@pytest.mark.parametrize("name", [name for name, row in EFFECTS.items() if row.motion is None])
 def test_what_does_not_move_leaves_boxes_as_they_are(name: str) -> None:
     boxes = [[319, 50, 398.25, 348], [-4.5, 0, 900, 10], [5, 5, 5, 5]]
     record = record_of(name, 5, boxes, 7)
     assert record["boxes"] == boxes
-    if CORRUPTIONS[name].hidden is None:
+    if EFFECTS[name].hidden is None:
         assert record["visibility"] == [1.0, 1.0, 1.0]
 
 
@@ -153,7 +154,7 @@ def test_what_does_not_move_leaves_boxes_as_they_are(name: str) -> None:
 @LEVELS
 def test_visibility_is_the_share_of_the_pixels_that_are_not_hidden(name: str, severity: int) -> None:
     size = (90, 120)
-    corruption = CORRUPTIONS[name]
+    corruption = EFFECTS[name]
     assert corruption.hidden is not None
     mask = corruption.hidden((*size, 3), draw(name, (*size, 3), image_id="x", seed=0), *level_of(name, severity))
     boxes = [[0, 0, 120, 90], [10, 10, 40, 70], [60, 20, 61, 21], [100, 80, 140, 95], [200, 10, 210, 20]]

@@ -254,7 +254,7 @@ def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
 
 def test_a_large_file_is_shared_out(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = hoicli("diagnose", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("diagnose", "--per-class", *PAIR).out == expected
 
@@ -299,7 +299,7 @@ def test_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--emit", "pairs"), "hoicli: --emit pairs: choose predictions\n"),
-        (("--images", "folder"), "hoicli: --images goes with --gallery DIR\n"),
+        (("--images", "."), "hoicli: --images goes with --gallery DIR\n"),
         (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0\n"),
         (("--plot", "errors.gif"), "errors.gif"),
     ],

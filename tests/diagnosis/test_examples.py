@@ -129,6 +129,6 @@ def test_the_same_bytes_in_any_order_and_sharding(
     random.Random(1).shuffle(truth)
     random.Random(2).shuffle(predictions)
     assert made() == expected
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 4096)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 4096)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert made() == expected

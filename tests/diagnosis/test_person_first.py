@@ -635,7 +635,7 @@ def test_match_then_diagnose(which: str, hoicli: Hoicli, tmp_path: Path, request
 
 def test_a_large_file_is_shared_out(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = hoicli("diagnose", "--per-class", *PAIR).out
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 2048)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 2048)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli("diagnose", "--per-class", *PAIR).out == expected
 
@@ -829,7 +829,7 @@ def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> Non
 
 
 def test_pairstats_rows(hoicli: Hoicli) -> None:
-    found = rows(hoicli("pairstats", "--nms", "0.5", *PAIR).out)
+    found = rows(hoicli("pairstats", "--nms-sweep", "0.5", *PAIR).out)
     assert {row["subset"] for row in found if row["metric"] != "mAP"} == {"full"}
     assert {row["protocol"] for row in found} == {"vcoco-s1"}
     assert len(found) == 2 * 8  # six metrics, and the mAP of 24 and 25 action-roles

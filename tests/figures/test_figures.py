@@ -122,6 +122,17 @@ def test_a_point_without_a_value_is_left_out(tmp_path: Path) -> None:
     assert "0.25" in words(path)
 
 
+def test_a_caveat_is_said_below(tmp_path: Path) -> None:
+    signed = {"signature": "protocol:x|people:unmarked"}
+    rows = [{**row, **signed} for row in deltas("CDN")]
+    said = "Caveat: the ground truth does not mark the people nobody annotated"
+    for compositions in ({}, {"CDN": COMPOSITION}):
+        assert said in " ".join(drawn(tmp_path / "caveat.svg", rows, compositions))
+    plot_pairs([{**row, **signed} for row in sweep("CDN")], str(tmp_path / "pairs.svg"))
+    assert said in " ".join(words(tmp_path / "pairs.svg"))
+    assert "Caveat" not in " ".join(drawn(tmp_path / "none.svg", deltas("CDN")))
+
+
 def test_both_thresholds_swept(tmp_path: Path) -> None:
     path = tmp_path / "pairs.svg"
     rows = [

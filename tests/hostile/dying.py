@@ -81,19 +81,19 @@ WRITERS = [
     Writer("curriculum", f"curriculum --every {FIXTURES / 'robust/epochs.jsonl'} -o OUT"),
     Writer(
         "corrupt",
-        f"corrupt --images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1 --out DIR/made "
+        f"corrupt --images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1 --save-images DIR/made "
         f"{CORPUS / 'pictures.jsonl'} -o OUT",
     ),
     Writer(
         "corrupt images",
-        f"corrupt --images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1 --out OUT "
+        f"corrupt --images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1 --save-images OUT "
         f"{CORPUS / 'pictures.jsonl'} -o DIR/rows",
         stdout=False,
         tree=True,
     ),
     Writer("corrupt --preview", f"corrupt --preview {CORPUS / 'b.jpg'} -o OUT.png", stdout=False, slow=True),
     Writer("mask", f"mask {CORPUS / 'pictures.jsonl'} -o OUT"),
-    Writer("mask images", f"mask --images {CORPUS} --out DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
+    Writer("mask images", f"mask --images {CORPUS} --save-images DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
     Writer("prompts", f"prompts {GT} -o OUT"),
     Writer("agree", f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} -o OUT"),
     Writer("validate", f"validate --gt {GT} {PREDICTIONS} -o OUT"),
@@ -109,7 +109,7 @@ WRITERS = [
     ),
     Writer(
         "shoe-eval --explain",
-        f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --explain OUT "
+        f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --reasons OUT "
         f"{SHOE / 'predictions.jsonl'} -o DIR/rows",
         stdout=False,
     ),

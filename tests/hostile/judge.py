@@ -22,7 +22,7 @@ import orjson
 
 from hoicli.cli import run
 from hoicli.errors import DataError
-from hoicli.io.streams import open_input
+from hoicli.io.inputs import open_input
 from hoicli.records.image import problems
 from tests.hostile.mutations import broken
 from tests.hostile.readers import CORPUS, ITEMS, LINES, TRUTH, Reader
@@ -138,7 +138,14 @@ def _said_wrong(said: str, code: int, words: list[str], folder: Path) -> Iterato
     told = [line for line in lines[:-1] if not (code and line.startswith(before))]
     if code and len(told) != 1 and not (words[0] == "validate" and not told):
         yield f"{len(told)} lines: {said[:300]}"
-    places = ("hoicli", "<stdin>", "image ", str(folder), *(word for word in words if word.startswith("/")), "--images")
+    places = (
+        "hoicli",
+        "<stdin>",
+        "image ",
+        str(folder),
+        *(word for word in words if word.startswith("/")),
+        "--image-list",
+    )
     for line in told:
         if not line.startswith(places if code else "hoicli: "):
             yield f"no place in front: {line[:300]}"

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from random import Random
 
-from hoicli.arrays.reading import BATCH
+from hoicli.arrays.columns import BATCH
 
 CLASSES = [("sit_on", "bench"), ("ride", "bicycle"), ("hold", "cup"), ("walk", "dog")]
 

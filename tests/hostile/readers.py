@@ -17,6 +17,8 @@ GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 
 READS_NOTHING = {
     "schema": "prints what hoicli itself holds",
+    "vocab": "prints what hoicli itself holds",
+    "doctor": "looks at its own files",
     "completion": "prints a script, or completes words from what hoicli itself holds",
 }
 """Commands without input, and why that is so."""
@@ -138,7 +140,7 @@ READERS: list[Reader] = [
         "convert:hico-mat/boxes",
         FOREIGN / "anno_bbox.mat",
         "mat",
-        _both("convert IN -o OUT", f"convert IN {FOREIGN / 'anno.mat'} -o OUT", "convert --split train IN -o OUT"),
+        _both("convert IN -o OUT", f"convert IN {FOREIGN / 'anno.mat'} -o OUT", "convert --part train IN -o OUT"),
         records=True,
     ),
     Reader(
@@ -157,13 +159,13 @@ READERS: list[Reader] = [
     _convert("cdn/text in text", FOREIGN / "results.json", "json-string"),
     _convert("gen-vlkt", FOREIGN / "results_gen_vlkt.json", "json-string"),
     _convert("ppdm", FOREIGN / "predictions_ppdm.json", "json"),
-    _convert("inpcc", FOREIGN / "inpcc.json", "json", f"--images {GT}"),
-    _convert("inpcc/pickle", FOREIGN / "preds.pkl", "pickle", f"--images {GT}"),
+    _convert("inpcc", FOREIGN / "inpcc.json", "json", f"--image-list {GT}"),
+    _convert("inpcc/pickle", FOREIGN / "preds.pkl", "pickle", f"--image-list {GT}"),
     _convert(
         "mat",
         FOREIGN / "detections_mat/detections_05.mat",
         "mat",
-        f"--images {GT}",
+        f"--image-list {GT}",
         detected=False,
         file="mats/detections_05.mat",
         beside=_folder_of_mat,
@@ -172,8 +174,8 @@ READERS: list[Reader] = [
         "logits",
         FOREIGN / "logits.npz",
         "npz",
-        f"--images {GT}",
-        f"--images {GT} --lambda 1 --box-nms 0.5",
+        f"--image-list {GT}",
+        f"--image-list {GT} --lambda 1 --box-nms 0.5",
         "--activation softmax",
         "--threshold 0",
     ),
@@ -190,7 +192,7 @@ READERS: list[Reader] = [
         detected=False,
     ),
     _convert("vlm/grounding", CORPUS / "vlm_grounding.json", "json", "--to-vocabulary"),
-    _convert("vlm/hoi-r1", CORPUS / "vlm_hoi_r1.json", "json", f"--coords 1000 --images {GT}", detected=False),
+    _convert("vlm/hoi-r1", CORPUS / "vlm_hoi_r1.json", "json", f"--coords 1000 --image-list {GT}", detected=False),
     _convert("vlm/mllms", CORPUS / "vlm_mllms.json", "json", "--to-vocabulary", "--coords pixels", detected=False),
     Reader(
         "convert:--boxes",
@@ -200,22 +202,22 @@ READERS: list[Reader] = [
         records=True,
     ),
     Reader(
-        "convert:--images records",
+        "convert:--image-list records",
         GT,
         "jsonl",
         _both(
-            f"convert --images IN {FOREIGN / 'preds.pkl'} -o OUT",
-            f"convert --images IN --from logits {FOREIGN / 'logits.npz'} -o OUT",
+            f"convert --image-list IN {FOREIGN / 'preds.pkl'} -o OUT",
+            f"convert --image-list IN --from logits {FOREIGN / 'logits.npz'} -o OUT",
         ),
         records=True,
     ),
     Reader(
-        "convert:--images list",
+        "convert:--image-list list",
         CORPUS / "images.txt",
         "text",
         _both(
-            f"convert --images IN {FOREIGN / 'inpcc.json'} -o OUT",
-            f"convert --images IN {FOREIGN / 'detections_mat'} -o OUT",
+            f"convert --image-list IN {FOREIGN / 'inpcc.json'} -o OUT",
+            f"convert --image-list IN {FOREIGN / 'detections_mat'} -o OUT",
         ),
         records=True,
     ),
@@ -289,7 +291,7 @@ READERS: list[Reader] = [
         CORPUS / "pictures.jsonl",
         "jsonl",
         _both(
-            "corrupt --images DIR/images --out DIR/made "
+            "corrupt --images DIR/images --save-images DIR/made "
             "--corruption jpeg,elastic,occlusion --severity 3 --jobs 1 IN -o OUT"
         ),
     ),
@@ -297,28 +299,30 @@ READERS: list[Reader] = [
         "corrupt:PNG",
         CORPUS / "a.png",
         "png",
-        _both("corrupt --images DIR --out DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN -o OUT"),
+        _both("corrupt --images DIR --save-images DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN -o OUT"),
         file="picture.png",
     ),
     Reader(
         "corrupt:JPEG",
         CORPUS / "b.jpg",
         "jpeg",
-        _both("corrupt --images DIR --out DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN -o OUT"),
+        _both("corrupt --images DIR --save-images DIR/made --corruption jpeg,rainbow --severity 5 --jobs 1 IN -o OUT"),
         file="picture.jpg",
     ),
     Reader(
         "mask:records",
         CORPUS / "pictures.jsonl",
         "jsonl",
-        _both("mask IN -o OUT", "mask --all-boxes IN -o OUT", "mask --images DIR/images --out DIR/made IN -o OUT"),
+        _both(
+            "mask IN -o OUT", "mask --all-boxes IN -o OUT", "mask --images DIR/images --save-images DIR/made IN -o OUT"
+        ),
         law=LINES,
     ),
     Reader(
         "mask:PNG",
         CORPUS / "a.png",
         "png",
-        _both("mask --images DIR/images --out DIR/made DIR/pictures.jsonl -o OUT"),
+        _both("mask --images DIR/images --save-images DIR/made DIR/pictures.jsonl -o OUT"),
         file="images/a.png",
         beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
     ),
@@ -326,7 +330,7 @@ READERS: list[Reader] = [
         "mask:JPEG",
         CORPUS / "b.jpg",
         "jpeg",
-        _both("mask --all-boxes --images DIR/images --out DIR/made DIR/pictures.jsonl -o OUT"),
+        _both("mask --all-boxes --images DIR/images --save-images DIR/made DIR/pictures.jsonl -o OUT"),
         file="images/b.jpg",
         beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
     ),
@@ -371,7 +375,7 @@ READERS: list[Reader] = [
         "jsonl",
         _both(
             f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} IN -o OUT",
-            f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --per-class --against dataset --explain "
+            f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --per-class --against dataset --reasons "
             "DIR/why.jsonl IN -o OUT",
         ),
     ),
@@ -392,13 +396,6 @@ READERS: list[Reader] = [
     ),
     Reader(
         "synsets:labels", CORPUS / "labels.txt", "text", ["synsets --pos v -o OUT -", "synsets -o OUT -"], stdin=True
-    ),
-    Reader(
-        "vocab:python",
-        CORPUS / "swig_v1_categories.py",
-        "python",
-        ["vocab IN -o OUT", "vocab --list objects IN -o OUT"],
-        file="swig_v1_categories.py",
     ),
     # all together
     Reader(
@@ -422,14 +419,6 @@ READERS: list[Reader] = [
         FIXTURES / "robust/rows.jsonl",
         "jsonl",
         _both(f"report --gt {GT} --rows IN --format html {PREDICTIONS} -o OUT"),
-    ),
-    Reader("doctor:cache", CORPUS / "llm_cache.jsonl", "jsonl", ["doctor --cache IN -o OUT"]),
-    Reader(
-        "vocab:JSON",
-        CORPUS / "swig_categories.json",
-        "json",
-        ["vocab IN -o OUT", "vocab --list objects IN -o OUT"],
-        file="swig.json",
     ),
 ]
 

@@ -56,13 +56,13 @@ def test_records_whose_hois_are_none(hoicli: Hoicli, tmp_path: Path) -> None:
     record = json.loads(PREDICTIONS.read_text().splitlines()[0])
     path = written(tmp_path / "p.jsonl", {**record, "hois": 7})
     assert refusal(hoicli("convert", path)) == f"{path}:1: hois: a number; it must be an array"
-    result = hoicli("convert", "--images", path, FOREIGN / "preds.pkl")  # a list of images is all it is here
+    result = hoicli("convert", "--image-list", path, FOREIGN / "preds.pkl")  # a list of images is all it is here
     assert (result.code, "is not among the 1 known ones" in result.err) == (1, True)
 
 
 def test_an_image_list_of_endless_numbers(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "images.txt", "HICO_test2015_" + "9" * 5000 + ".jpg\n")
-    assert refusal(hoicli("convert", "--images", path, FOREIGN / "inpcc.json")).startswith(str(FOREIGN))
+    assert refusal(hoicli("convert", "--image-list", path, FOREIGN / "inpcc.json")).startswith(str(FOREIGN))
 
 
 def test_a_size_of_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_integers_of_hundreds_of_digits_in_a_pickle(hoicli: Hoicli, tmp_path: Pa
         content["scores"][0] = [number]
         path = tmp_path / "p.pkl"
         path.write_bytes(pickle.dumps(content))
-        refusal(hoicli("convert", "--from", "inpcc", "--images", GT, path))
+        refusal(hoicli("convert", "--from", "inpcc", "--image-list", GT, path))
     content = json.loads((FOREIGN / "test_hico.json").read_text())
     text = json.dumps(content).replace(json.dumps(content[0]["annotations"][0]["bbox"][0]), "1" * 400, 1)
     refusal(hoicli("convert", "--from", "hoia", written(tmp_path / "p.json", text)))
@@ -250,7 +250,7 @@ def test_an_npz_row_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path, mon
             np.save(member, content[:1])
             archive_made.writestr(f"{key}.npy", member.getvalue())
     path.write_bytes(made.getvalue())
-    said = refusal(hoicli("convert", "--from", "logits", "--images", one_image(tmp_path), path))
+    said = refusal(hoicli("convert", "--from", "logits", "--image-list", one_image(tmp_path), path))
     assert "would take more memory than its size can justify" in said
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.io import workers
-from hoicli.io.workers import byte_ranges
+from hoicli.io.streams import Stream
 from tests.hostile import longstreams
 from tests.hostile.longstreams import Bad, cut_last, cuts_of, doubled, positions, with_bad_line
 from tests.support.project import FIXTURES, Hoicli
@@ -48,13 +47,13 @@ def truth(tmp_path: Path) -> Path:
 @pytest.fixture
 def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Files are read by three processes; the numbers of the lines with which the second and the third begin."""
-    monkeypatch.setattr(workers, "SHARE", SHARE)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", SHARE)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     whole = tmp_path / "whole.jsonl"
     whole.write_bytes(b"".join(good(COUNT)[1]))
-    ranges = byte_ranges([str(whole)])
+    ranges = Stream([str(whole)], "x").shares()
     assert len(ranges) > 1
-    return cuts_of(good(COUNT)[1], [part.start for part in ranges[1:]])
+    return cuts_of(good(COUNT)[1], [part._start for part in ranges[1:]])
 
 
 PLACES = list(positions(COUNT, [COUNT // 3, COUNT // 2]))
@@ -161,7 +160,7 @@ def test_a_file_large_enough_to_be_shared_out_by_itself(hoicli: Hoicli, tmp_path
     path, gt = tmp_path / "p.jsonl", tmp_path / "gt.jsonl"
     gt.write_bytes(b"".join(truth))
     path.write_bytes(b"".join(long))
-    (cut, *_) = cuts_of(long, [part.start for part in byte_ranges([str(path)])[1:]])
+    (cut, *_) = cuts_of(long, [part._start for part in Stream([str(path)], "x").shares()[1:]])
     for at in (cut - 1, cut, cut + 1, 999):
         bad = with_bad_line(long, at)
         path.write_bytes(bad.data)
@@ -173,7 +172,7 @@ def test_a_file_large_enough_to_be_shared_out_by_itself(hoicli: Hoicli, tmp_path
 def test_a_file_that_shrinks_while_it_is_read(hoicli: Hoicli, truth: Path, shared_out: list[int]) -> None:
     """A share that is not there any more is not passed over."""
     path = truth.with_name("whole.jsonl")
-    share = byte_ranges([str(path)])[-1]
+    share = Stream([str(path)], "x").shares()[-1]
     path.write_bytes(b"".join(good(COUNT)[1][: shared_out[0] + 3]))
     with pytest.raises(Exception, match="changed while it was read"):
-        list(share.lines("x"))
+        list(share)

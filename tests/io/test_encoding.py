@@ -103,7 +103,7 @@ def test_a_large_file_with_a_mark_is_shared_out(
     """A mark of UTF-8 stays in the first share; UTF-16 is read by one process."""
     expected = hoicli("eval", "--per-class", "--gt", GT, PREDICTIONS)
     path = written(tmp_path / "p", PREDICTIONS.read_text(), encoding)
-    monkeypatch.setattr("hoicli.io.workers.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     shared: list[int] = []
     fork = os.fork
@@ -134,7 +134,7 @@ def test_a_large_file_with_a_mark_is_shared_out(
 def test_what_cannot_be_read_is_named(hoicli: Hoicli, tmp_path: Path, data: bytes, message: str) -> None:
     path = tmp_path / "p.jsonl"
     path.write_bytes(data)
-    for words in (["eval", "--gt", GT, path], ["convert", path], ["convert", "--images", path, PREDICTIONS]):
+    for words in (["eval", "--gt", GT, path], ["convert", path], ["convert", "--image-list", path, PREDICTIONS]):
         result = hoicli(*words)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
         assert result.err.startswith(f"{path}: {message}")

@@ -13,6 +13,7 @@ import pytest
 
 from hoicli.evaluation.protocols import protocols
 from hoicli.evaluation.run import read_truth
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.bench.__main__ import TABLE
@@ -237,7 +238,7 @@ def test_lines_stand_alone(hoicli: Hoicli, tmp_path: Path, command: tuple[object
 
 def test_a_batch_costs_the_same_however_large_the_ground_truth() -> None:
     """What is about the whole ground truth is computed once, not for every batch: time would grow quadratically."""
-    truth = read_truth(str(GT), load("hico"), ErrorPolicy())
+    truth = read_truth(Stream([str(GT)], "ground truth"), load("hico"), ErrorPolicy())
     for protocol in protocols(["all"], "hico"):
         for whole in (truth.counted, truth.counted_before, truth.present_boxes, truth.annotated_images):
             assert whole(protocol) is whole(protocol)

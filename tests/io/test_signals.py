@@ -149,8 +149,8 @@ def test_in_the_middle_of_images(tmp_path: Path, jobs: int, files: int, group: b
     for line in lines:
         (tmp_path / line["file_name"]).write_bytes((FIXTURES / "robust/images/scene_01.png").read_bytes())
     out = tmp_path / "made"
-    process = started("corrupt", "--images", tmp_path, "--out", out, "--jobs", jobs, records, "-o", tmp_path / "rows",
-                      stdout=subprocess.DEVNULL)  # fmt: skip
+    process = started("corrupt", "--images", tmp_path, "--save-images", out, "--jobs", jobs, records,
+                      "-o", tmp_path / "rows", stdout=subprocess.DEVNULL)  # fmt: skip
     until(lambda: len(list(out.rglob("*.png"))) >= files and (not files or out.exists()))
     workers = set(descendants(process.pid))
     os.killpg(process.pid, signal.SIGTERM) if group else process.send_signal(signal.SIGTERM)

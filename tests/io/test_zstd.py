@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from hoicli.doctor import EXTRAS, OK, examine
-from hoicli.io import workers, zstd
-from hoicli.io.streams import open_input
+from hoicli.io import zstd
+from hoicli.io.inputs import open_input
+from hoicli.io.streams import Stream
 from tests.support.project import FIXTURES, Hoicli
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
@@ -123,12 +124,12 @@ def test_damage_is_one_line(module: zstd.Module, broken: Any, hoicli: Hoicli, tm
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing is shared out elsewhere")
 def test_a_compressed_file_is_not_shared_out_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SHARE", 10)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 10)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     path = tmp_path / "p"
     for beginning, parts in ((zstd.MAGIC, 0), (SKIPPED, 0), (b"{}\n", 2)):
         path.write_bytes(beginning + b"{}\n" * 100)
-        assert len(workers.byte_ranges([str(path)])) == parts
+        assert len(Stream([str(path)], "x").shares()) == parts
 
 
 def test_a_bomb_is_refused(module: zstd.Module, hoicli: Hoicli, tmp_path: Path) -> None:

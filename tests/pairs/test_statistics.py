@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.arrays.columns import attempt
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.io.streams import Line
-from hoicli.pairs.reading import _extras, read_pair_batches
+from hoicli.pairs.reading import pair_batch, read_pair_batches
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import Sweep, surviving_pairs, sweeps
 from hoicli.pairs.statistics import RELEASED_STEPS, PairResults, PairStatistics
@@ -812,7 +814,7 @@ def test_the_fast_and_the_careful_check_agree(path: tuple[Any, ...], value: Any)
         node = node[key]
     node[path[-1]] = value
     found = list(problems(record, HICO, scored=True))
-    assert (_extras(lines([record]), need_scores=False) is None) == bool(found), found
+    assert (attempt(partial(pair_batch, vocabulary=HICO), lines([record])) is None) == bool(found), found
 
 
 def write(path: Path, records: list[Record]) -> Path:
@@ -827,7 +829,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
-    options = ("--nms", "0.5,0.7", "--det-threshold", "0.6", "--tag", "model=x", "--one-to-one", "--as-released")
+    options = ("--nms-sweep", "0.5,0.7", "--det-threshold", "0.6", "--tag", "model=x", "--one-to-one", "--as-released")
     result = hoicli("pairstats", "--gt", files[0], *options, "--format", "jsonl", files[1])
     assert (result.code, result.err) == (0, "")
     rows = [json.loads(line) for line in result.out.splitlines()]
@@ -902,7 +904,7 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
 
 
 def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoicli: Hoicli) -> None:
-    result = hoicli("pairstats", "--gt", files[0], "--nms", "0.5,0.7", "--format", "md", files[1])
+    result = hoicli("pairstats", "--gt", files[0], "--nms-sweep", "0.5,0.7", "--format", "md", files[1])
     assert result.code == 0
     assert len(result.out.splitlines()) == 2 + 3
 
@@ -910,7 +912,7 @@ def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoic
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--nms", "0.5,x"], "hoicli: --nms 0.5,x: 'x' is no number; give numbers with commas between\n"),
+        (["--nms-sweep", "0.5,x"], "hoicli: --nms-sweep 0.5,x: 'x' is no number; give numbers with commas between\n"),
         (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
         (["--nms", "2"], "--nms 2: the threshold is an overlap, between 0 and 1"),
         (["--format", "xml"], "--format xml: choose from"),

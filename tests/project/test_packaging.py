@@ -35,6 +35,8 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
         "hoicli/py.typed",
         "hoicli/data.sha256",
         "hoicli/wordnet/data/WORDNET-LICENSE",
+        "hoicli/report/page.css",
+        "hoicli/report/gallery.js",
         *vocabularies,
         *wordnet,
     } <= names

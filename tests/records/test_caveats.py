@@ -313,7 +313,7 @@ def test_records_of_both_kinds_are_taken_each_as_it_is(hoicli: Hoicli, tmp_path:
 def test_a_folder_of_mat_has_the_number_of_the_edges(hoicli: Hoicli, tmp_path: Path) -> None:
     """The fixture is what UPT would have written of the fixture predictions."""
     converted = tmp_path / "mat.jsonl"
-    hoicli("convert", FIXTURES / "foreign/detections_mat", "--images", GT, "-o", converted)
+    hoicli("convert", FIXTURES / "foreign/detections_mat", "--image-list", GT, "-o", converted)
     values = []
     for path in (converted, PREDICTIONS):
         of_classes = rows(hoicli("eval", "--protocol", "upt", "--per-class", "--gt", GT, path).out)

@@ -55,5 +55,5 @@ def test_an_unknown_kind(hoicli: Hoicli) -> None:
     result = hoicli("schema", "records")
     assert (result.code, result.err) == (
         2,
-        "hoicli: schema records: choose from ground_truth, match, prediction, result\n",
+        "hoicli: KIND records: choose from ground_truth, match, prediction, result\n",
     )

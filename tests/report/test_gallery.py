@@ -7,17 +7,17 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hoicli.errors import UsageError
+from hoicli.figures.drawing import NOT_AT_HAND
+from hoicli.figures.pictures import LARGEST_IMAGE
 from hoicli.figures.styles import STYLES
-from hoicli.report import gallery
-from hoicli.report.gallery import LARGEST_IMAGE, NOT_AT_HAND, write_gallery
+from hoicli.report.gallery import write_gallery
+from tests.support.page import Page
 
 HOSTILE = "\"'><script>alert(1)</script>&\x00\ud800"
 
@@ -58,37 +58,6 @@ def item(error: str = "interaction", **changes: Any) -> dict[str, Any]:
 MISSED = item("missed_gt", score=None, rank=None, predicted=None, truth_name="sit_on bench")
 
 
-class Page(HTMLParser):
-    """What a browser would find: elements with their attributes, and the text."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.raw = (folder / "index.html").read_text(encoding="utf-8")
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.text: list[str] = []
-        self.script = ""
-        self._inside = ""
-        self.feed(self.raw)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._inside = tag
-        self.elements.append((tag, {name: value or "" for name, value in attrs}))
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._inside == "script":
-            self.script += data
-        elif self._inside != "style":
-            self.text.append(data)
-
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
-        wanted = {name.replace("_", "-").rstrip("-"): value for name, value in attributes.items()}
-        return [found for name, found in self.elements if name == tag and wanted.items() <= found.items()]
-
-
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
     folder = tmp_path / "images"
@@ -98,9 +67,13 @@ def images(tmp_path: Path) -> Path:
     return folder
 
 
-def made(tmp_path: Path, items: list[dict[str, Any]], images: Path | None = None, limit: int = 100) -> Page:
-    write_gallery(str(tmp_path / "page"), items, None if images is None else str(images), limit)
-    return Page(tmp_path / "page")
+def page_in(folder: Path) -> Page:
+    return Page((folder / "index.html").read_text(encoding="utf-8"))
+
+
+def made(tmp_path: Path, items: list[dict[str, Any]], images: Path | None = None) -> Page:
+    write_gallery(str(tmp_path / "page"), items, None if images is None else str(images))
+    return page_in(tmp_path / "page")
 
 
 def test_a_card_per_item(tmp_path: Path, images: Path) -> None:
@@ -109,9 +82,9 @@ def test_a_card_per_item(tmp_path: Path, images: Path) -> None:
     assert [card["data-error"] for card in cards] == ["interaction", "missed_gt", "association"]
     assert [card["data-score"] for card in cards] == ["0.25", "", "0.25"]
     assert cards[0]["data-words"] == "sit on bench lie on bench"
-    for text in ("Interaction", "sit_on bench", "truth: lie_on bench", "score 0.250, rank 17", "no score", "one"):
-        assert text in page.text
-    assert "truth: sit_on bench" not in page.text  # it is the card's own name
+    for text in ("Interaction", "sit_on bench", "truth: lie_on bench", "score 0.250, rank 17; one", "no score; one"):
+        assert text in "".join(page.text)
+    assert "truth: sit_on bench" not in "".join(page.text)  # it is the card's own name
     assert len(page.all("g", class_="gt")) == 3
     assert len(page.all("g", class_="pr")) == 1
     assert page.all("rect", class_="o", x="50.5", y="100", width="249.5", height="300")
@@ -126,18 +99,6 @@ def test_filters(tmp_path: Path) -> None:
     assert "Interaction 3" in text
     assert page.all("input", id="words", type="search")
     assert page.all("input", id="score", min="-2", max="3", value="-2")  # a score need not be a probability
-
-
-def test_the_limit_is_said(tmp_path: Path) -> None:
-    def endless() -> Iterator[dict[str, Any]]:
-        while True:
-            yield item()
-
-    assert write_gallery(str(tmp_path / "page"), endless(), None, 3) == 3
-    page = Page(tmp_path / "page")
-    assert len(page.all("article")) == 3
-    assert "the first 3; there are more" in page.text
-    assert "the first 3; there are more" not in made(tmp_path, [item()] * 3, limit=3).text
 
 
 def test_nothing_to_show(tmp_path: Path) -> None:
@@ -245,42 +206,24 @@ def test_boxes_beyond_the_image_and_without_area(tmp_path: Path) -> None:
 
 
 def test_whole_or_not_at_all(tmp_path: Path) -> None:
-    def broken() -> Iterator[dict[str, Any]]:
-        yield item()
-        raise RuntimeError("gone")
-
-    with pytest.raises(RuntimeError):
-        write_gallery(str(tmp_path / "page"), broken(), None, 10)
+    broken = [item(), {**item(), "error": "none such"}]
+    with pytest.raises(KeyError):
+        made(tmp_path, broken)
     assert not list(tmp_path.iterdir())
     before = made(tmp_path, [item()]).raw
-    with pytest.raises(RuntimeError):
-        write_gallery(str(tmp_path / "page"), broken(), None, 10)
-    assert Page(tmp_path / "page").raw == before
+    with pytest.raises(KeyError):
+        made(tmp_path, broken)
+    assert page_in(tmp_path / "page").raw == before
     assert len(list((tmp_path / "page").iterdir())) == 1
-
-
-def test_cards_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second item is asked for when the first is a card already: nothing is gathered."""
-    written: list[str] = []
-    monkeypatch.setattr(gallery, "_write_card", lambda _page, item, _pictures: written.append(item["image_id"]))
-
-    def watched() -> Iterator[dict[str, Any]]:
-        for number in range(5):
-            assert len(written) == number
-            yield item(image_id=str(number))
-
-    assert write_gallery(str(tmp_path / "page"), watched(), None, 5) == 5
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="limit is 0"):
-        write_gallery(str(tmp_path / "page"), [item()], None, 0)
     for folder, images, words in (
         (tmp_path / "page", tmp_path / "none", "there is no such folder"),
         (tmp_path / "file", None, "is a file; give a folder"),
         (tmp_path / "a" / "b", None, "make it first"),
     ):
         with pytest.raises(UsageError, match=words):
-            write_gallery(str(folder), [item()], None if images is None else str(images), 1)
+            write_gallery(str(folder), [item()], None if images is None else str(images))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

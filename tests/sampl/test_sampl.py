@@ -269,7 +269,7 @@ def test_masked_images(hoicli: Hoicli, tmp_path: Path) -> None:
     cv2 = pytest.importorskip("cv2")
     out = tmp_path / "out"
     out.mkdir()
-    records = run(hoicli, "--ratio", "high", "--images", IMAGES, "--out", out, SCENES)
+    records = run(hoicli, "--ratio", "high", "--images", IMAGES, "--save-images", out, SCENES)
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in IMAGES.iterdir())
     for record in records:
         before, after = (cv2.imread(str(folder / record["file_name"])) for folder in (IMAGES, out))
@@ -283,11 +283,11 @@ def test_masked_images(hoicli: Hoicli, tmp_path: Path) -> None:
                 untouched[b : d + 1, a : c + 1] = False
             assert share == pytest.approx(untouched[y1 : y2 + 1, x1 : x2 + 1].mean())
     first = {path.name: path.read_bytes() for path in out.iterdir()}
-    run(hoicli, "--ratio", "high", "--images", IMAGES, "--out", out, SCENES)
+    run(hoicli, "--ratio", "high", "--images", IMAGES, "--save-images", out, SCENES)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == first
     other = run(hoicli, "--ratio", "high", "--seed", "1", SCENES)
     assert [record["masks"] for record in other] != [record["masks"] for record in records]
-    run(hoicli, "--ratio", "clean", "--images", IMAGES, "--out", out, SCENES)
+    run(hoicli, "--ratio", "clean", "--images", IMAGES, "--save-images", out, SCENES)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == {
         path.name: path.read_bytes() for path in IMAGES.iterdir()
     }
@@ -309,7 +309,7 @@ def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: P
     record["boxes"][0] = [300, 200, 400, 300]
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(record))
-    (masked,) = run(hoicli, "--ratio", "1", "--images", IMAGES, "--out", tmp_path, path)
+    (masked,) = run(hoicli, "--ratio", "1", "--images", IMAGES, "--save-images", tmp_path, path)
     assert masked["masks"][0][2:] == [319, 239]
     assert (masked["width"], masked["height"]) == (320, 240)
 
@@ -317,12 +317,12 @@ def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leaves the folder;"),
-        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leaves the folder;"),
-        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leaves the folder;"),
-        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leaves the folder;"),
+        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
+        ({"file_name": "/etc/passwd"}, "file_name: '/etc/passwd' leads out of the folder;"),
+        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
+        ({"file_name": "a\0.png"}, "file_name: 'a\\x00.png' leads out of the folder;"),
         ({"file_name": "none.png"}, "file_name: none.png: No such file or directory; is --images its folder?"),
-        ({"file_name": 3}, "file_name: missing; it says which file"),
+        ({"file_name": 3}, "file_name: missing; it names the image"),
         ({"file_name": "text.png"}, "file_name: text.png is no image that can be read"),
         ({"width": 321}, "width: 321, but scene_01.png is 320 x 240; the boxes are of another image"),
         ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
@@ -351,12 +351,12 @@ def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, change: 
     path = tmp_path / "r.jsonl"
     lines = [{**record, "image_id": "bad", **change}, {**record, "file_name": "good.png"}]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    result = hoicli("mask", "--images", images, "--out", out, path)
+    result = hoicli("mask", "--images", images, "--save-images", out, path)
     assert (result.code, result.out) == (1, "")
     assert result.err.count("\n") == 1
     assert result.err.startswith(f"{path}:1: {message}")
     assert list(out.iterdir()) == []
-    skipped = hoicli("mask", "--images", images, "--out", out, "--on-error", "skip", path)
+    skipped = hoicli("mask", "--images", images, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:1: ")
     assert [file.name for file in out.iterdir()] == ["good.png"]
@@ -387,19 +387,21 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     again = {**record, "image_id": "b", "file_name": "./scene_01.png", "boxes": [[0, 0, 9, 9]] * len(record["boxes"])}
     path.write_text(json.dumps(record) + "\n" + json.dumps(again) + "\n")
-    result = hoicli("mask", "--images", IMAGES, "--out", out, path)
+    result = hoicli("mask", "--images", IMAGES, "--save-images", out, path)
     assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
-    assert result.err.startswith(f"{path}:2: file_name: scene_01.png is masked by {path}:1 already; keep one record a")
-    skipped = hoicli("mask", "--images", IMAGES, "--out", out, "--on-error", "skip", path)
+    assert result.err.startswith(
+        f"{path}:2: file_name: image 'scene_01.png' is at {path}:1 already; keep one line a file"
+    )
+    skipped = hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
     painted = (out / "scene_01.png").read_bytes()
     path.write_text(json.dumps(record) + "\n")
-    assert hoicli("mask", "--images", IMAGES, "--out", out, path).out == skipped.out
+    assert hoicli("mask", "--images", IMAGES, "--save-images", out, path).out == skipped.out
     assert (out / "scene_01.png").read_bytes() == painted
     # one that cannot be painted does not stand in the way of the other
     path.write_text(json.dumps({**again, "width": 1}) + "\n" + json.dumps(record) + "\n")
-    assert hoicli("mask", "--images", IMAGES, "--out", out, "--on-error", "skip", path).out == skipped.out
+    assert hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path).out == skipped.out
 
 
 @pytest.mark.parametrize(
@@ -410,16 +412,19 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
         (("--ratio", "nan"), "--ratio nan: choose"),
         (("--dilate", "-1"), "--dilate -1: give a finite number of at least 0\n"),
         (("--expand", "inf"), "--expand inf: give a finite number"),
-        (("--images", "fixtures"), "--images and --out go together: "),
-        (("--out", "fixtures"), "--images and --out go together: "),
-        (("--images", "/nowhere", "--out", "."), "--images /nowhere: there is no such folder\n"),
-        (("--images", ".", "--out", "/nowhere"), "--out /nowhere: there is no such folder; make it first\n"),
-        (("--images", ".", "--out", "./."), "--out ./.: is the folder of the images; give another"),
+        (("--images", "fixtures"), "--images and --save-images go together: "),
+        (("--save-images", "fixtures"), "--images and --save-images go together: "),
+        (("--images", "/nowhere", "--save-images", "."), "--images /nowhere: there is no such folder\n"),
+        (
+            ("--images", ".", "--save-images", "/nowhere"),
+            "--save-images /nowhere: there is no such folder; make it first\n",
+        ),
+        (("--images", ".", "--save-images", "./."), "--save-images ./.: is the folder of the images; give another"),
         (("--on-error", "x"), "--on-error x: choose stop or skip\n"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
-    if "--images" in arguments and "--out" in arguments:
+    if "--images" in arguments and "--save-images" in arguments:
         pytest.importorskip("cv2")
     result = hoicli("mask", *arguments, SCENES)
     assert (result.code, result.out) == (2, "")

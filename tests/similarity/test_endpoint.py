@@ -167,7 +167,8 @@ def speaking(line: bytes) -> Iterator[str]:
             except OSError:
                 return
             with connection:
-                connection.recv(1 << 16)
+                while b"}" not in connection.recv(1 << 16):  # what is not read resets the connection
+                    pass
                 connection.sendall(line)
 
     thread = threading.Thread(target=serve, daemon=True)
@@ -352,8 +353,6 @@ def test_the_cache_is_never_replaced_by_the_output(
         assert stub.requests == []
         assert Path("paid.jsonl").read_bytes() == paid
         assert not Path("new.jsonl").exists()
-        assert hoicli("doctor", "--cache", "paid.jsonl", "-o", "link.jsonl").code == 2
-        assert Path("paid.jsonl").read_bytes() == paid
         assert hoicli(*ask(stub.url, pairs, "--cache", "paid.jsonl", "-o", "other.jsonl")).code == 0
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
+import os
+import resource
+import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hoicli.errors import DataError, UsageError
-from hoicli.similarity import client
+from hoicli.similarity import answers, client
 from hoicli.similarity.answers import Answer, AnswerCache
 from hoicli.similarity.endpoint import Endpoint
-from hoicli.similarity.interview import Interview, PlanRow
+from hoicli.similarity.interview import Interview
 from hoicli.similarity.questions import Question, parse_rating
 from tests.support.llm_stub import Asked, Fault, Response, Stub, rate, said, serving
 
@@ -305,11 +310,11 @@ def test_the_plan_counts_what_is_left_to_ask(cache: AnswerCache) -> None:
     characters = len("".join(message["content"] for message in QUESTIONS[0].messages()))  # all of one length
     zeros = sum(rate("s", question.a, question.b) == 0 for question in QUESTIONS[:10])
     assert 0 < zeros < 10
-    assert rows == [
-        PlanRow("s", 40, 30, -(-30 * characters // 4), 240),
-        PlanRow("m", 40, 40 - zeros, -(-(40 - zeros) * characters // 4), 8 * (40 - zeros)),
+    names = ("model", "pairs", "questions", "prompt_tokens", "completion_tokens")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("s", 40, 30, -(-30 * characters // 4), 240),
+        ("m", 40, 40 - zeros, -(-(40 - zeros) * characters // 4), 8 * (40 - zeros)),
     ]
-    assert PlanRow("m", 1, 1, 2_000_000, 500_000).cost((3.0, 8.0)) == 10.0
 
 
 # The cache
@@ -319,38 +324,94 @@ def answer(number: int, rating: int | None = 2, model: str = "m") -> Answer:
     return Answer(model, "setup", "v", f"a{number}.v.01", f"b{number}.v.01", rating)
 
 
-def written(path: Path, *answers: Answer) -> bytes:
+def written(path: Path, *given: Answer) -> bytes:
     cache = AnswerCache(str(path))
-    for one in answers:
+    for one in given:
         cache.add(one)
     cache.close()
     return path.read_bytes()
 
 
-def test_any_cut_of_the_last_line_is_mended(tmp_path: Path) -> None:
-    whole = written(tmp_path / "whole.jsonl", answer(1), answer(2, 4))
-    first = whole.index(b"\n") + 1
-    path = tmp_path / "cut.jsonl"
-    for end in range(first, len(whole) + 1):
-        path.write_bytes(whole[:end])
+def test_a_last_line_that_is_cut_anywhere_is_passed_over(tmp_path: Path) -> None:
+    unusable = replace(answer(2, None), answer='as {"so": {}} and {} ')
+    for last in (answer(2, 4), unusable):  # the latter has a } in many places
+        whole = written(tmp_path / f"{last.rating}.jsonl", answer(1), last)
+        first = whole.index(b"\n") + 1
+        path = tmp_path / "cut.jsonl"
+        for end in range(first, len(whole) + 1):
+            path.write_bytes(whole[:end])
+            cache = AnswerCache(str(path))
+            complete = end >= len(whole) - 1
+            assert cache.rating(answer(1).key) == 2
+            assert cache.rating(answer(2).key) == (last.rating if complete else None)
+            assert cache.cut == (not complete and end > first)
+            assert path.read_bytes() == whole[:end]
+            cache.add(answer(3))
+            cache.close()
+            assert path.read_bytes() == whole[:end] + b"\n" * (first < end < len(whole)) + answer(3).line()
+            again = AnswerCache(str(path))
+            assert [again.rating(answer(number).key) for number in (1, 3)] == [2, 2]
+            assert again.cut == cache.cut
+            again.close()
+
+
+def test_a_line_that_another_process_has_cut_off_takes_nothing_along(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    cache = AnswerCache(str(path))
+    cache.add(answer(1))
+    with path.open("ab") as file:
+        file.write(answer(2).line()[:30])
+    cache.add(answer(3))
+    cache.close()
+    assert path.read_bytes() == answer(1).line() + answer(2).line()[:30] + b"\n" + answer(3).line()
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero", "/dev/null"])
+def test_a_device_is_no_cache(device: str) -> None:
+    with pytest.raises(UsageError, match=f"--cache {device}: no regular file"):
+        AnswerCache(device)
+
+
+def test_a_pipe_is_no_cache(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=r"--cache .*pipe: "):
+        AnswerCache(str(tmp_path / "pipe"))
+
+
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: a part of the line is written, then nothing."""
+    path = tmp_path / "answers.jsonl"
+    whole = written(path, answer(1))
+    cache = AnswerCache(str(path))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 20, limits[1]))
+    try:
+        for number in (2, 3):
+            with pytest.raises(DataError, match=r"answers.jsonl: cannot be written \(File too large\); make room"):
+                cache.add(answer(number))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    cache.add(answer(4))
+    cache.close()
+    assert path.read_bytes() == whole + answer(2).line()[:20] + b"\n" + answer(4).line()
+
+
+def test_a_lock_of_another_is_waited_for_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(answers, "PATIENCE", 0.05)
+    path = tmp_path / "answers.jsonl"
+    with path.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        timer = threading.Timer(0.5, fcntl.flock, [other, fcntl.LOCK_UN])
+        timer.start()
         cache = AnswerCache(str(path))
-        complete = end >= len(whole) - 1
-        assert cache.rating(answer(1).key) == 2
-        assert cache.rating(answer(2).key) == (4 if complete else None)
-        assert (cache.mended is None) == (complete or end == first)
-        cache.add(answer(3))
-        cache.close()
-        kept = whole if complete else whole[:first]
-        assert path.read_bytes() == kept + answer(3).line()
-    assert AnswerCache(str(path)).mended is None
-
-
-def test_what_was_mended_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "cut.jsonl"
-    path.write_bytes(written(tmp_path / "whole.jsonl", answer(1))[:20])
-    mended = AnswerCache(str(path)).mended
-    assert mended == f"{path}: the last line was cut off after 20 bytes: removed, to be asked again"
-    assert path.read_bytes() == b""
+        timer.join()
+    cache.add(answer(1))
+    cache.close()
+    assert capfd.readouterr().err == f"hoicli: {path}: locked by another process, which is waited for\n"
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.evaluation.predictions import Predictions
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import normalised
+from hoicli.shoe.matching import ShoeSettings
 from hoicli.shoe.run import run
-from hoicli.shoe.scoring import Settings
-from hoicli.similarity.backends import MEASURES
 from hoicli.similarity.merge import Tables, combined
-from hoicli.similarity.rules import RULES
+from hoicli.similarity.rules import MEASURES, RULES
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
@@ -95,8 +96,9 @@ def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, prediction
         table = tmp_path / "sim.jsonl"
         more = ["--all-pairs"] if against == "dataset" else []
         assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, predicted, "-o", table, *more).code == 0
-        settings = Settings(delta=0.0, against=against)
-        done = run([str(predicted)], str(truth), [str(table)], settings, ErrorPolicy(), dataset="hico")
+        settings = ShoeSettings(delta=0.0, against=against)
+        streams = Predictions([str(predicted)]), Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
+        done = run(*streams, settings, ErrorPolicy(), dataset="hico")
         assert done.shoe.verbs.missing == set()
         assert done.shoe.objects.missing == set()
         assert done.shoe.verbs.asked
@@ -387,6 +389,13 @@ def test_a_table_is_a_backend(hoicli: Hoicli, tmp_path: Path, predictions: Path)
     assert result.out == table.read_text()
 
 
+def test_a_table_is_asked_for_a_sense_by_any_of_its_words(hoicli: Hoicli, tmp_path: Path) -> None:
+    table = tmp_path / "sim.jsonl"
+    table.write_text(line_of("carry.v.01", "wear.v.01", similarity=0.25))
+    (found,) = lines_of(_rated(hoicli, tmp_path, [("v", "transport.v.02", "wear.v.01")], f"table:{table}"))
+    assert found["similarity"] == 0.25
+
+
 # Calls
 
 LLM = ("--backend", "llm", "--dataset", "hico")
@@ -625,7 +634,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
         stub.fault = None
         result = hoicli(*ask(stub, path, "--cache", cache, "--jobs", "6"))
         assert result.code == 0, result.err
-        assert "the last line was cut off after 23 bytes: removed, to be asked again" in result.err
+        assert "lines that were cut off: 1; their questions are asked again" in result.err
         assert len(stub.answered) == count
         assert set(stub.answered.values()) == {1}
         for line in lines_of(result.out):

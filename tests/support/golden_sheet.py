@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.constants import SEVERITIES
-from hoicli.corruption.registry import CORRUPTIONS, corrupt
+from hoicli.corruption.effects import corrupt
+from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 from tests.support.pictures import textured
 
 Image = NDArray[np.uint8]

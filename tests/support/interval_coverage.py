@@ -16,9 +16,11 @@ import numpy as np
 
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.run import prediction_lines, read_truth, tally_predictions
+from hoicli.evaluation.run import read_truth, tally_predictions
 from hoicli.evaluation.tally import averaged, subset_classes
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.resampling.intervals import interval, quantile
 from hoicli.resampling.ranked import RankedLists, Weights
@@ -54,12 +56,11 @@ def main() -> None:
     options = parser.parse_args()
     protocol = PROTOCOLS[options.protocol]
     vocabulary = load(protocol.dataset)
-    truth = read_truth(options.gt, vocabulary, ErrorPolicy())
+    truth = read_truth(Stream([options.gt], "ground truth"), vocabulary, ErrorPolicy())
     models = []
     for path in options.predictions:
-        _, lines = prediction_lines([path])
-        tally = tally_predictions(lines, [path], truth, [protocol], Filters(), ErrorPolicy())
-        models.append(next(lists for _, lists in tally.ranked(sorted(truth.scenes.image_ids))))
+        tally = tally_predictions(Predictions([path]), truth, [protocol], Filters(), ErrorPolicy())
+        models.append(next(lists for _, _, lists in tally.ranked(vocabulary, sorted(truth.scenes.image_ids))))
     kept = averaged(truth.class_counts(protocol), vocabulary, protocol)
     members = {name: chosen[kept[chosen]] for name, chosen in subset_classes(vocabulary, protocol).items()}
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import orjson
 
 from hoicli.arrays.triplets import Triplets, read_triplets
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.labels import Likeness, classes_of, normalised
+from hoicli.shoe.matching import UNIT, Matching, Shoe, ShoeSettings
+from hoicli.shoe.scores import Scores, scores_of
+from hoicli.similarity.table import SimilarityTable
 from tests.support.project import FIXTURES
 
 Record = dict[str, Any]
@@ -44,6 +50,79 @@ def image(*hois: Hoi, image_id: str = "a", **more: Any) -> Record:
             hoi["verb_synset"] = synset
         record["hois"].append(hoi)
     return {**record, **more}
+
+
+AWAY = [50, 0, 60, 10]
+"""A box that meets neither of them."""
+
+# --- a small world: the sense of `pet` is pet.v.01, of `train` train.n.01; words with two senses, and without -------
+
+SENSES = {"clean": ["clean.v.01", "clean.v.02"], "blob": [], "no_interaction": [], "set": ["set.n.01", "train.n.01"]}
+SIMILAR = {
+    ("pet.v.01", "touch.v.01"): 0.55,
+    ("pet.v.01", "feed.v.01"): 0.2,
+    ("ride.v.01", "sit_on.v.01"): 0.4,
+    ("ride.v.01", "hold.v.01"): 0.1,
+    ("sit_on.v.01", "hold.v.01"): 0.1,
+    ("wash.v.01", "clean.v.01"): 0.1,
+    ("wash.v.01", "clean.v.02"): 0.7,
+    ("train.n.01", "bus.n.01"): 0.3,
+    ("giraffe.n.01", "zebra.n.01"): 0.7,
+}
+
+
+def candidates(label: str, pos: str) -> list[str]:
+    return [label] if "." in label else SENSES.get(label, [f"{label}.{pos}.01"])
+
+
+def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
+    verb, name = normalised(verb), name and normalised(name)
+    return (None if verb == "no_interaction" else f"{verb}.v.01", f"{name}.n.01" if name else None)
+
+
+def table_of(similar: dict[tuple[str, str], float]) -> SimilarityTable:
+    rows = [
+        {"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": value} for (a, b), value in similar.items()
+    ]
+    return SimilarityTable.read(as_lines(rows), ErrorPolicy())
+
+
+def shoe_of(
+    truth: list[Record],
+    predictions: list[Record],
+    similar: dict[tuple[str, str], float] = SIMILAR,
+    *,
+    senses: Callable[[str, str], list[str]] = candidates,
+    **options: Any,
+) -> Shoe:
+    known: dict[str, Any] = {
+        "delta": 0.5,
+        "verb_weight": 0.5,
+        "combine": "mean",
+        "area": "envelope",
+        "against": "image",
+    }
+    truths, found = read(truth), read(predictions)
+    classes = classes_of(truths, curated, senses)
+    table = table_of(similar)
+    verbs = Likeness("v", classes.verbs, found.verbs, table, senses)
+    objects = Likeness("n", classes.objects, found.objects, table, senses)
+    return Shoe(truths, found, classes, verbs, objects, ShoeSettings(**{**known, **options}))
+
+
+def scored(truth: list[Record], predictions: list[Record], **options: Any) -> Scores:
+    shoe = shoe_of(truth, predictions, **options)
+    return scores_of(shoe, shoe.match())
+
+
+def pairs(shoe: Shoe, matching: Matching | None = None) -> list[tuple[int, float] | None]:
+    """(prediction, similarity) of each ground truth."""
+    matching = matching or shoe.match()
+    rows = matching.prediction_of.tolist()
+    return [
+        None if row < 0 else (row, int(shoe.similarities(np.array([at]), np.array([row]))[0]) / UNIT)
+        for at, row in enumerate(rows)
+    ]
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

@@ -174,8 +174,10 @@ def area_under(gains: list[float], positives: int, area: str) -> float:
         precision.append(tp / (tp + fp + EPSILON))  # 37
         recall.append(tp / (positives + EPSILON))  # 38
     if area == "11-point":
-        # The epsilon of line 38 keeps a recall of 3/10 from reaching 0.3; here the point gives way as much.
-        points = [0.1 * step - 1e-7 for step in range(11)]
+        # Without the epsilon of line 38 a recall of 3/10 reaches the point 0.3 of other protocols' grid or not by the
+        # last digit of a float; it is rounded away.
+        recall = [round(r, 6) for r in recall]
+        points = [0.1 * step for step in range(11)]
         return (
             sum(max((p for p, r in zip(precision, recall, strict=True) if r >= point), default=0.0) for point in points)
             / 11

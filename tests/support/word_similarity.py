@@ -102,7 +102,7 @@ def opinions(wordnet: Lexicon, rated: Sequence[Rated], pos: str, *, ablate: bool
 
 
 def _classic(name: str, graph: Graph, pairs: npt.NDArray[np.int64]) -> Floats:
-    return measures.similarities(graph, name, pairs)
+    return measures.rescaled(graph, name, pairs, measures.raw_similarities(graph, name, pairs))
 
 
 def main() -> None:

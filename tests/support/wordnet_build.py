@@ -14,13 +14,13 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.wordnet.compilation import compiled
 from hoicli.wordnet.files import Files
 from hoicli.wordnet.lexicon import GRAPH, PRINCETON
-from hoicli.wordnet.reader import Reader
+from hoicli.wordnet.reader import WordNetReader
 
 
 def arrays() -> dict[str, Any]:
     """What the file holds, made anew."""
     with no_garbage_collection():
-        return compiled(Reader(Files(PRINCETON)))
+        return compiled(WordNetReader(Files(PRINCETON)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from hoicli.io.streams import Line
-from hoicli.validation.checks import StreamValidator, validate_images
+from hoicli.validation.stream import StreamValidator, validate_images
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.support.project import FIXTURES, Hoicli
@@ -315,7 +315,7 @@ def test_a_copy_of_the_images_says_its_size() -> None:
     assert found["boxes-off-ground-truth"].endswith("if they are pixels of a copy of another size")
 
 
-def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_findings_are_rows_with_a_fix(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     found = renamed(dict(zip(ALPHABETICAL, COCO, strict=True)), {})
     path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
@@ -324,7 +324,7 @@ def test_findings_are_rows_with_a_mend(hoicli: Hoicli, tmp_path: Path) -> None:
     row = next(row for row in map(json.loads, result.out.splitlines()) if row["check"] == "another-object-order")
     assert (row["severity"], row["count"]) == ("warning", 41)
     option = "--object-order alphabetical"
-    assert row["mend"] == f"convert the file again with {option}: as it is, mAP will be near zero"
+    assert row["fix"] == f"convert the file again with {option}: as it is, mAP will be near zero"
     assert result.err.endswith("; labels of hico, if objects, in alphabetical order, were read in COCO order\n")
 
 
@@ -352,7 +352,7 @@ def same(number: int) -> int:
         (same, lambda n: n + 1, ("--verb-base", "1")),
     ],
 )
-def test_what_validate_finds_convert_mends(
+def test_what_validate_finds_convert_fixes(
     objects: Callable[[int], int],
     verbs: Callable[[int], int],
     option: tuple[str, str],
@@ -371,8 +371,8 @@ def test_what_validate_finds_convert_mends(
     renumbered(dump, objects, verbs)
     assert hoicli("convert", "--dataset", "hico", dump, "-o", found).code == 0
     rows = map(json.loads, hoicli("validate", "--gt", FIXTURES / "gt.jsonl", found).out.splitlines())
-    mend = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
-    assert mend in {row["mend"] for row in rows}
+    fix = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
+    assert fix in {row["fix"] for row in rows}
     assert hoicli("convert", *option, dump).out == good != found.read_text()
 
 

@@ -17,14 +17,19 @@ from hypothesis import strategies as st
 from hoicli.errors import UsageError
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet import measures
-from hoicli.wordnet.graph import Ints
+from hoicli.wordnet.graph import Graph, Ints
 from hoicli.wordnet.lexicon import embedded
-from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, similarities
+from hoicli.wordnet.measures import MEASURES, information_content, raw_similarities, rescaled
 from hoicli.wordnet.senses import ground_truth_sense
 from tests.support import wordnet_files
 
 WN = embedded().graph
 BY_COUNTS = ("res", "lin", "jcn")
+
+
+def similarities(graph: Graph, measure: str, pairs: Ints) -> measures.Floats:
+    """The measure in [0, 1]."""
+    return rescaled(graph, measure, pairs, raw_similarities(graph, measure, pairs))
 
 
 def senses(*names: str) -> Ints:

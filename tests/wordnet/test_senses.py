@@ -292,7 +292,7 @@ def test_labels_without_a_sense_are_counted(hoicli: Hoicli) -> None:
 
 def test_a_wrong_call(hoicli: Hoicli) -> None:
     result = hoicli("synsets", "--pos", "a", "red")
-    assert (result.code, result.out, result.err) == (2, "", "hoicli: --pos a: choose n (objects) or v (verbs)\n")
+    assert (result.code, result.out, result.err) == (2, "", "hoicli: --pos a: choose n or v\n")
     assert hoicli("synsets", "--dataset", "coco", "ride").code == 2
 
 

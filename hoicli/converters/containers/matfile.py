@@ -1,6 +1,6 @@
 """MATLAB 5 files (-v6, -v7): the container of HICO-DET's annotations and of the official evaluation's detections.
 
-    variables(source) -> {name: (start, end)};   load(source, name) -> Numbers, Cells, Structs or text, nested
+    variables(source) -> {name: Variable};   load(source, name) -> Numbers, Cells, Structs or text, nested
 
 Read here and not by SciPy, whose reader makes room for whatever sizes a header declares and crashes the interpreter on
 a changed type tag; here every step stays within the bytes that are there. Sparse matrices, functions and objects are
@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,7 @@ HEAD = 512
 MATRIX, COMPRESSED = 14, 15
 FLAGS, DIMENSIONS = (6, 8), 5
 CELL, STRUCT, TEXT, NUMBERS = 1, 2, 4, range(6, 16)
+KINDS = {CELL: "cell", STRUCT: "struct", TEXT: "text"}
 """Classes of matrices: all that HICO-DET's files hold. Objects, functions and sparse matrices are not among them."""
 
 CODES = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 9: "d", 12: "q", 13: "Q"}
@@ -100,8 +102,17 @@ class Structs(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-def variables(source: Source) -> dict[str, tuple[int, int]]:
-    """Name -> where in the file it is (start, end) of every variable.
+class Variable(NamedTuple):
+    """Where in the file a variable is, what it is (cell, struct, text, numbers, or class 5 and the like), its shape."""
+
+    start: int
+    end: int
+    kind: str
+    shape: tuple[int, ...]
+
+
+def variables(source: Source) -> dict[str, Variable]:
+    """Every variable by its name, without its content.
 
     Raises `DataError` for a file that is cut off, and for MATLAB's 7.3 files, which are HDF5.
     """
@@ -109,48 +120,37 @@ def variables(source: Source) -> dict[str, tuple[int, int]]:
     found = {}
     position = HEADER
     while position < len(data):
-        try:
+        with _undamaged(source):
             kind, size = struct.unpack_from(order + "II", data, position)
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            found[_Reader(_head(data, position, end, order), order).name()] = (position, end)
-        except (struct.error, zlib.error, ValueError) as error:
-            raise _damaged(source, error) from None
+            reader = _MatrixReader(_head(data, position, end, order), order)
+            found[reader.name()] = Variable(position, end, *reader.kind_and_shape())
         position = end
     return found
 
 
-def describe(source: Source, name: str) -> tuple[str, tuple[int, ...]]:
-    """What a variable is (cell, struct, text, numbers, or class 5 and the like) and its shape, without its content."""
-    start, end = variables(source)[name]
-    order = _byte_order(source)
-    try:
-        kind, shape = _Reader(_head(source.data, start, end, order), order).kind_and_shape()
-    except (struct.error, zlib.error, ValueError) as error:
-        raise _damaged(source, error) from None
-    names = {CELL: "cell", STRUCT: "struct", TEXT: "text", **dict.fromkeys(NUMBERS, "numbers")}
-    return names.get(kind, f"class {kind}"), shape
-
-
 def load(source: Source, name: str) -> Any:
     """A variable: `Numbers`, `Cells`, `Structs` or text, and the same inside. Raises `DataError` for a damaged file."""
-    start, end = variables(source)[name]
+    start, end, *_ = variables(source)[name]
     order = _byte_order(source)
-    try:
+    with _undamaged(source):
         size = stored_size(source)
         element = _element(source.data, start, end, order, size)
-        reader = _Reader(element, order, size)
-        value, end = reader.matrix(0, len(element), DEEPEST)
+        value, end = _MatrixReader(element, order, size).matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
         return value
+
+
+@contextmanager
+def _undamaged(source: Source) -> Iterator[None]:
+    """Turns what bytes raise that are not what they say into a `DataError`."""
+    try:
+        yield
     except (struct.error, zlib.error, ValueError) as error:
-        raise _damaged(source, error) from None
-
-
-def _damaged(source: Source, error: Exception) -> DataError:
-    return DataError(f"is damaged or cut off ({error}); fetch or save it again", place=source.name)
+        raise DataError(f"is damaged or cut off ({error}); fetch or save it again", place=source.name) from None
 
 
 def _byte_order(source: Source) -> str:
@@ -193,7 +193,7 @@ def _element(data: bytes, start: int, end: int, order: str, stored: int) -> byte
     raise ValueError("compressed data without an end")
 
 
-class _Reader:
+class _MatrixReader:
     """The matrices of one variable. Raises ValueError or struct.error where the bytes do not say what they should."""
 
     def __init__(self, data: bytes, order: str, stored: int = 0) -> None:
@@ -213,10 +213,12 @@ class _Reader:
         dimensions = self.header(self.data, 8)[5]
         return self.content(32 + dimensions + -dimensions % 8, len(self.data))[1].decode("latin-1")
 
-    def kind_and_shape(self) -> tuple[int, tuple[int, ...]]:
-        """The class and the shape of the variable."""
+    def kind_and_shape(self) -> tuple[str, tuple[int, ...]]:
+        """What the variable is, and its shape."""
         flags = self.header(self.data, 8)
-        return flags[2] & 0xFF, struct.unpack_from(f"{self.order}{flags[5] // 4}I", self.data, 32)
+        kind = flags[2] & 0xFF
+        name = "numbers" if kind in NUMBERS else KINDS.get(kind, f"class {kind}")
+        return name, struct.unpack_from(f"{self.order}{flags[5] // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
         """The matrix whose tag is at `start`, and where the next one begins; both lie before `limit`."""

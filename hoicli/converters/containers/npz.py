@@ -26,7 +26,7 @@ import numpy as np
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.stored import stored_size
 from hoicli.errors import DataError
-from hoicli.io.streams import readable
+from hoicli.io.inputs import readable
 
 SUFFIX = ".npy"
 MAGIC = b"\x93NUMPY"

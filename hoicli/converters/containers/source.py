@@ -18,8 +18,8 @@ import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
 from hoicli.errors import DataError
+from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
-from hoicli.io.streams import open_input
 
 ZIP_MAGIC = b"PK\x03\x04"
 HEAD = 1 << 16
@@ -103,6 +103,10 @@ class Source:
         """The first item of a list, None where there is none."""
         return next((item for _, item in self.items()), None) if self.is_list else None
 
+    def first_has(self, *keys: str) -> bool:
+        """Whether the first item of a list is a dictionary with all of these keys."""
+        return isinstance(self.first_item, dict) and self.first_item.keys() >= {*keys}
+
     def items(self, key: str = "preds") -> Iterator[tuple[str, Any]]:
         """(position as `[3]`, item) of a list: JSON, pickled, or under `key` of a dictionary written as text.
 
@@ -160,6 +164,10 @@ class Source:
             except (ValueError, RecursionError):
                 raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
         return mapping if isinstance(mapping, dict) else {}
+
+    def mapping_has(self, *keys: str) -> bool:
+        """Whether the dictionary has all of these keys."""
+        return self.mapping.keys() >= {*keys}
 
     @cached_property
     def unpickled(self) -> Any:

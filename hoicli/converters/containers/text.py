@@ -1,15 +1,17 @@
-"""Lists of JSON or of Python literals as text, cut into items and read one at a time; nothing is evaluated."""
+"""Lists of JSON or of Python literals as text, read one item at a time, nothing evaluated; and JSON written so."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import orjson
+
+from hoicli.io.outputs import open_output
 
 
 def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[bytes]:
@@ -86,6 +88,16 @@ def _followed_end(data: bytes, begin: int) -> int:
     raise ValueError(BROKEN_OFF)
 
 
+def write_items(path: str, items: Iterable[bytes], brackets: bytes) -> None:
+    """A JSON list or object with an item a line, written as the items come."""
+    with open_output(path) as output:
+        before = brackets[:1]
+        for item in items:
+            output(before + item)
+            before = b",\n"
+        output((brackets if before == brackets[:1] else brackets[1:]) + b"\n")
+
+
 def json_item(span: bytes) -> Any:
     """One item of a JSON list; NaN is read, as json.dump writes it, for the records' check to name its place."""
     try:
@@ -123,8 +135,16 @@ def literal(span: bytes) -> Any:
 _STRINGS = re.compile(r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\"""", re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])[^\W\d]\w*|(?<=np\.)\w+|(?<=numpy\.)\w+")
 _KNOWN_WORD = re.compile(r"np|numpy|nan|inf|None|True|False|(?:float|u?int)(?:16|32|64|8)|bool_?|str_|[bBuUrR]")
-# An operator between two values, one minus after another, a call of a call, an index, an attribute of an attribute.
-_CHAIN = re.compile(r"[^\w\s.,:()\[\]{}-]|[\w)\]}]\s*-|-\s*-|[)\]}]\s*[(\[{]|\w\s*\[|(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.")
+CHAINS = (
+    (r"[^\w\s.,:()\[\]{}-]", "1+1+1"),  # an operator
+    (r"[\w)\]}]\s*-", "1 - 1 - 1"),  # a minus after a value
+    (r"-\s*-", "- - 1"),  # one minus after another
+    (r"[)\]}]\s*[(\[{]", "np.int64()()()"),  # a call of a call, an index of an index
+    (r"\w\s*\[", "np [0]"),  # an index
+    (r"(?<!\w)[^\W\d]\w*\s*\.\s*\w+\s*\.", "np.nan.nan"),  # an attribute of an attribute
+)
+"""(pattern, example) of each way to make a syntax tree deep without brackets."""
+_CHAIN = re.compile("|".join(pattern for pattern, _ in CHAINS))
 
 
 def _flat(text: str) -> bool:

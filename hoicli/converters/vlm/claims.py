@@ -1,4 +1,4 @@
-"""From the values in a model's answer to what it claims: this person does that to this thing, here and there.
+"""From the values in a model's answer to what it claims: this person does that to this object, here and there.
 
 Models name their keys as they please; what a key means is told by its words (`human_bbox`, `person box`, `sub_bbox` are
 one key), and what it holds by its value: a list is a box, a whole number the index of a box, text a name. Nothing is
@@ -34,26 +34,28 @@ class Claim:
 
 @dataclass
 class Claims:
-    """What an answer holds: triplets; (box, name) of things it only locates, `listed` where triplets index them."""
+    """What an answer holds: triplets; (box, name) of what it only locates, `listed` where triplets index them."""
 
     triplets: list[Claim] = field(default_factory=list)
-    things: list[tuple[list[float], str]] = field(default_factory=list)
+    located: list[tuple[list[float], str]] = field(default_factory=list)
     listed: bool = False
     understood: bool = False
 
 
 def claims_of(values: Sequence[Any], report: Report, *, verbs: Sequence[str] = (), label: str | None = None) -> Claims:
-    """The claims in the values of one answer. `understood` is false when nothing in them is a claim, a thing or `[]`.
+    """The claims in the values of one answer, not `understood` where none is a claim, a box with a name or `[]`.
 
     `verbs`, `label`: of the question, where the answer only says where (grounding).
     """
-    reader = _Reader(report, tuple(verbs), label)
+    reader = _ClaimReader(report, tuple(verbs), label)
     for value in values:
         reader.read(value)
     return reader.claims
 
 
-class _Reader:
+class _ClaimReader:
+    """Collects the claims in the values of one answer."""
+
     def __init__(self, report: Report, verbs: tuple[str, ...], label: str | None) -> None:
         self.claims = Claims()
         self._report = report
@@ -71,35 +73,35 @@ class _Reader:
         if not items:
             self.claims.understood = True
             return
-        if len(items) == 2 and all(isinstance(item, dict) and _is_thing(_by_plain_key(item)) for item in items):
+        if len(items) == 2 and all(isinstance(item, dict) and _is_located(_by_plain_key(item)) for item in items):
             self._read_pair(*map(_by_plain_key, items))
             return
         for item in items:
             self.read(item)
 
     def _read_pair(self, first: dict[str, Any], second: dict[str, Any]) -> None:
-        """Two located things in a list of their own: the person and the object, in this order unless only the second
+        """Two boxes with names in a list of their own: the person and the object, in this order unless only the second
         is called a person. Two persons are a pair like any other."""
         if _name_of(first) not in PERSONS and _name_of(second) in PERSONS:
             first, second = second, first
         self.claims.understood = True
         verbs = verbs_of(_value(second, _VERBS) or _value(first, _VERBS)) or list(self._verbs)
         score = _score(_value(second, _SCORE), self._report)
-        places = [numbers_of(_value(thing, _BOX)) for thing in (first, second)]
+        places = [numbers_of(_value(entry, _BOX)) for entry in (first, second)]
         self._add(places[0], places[1], _name_of(second) or self._label, verbs, score)
 
     def _read_object(self, entry: dict[str, Any]) -> None:
         subject, object_ = _value(entry, _SUBJECT), _value(entry, _OBJECT)
         if subject is not None or (object_ is not None and _value(entry, _VERBS) is not None):
             self._read_triplet(entry, subject, object_)
-        elif _is_thing(entry) and not isinstance(entry.get("labels"), list):
-            self._read_thing(entry)
+        elif _is_located(entry) and not isinstance(entry.get("labels"), list):
+            self._read_located(entry)
         else:
             self._read_wrapper(entry)
 
     def _read_triplet(self, entry: dict[str, Any], subject: Any, object_: Any) -> None:
         self.claims.understood = True
-        person, thing = _place(subject), _place(object_)
+        person, other = _place(subject), _place(object_)
         label = _text(_value(entry, _LABEL))
         for key in ("object", "target", "label", "category", "class", "name"):
             label = label or (_text(entry.get(key)) if not isinstance(_place(entry.get(key)), int | list) else None)
@@ -109,7 +111,7 @@ class _Reader:
         verbs = verbs_of(said, label or self._label) if said is not None else list(self._verbs)
         if label is None and self._label is None and isinstance(said, str):
             verbs, label = split_phrase(said)
-        self._add(person, thing, label or self._label, verbs, _score(_value(entry, _SCORE), self._report))
+        self._add(person, other, label or self._label, verbs, _score(_value(entry, _SCORE), self._report))
 
     def _add(self, subject: Place, object_: Place, label: str | None, verbs: list[str], score: float | None) -> None:
         if not verbs:
@@ -117,13 +119,13 @@ class _Reader:
             return
         self.claims.triplets.append(Claim(subject, object_, label, tuple(verbs), score))
 
-    def _read_thing(self, entry: dict[str, Any]) -> None:
+    def _read_located(self, entry: dict[str, Any]) -> None:
         self.claims.understood = True
         box, name = numbers_of(_value(entry, _BOX)), _name_of(entry)
         if box is None or name is None:
             self._report("a box without a name, or that is not four numbers")
         else:
-            self.claims.things.append((box, name))
+            self.claims.located.append((box, name))
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
         """`{"boxes": [...], "labels": [...], "interactions": [...]}`, or anything that holds lists of claims."""
@@ -133,7 +135,7 @@ class _Reader:
             if all(box is not None for box in numbers) and all(isinstance(label, str) for label in labels):
                 self.claims.understood = True
                 self.claims.listed = True
-                self.claims.things += [(box, label) for box, label in zip(numbers, labels, strict=True) if box]
+                self.claims.located += [(box, label) for box, label in zip(numbers, labels, strict=True) if box]
             else:
                 self._report("a list of boxes of which one is not four numbers, or has no name")
                 return
@@ -146,10 +148,10 @@ class _Reader:
 
 
 # Keys, after `_plain`.
-_HUMAN, _THING = "(?:human|person|subject|sub|agent|h)", "(?:object|obj|target|o)"
+_HUMAN, _OTHER = "(?:human|person|subject|sub|agent|h)", "(?:object|obj|target|o)"
 _BBOX = r"b?(?:ounding_)?box(?:es)?(?:_2d)?"
 _SUBJECT = re.compile(rf"{_HUMAN}_(?:{_BBOX}|id|idx|index)|{_BBOX}_{_HUMAN}|human|person|subject")
-_OBJECT = re.compile(rf"{_THING}_(?:{_BBOX}|id|idx|index)|{_BBOX}_{_THING}|object|target")
+_OBJECT = re.compile(rf"{_OTHER}_(?:{_BBOX}|id|idx|index)|{_BBOX}_{_OTHER}|object|target")
 _BOX = re.compile(rf"{_BBOX}|coordinates|coords")
 _LABEL = re.compile(r"(?:object|obj|target)_(?:class|label|category|name|type)|noun")
 _NAME = re.compile(r"label|name|class|category|object|object_(?:class|label|category|name)")
@@ -181,8 +183,8 @@ def _value(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
     return entry[max(found, key=lambda key: "box" in key)] if found else None
 
 
-def _is_thing(entry: dict[str, Any]) -> bool:
-    """A located thing: a box of its own, and nobody's in particular."""
+def _is_located(entry: dict[str, Any]) -> bool:
+    """Whether an entry locates something: a box of its own, and nobody's in particular."""
     return _value(entry, _BOX) is not None and _value(entry, _SUBJECT) is None
 
 

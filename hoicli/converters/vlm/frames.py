@@ -55,7 +55,7 @@ class Frame:
         if not self.needs_size:
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
-            raise DataError("the image's size is not known; give width and height, or --images GT with them")
+            raise DataError("the image's size is not known; give width and height, or --image-list with them")
         width, height = size
         if self.kind == "relative":
             return width, 1.0, height, 1.0

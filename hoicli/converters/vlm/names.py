@@ -68,14 +68,14 @@ def split_phrase(said: str) -> tuple[list[str], str | None]:
             continue
         article = next((place for place, word in enumerate(words) if place and word in _ARTICLES), None)
         if article is not None:
-            verb, thing = words[:article], words[article + 1 :]
+            verb, name = words[:article], words[article + 1 :]
         else:
             end = 1
             while end < len(words) and words[end] in _PREPOSITIONS:
                 end += 1
-            verb, thing = words[:end], words[end:]
+            verb, name = words[:end], words[end:]
         verbs.append(_verb(verb))
-        label = "_".join(thing) or label
+        label = "_".join(name) or label
     return list(dict.fromkeys(verbs)), label
 
 

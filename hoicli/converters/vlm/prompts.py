@@ -76,9 +76,9 @@ def prompts(
             f"{index}: {record['labels'][index].replace('_', ' ')} {frame.from_pixels(record['boxes'][index], size)}"
             for index in sorted({index for pair in pairs for index in pair})
         ]
-        things = {record["labels"][thing] for _, thing in pairs}
-        names = _OPEN if vocabulary is None else _closed(vocabulary, things)
-        listed = ", ".join(f"({subject}, {thing})" for subject, thing in pairs)
+        objects = {record["labels"][object_] for _, object_ in pairs}
+        names = _OPEN if vocabulary is None else _closed(vocabulary, objects)
+        listed = ", ".join(f"({subject}, {object_})" for subject, object_ in pairs)
         text = _PAIRS.format(coords=coords, boxes="\n".join(shown), pairs=listed, vocabulary=names)
     line: Record = {key: record[key] for key in ("image_id", "file_name", "width", "height") if key in record}
     line |= {"task": task, "coords": str(frame), "system": SYSTEM, "prompt": text}
@@ -94,12 +94,12 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
     if not listed:
         labels = record["labels"]
         people = [index for index, label in enumerate(labels) if label == SUBJECT]
-        pairs = [(person, thing) for person in people for thing in range(len(labels)) if thing != person]
+        pairs = [(person, other) for person in people for other in range(len(labels)) if other != person]
     return list(dict.fromkeys(pairs))
 
 
-def _closed(vocabulary: Vocabulary, things: set[str] | None) -> str:
-    """The names there are: for each of `things` its verbs, or for all objects."""
+def _closed(vocabulary: Vocabulary, objects: set[str] | None) -> str:
+    """The names there are: for each of `objects` its verbs, or for all objects."""
     if vocabulary.roles:
         words = [", ".join(names).replace("_", " ") for names in (vocabulary.verbs, vocabulary.objects)]
         return f"Use these names only.\nVerbs: {words[0]}\nObjects: {words[1]}"
@@ -107,10 +107,10 @@ def _closed(vocabulary: Vocabulary, things: set[str] | None) -> str:
     for name in vocabulary.objects:
         verbs = [
             verb.replace("_", " ")
-            for verb, thing in vocabulary.interactions
-            if thing == name and verb != vocabulary.no_interaction
+            for verb, object_ in vocabulary.interactions
+            if object_ == name and verb != vocabulary.no_interaction
         ]
-        if verbs and (things is None or name in things):
+        if verbs and (objects is None or name in objects):
             lines.append(f"- {name.replace('_', ' ')}: {', '.join(verbs)}")
     if not lines:
         return _OPEN

@@ -16,6 +16,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
+from hoicli.records.names import image_id_of, image_number
 
 ANSWER_KEYS = (
     "response", "generated_text", "answer", "predicted_pairs", "text", "output", "output_text", "completion", "content",
@@ -48,6 +49,25 @@ def is_row(item: Any) -> bool:
     if not isinstance(item, dict) or {"hois", "hoi_prediction", "annotations", "box_annotations"} & item.keys():
         return False
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
+
+
+def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
+    """(image id, file name or None) of the image a row is about. Raises `DataError` for a row that names none."""
+    file_name = next((row[key] for key in FILE_KEYS if isinstance(row.get(key), str) and row[key]), None)
+    given = next((row[key] for key in ID_KEYS if type(row.get(key)) in (str, int)), None)
+    stem = image_id_of(file_name) if file_name is not None else None
+    image_id: str | int
+    if given is None and stem is None:
+        raise DataError("names no image; put its file_name or image_id into the row")
+    if stem is None or (isinstance(given, int) and image_number(stem) == given):
+        image_id = given if given is not None else ""
+    elif isinstance(given, str) and "image_id" in row:
+        image_id = given
+    else:  # a number that is not the image's is a row's number
+        image_id = stem
+    if isinstance(image_id, str) and image_id.lower().endswith((".jpg", ".jpeg", ".png", ".webp")):
+        return image_id_of(image_id), file_name or image_id
+    return image_id, file_name
 
 
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:

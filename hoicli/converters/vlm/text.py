@@ -1,8 +1,8 @@
 """The text a vision-language model answers with, and the values in it: JSON as models write it, and boxes in tokens.
 
-Borne with: prose around, code fences, `<think>` with or without its end, `<answer>`, single quotes, comments, trailing
+Accepted: prose around, code fences, `<think>` with or without its end, `<answer>`, single quotes, comments, trailing
 or missing commas, Python's words for true and null, parentheses for brackets, and an end before the end, where every
-complete item is kept. Nothing is guessed: what is left is the caller's to read or to refuse.
+complete item is kept. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Mention:
-    """A thing named in a sentence with its box: `label`, the numbers, and the words up to the next mention."""
+    """Something named in a sentence with its box: `label`, the numbers, and the words up to the next mention."""
 
     label: str
     box: list[float]
@@ -106,7 +106,7 @@ def _scan(text: str) -> tuple[list[Any], bool]:
     cut = False
     position, ends_seen, effort = 0, 0, 0
     while (found := _OPENING.search(text, position)) and ends_seen < MOST_ENDS and effort <= MOST_EFFORT * len(text):
-        reader = _Reader(text, found.start())
+        reader = _ValueReader(text, found.start())
         try:
             value = reader.value(0)
         except _TooDeepError:
@@ -138,7 +138,7 @@ _CLOSING = {"[": "]", "(": ")"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-class _Reader:
+class _ValueReader:
     """Reads one value from a place in a text; `cut` says that the text ended within it."""
 
     def __init__(self, text: str, position: int) -> None:

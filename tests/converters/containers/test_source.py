@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.containers.text import literal, split_items
+from hoicli.converters.containers.text import CHAINS, literal, split_items
 from hoicli.errors import DataError
 
 # Literals
@@ -79,6 +80,23 @@ def test_literal_examples(text: str, value: Any) -> None:
 def test_literal_reads_nan() -> None:
     values = literal(b"[nan, -nan, np.float64(nan)]")
     assert [value != value for value in values] == [True, True, True]
+
+
+@pytest.mark.parametrize(("pattern", "example"), CHAINS)
+def test_a_chain_is_never_parsed(pattern: str, example: str) -> None:
+    """Each way to nest without brackets is refused before the parser, which would die of it in Python 3.10."""
+    assert re.search(pattern, example)
+    for times in (1, 100_000):
+        with pytest.raises(ValueError, match="more than containers, strings, numbers and NumPy's scalars"):
+            literal(example.encode() * times)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[-1, -2.5e-05, 'a-b+c', np.float64(-1.5), {'x': (1, [2])}]", "[np.int64(1), nan, -inf, None, b'a']"],
+)
+def test_what_is_no_chain_is_read(text: str) -> None:
+    assert isinstance(literal(text.encode()), list)
 
 
 @pytest.mark.parametrize(

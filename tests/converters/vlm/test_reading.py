@@ -459,11 +459,11 @@ def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
     _, result = convert(bare, options=("--coords", "1000"))
     assert result.code == 1
     assert (
-        "answers.jsonl:1: the image's size is not known; give width and height, or --images GT with them" in result.err
+        "answers.jsonl:1: the image's size is not known; give width and height, or --image-list with them" in result.err
     )
     truth = tmp_path / "gt.jsonl"
     truth.write_text('{"image_id": "a", "width": 1000, "height": 500, "boxes": [], "labels": [], "hois": []}\n')
-    records, _ = convert(bare, options=("--coords", "1000", "--images", truth))
+    records, _ = convert(bare, options=("--coords", "1000", "--image-list", truth))
     assert records[0]["boxes"][0] == [100, 100, 300, 200]
     assert records[0]["file_name"] == "a.jpg"
 

@@ -15,7 +15,8 @@ from hoicli.evaluation.match_stream import UNKNOWN_PROTOCOL
 from hoicli.io.streams import Line
 from hoicli.records.image import UNKNOWN_LABEL
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
-from hoicli.validation.checks import CHECKS, Facts, validate_images
+from hoicli.validation.checks import CHECKS
+from hoicli.validation.stream import Facts, validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
 
@@ -103,7 +104,7 @@ def test_an_image_twice() -> None:
 
 
 def test_the_pair() -> None:
-    truth = {"a": Facts(64, 48), "b": Facts(None, None), "c": Facts(10, 10)}
+    truth = {"a": Facts((64, 48)), "b": Facts(None), "c": Facts((10, 10))}
     stranger = with_(image_id="d")
     assert found(GOOD, stranger, truth=truth) == {
         "unknown-image": (
@@ -114,7 +115,7 @@ def test_the_pair() -> None:
     }
     # the size of an image comes from the ground truth where the prediction has none
     bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
-    assert found(bare, truth={"c": Facts(10, 10)})["box-outside-image"][0] == 1
+    assert found(bare, truth={"c": Facts((10, 10))})["box-outside-image"][0] == 1
     assert found(bare) == {}
 
 
@@ -164,6 +165,6 @@ def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) 
             "severity": "error",
             "count": 1,
             "example": f"{path}:1: labels: 1 labels for 2 boxes; give one label a box",
-            "mend": CHECKS["malformed"].mend,
+            "fix": CHECKS["malformed"],
         }
     ]

@@ -1,0 +1,120 @@
+"""From lines to columns: many lines at a time, field by field, and one by one where something is wrong.
+
+A HICO-DET dump has three quarters of a million triplets, so each field of some hundred lines becomes one column, which
+is checked as a whole. That only notices *that* something is wrong with one of the lines. Then each of them is walked
+with care to say *what* and *where*, and the sound ones become columns after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hoicli.arrays.kit import Floats, Ints
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.names import is_blank
+from hoicli.records.parsing import Problem, Record, parse
+
+BATCH = 256
+"""Images a batch: large enough that NumPy's overhead per call vanishes, small enough to stay in cache."""
+
+Part = TypeVar("Part")
+
+
+def read_columns(
+    lines: Iterable[Line],
+    build: Callable[[list[Line]], Part],
+    check: Callable[[Record], Iterable[Problem]],
+    policy: ErrorPolicy,
+    *,
+    register: ImageRegister | None = None,
+    batch: int = BATCH,
+) -> Iterator[Part]:
+    """What `build` makes of each batch of lines, of its sound lines where it has bad ones.
+
+    build: the fast pass; it raises what a record that is not as expected raises (`attempt`). check: the careful pass,
+    which yields a problem for just those records. register: remembers the `image_ids` of the parts.
+
+    Raises `DataError` for the first bad record, or counts it in `policy` and goes on; an image that the register
+    refuses is bad too.
+    """
+    lines = iter(lines)
+    while chunk := list(islice(lines, batch)):
+        part: Any = attempt(build, chunk)
+        if part is None or (register is not None and not register.add_all(part.image_ids, chunk)):
+            chunk = list(_sound(chunk, check, policy, register))
+            part = attempt(build, chunk)
+            if part is None:
+                raise AssertionError("a record passed the careful check and failed the fast one")
+        if chunk:
+            yield part
+
+
+def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | None:
+    """What the fast pass makes of the lines; None if something is wrong with any of them."""
+    try:
+        return build(lines)
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
+
+
+def _sound(
+    lines: list[Line],
+    check: Callable[[Record], Iterable[Problem]],
+    policy: ErrorPolicy,
+    register: ImageRegister | None,
+) -> Iterator[Line]:
+    """The good lines, registered; the first thing that `check` says of each of the others goes to the policy."""
+    for line in lines:
+        try:
+            record = parse(line)
+            for problem in check(record):
+                raise problem.error(line.place)
+            if register is not None:
+                register.add(str(record["image_id"]), line)
+        except DataError as error:
+            policy.handle(error)
+        else:
+            yield line
+
+
+def require(sound: bool | np.bool_) -> None:
+    """Raises `ValueError` where a record is not as expected."""
+    if not sound:
+        raise ValueError
+
+
+def typed(values: Iterable[Any], *allowed: type) -> None:
+    """Raises `ValueError` for another type, checked at C speed: JSON's true is no index, its "1" no number."""
+    require(set(map(type, values)) <= set(allowed))
+
+
+def image_ids(values: list[Any]) -> list[str]:
+    """Ids as text. Raises `ValueError` for what is neither text nor an integer, or blank."""
+    typed(values, str, int)
+    require(not any(map(is_blank, values)))
+    return [str(value) for value in values]
+
+
+def numbers(values: list[Any], *types: type) -> Floats:
+    """Finite numbers, NaN for a missing one: None, where NoneType is among the types (int and float if not given), or
+    NaN, which no JSON holds, so that only a reader can have put it there. Raises `ValueError` for anything else.
+    """
+    typed(values, *(types or (int, float)))
+    column = np.array(values, dtype=np.float64)
+    require(not np.isinf(column).any())
+    return column
+
+
+def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
+    """Indices, each from 0 to below its limit; with `nulls`, None becomes -1. Raises `ValueError` for anything else."""
+    typed(values, int, *((type(None),) if nulls else ()))
+    missing = values.count(None) if nulls else 0
+    column = np.array([-1 if value is None else value for value in values] if missing else values, dtype=np.int64)
+    require(np.count_nonzero((column < 0) | (column >= limit)) == missing)
+    return column

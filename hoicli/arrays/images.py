@@ -1,0 +1,146 @@
+"""What every image record holds, as columns, whatever its labels are: images, boxes, and triplets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+import orjson
+
+from hoicli.arrays.columns import image_ids, indices, numbers, require
+from hoicli.arrays.kit import Floats, Ints, runs_of, starts_of
+from hoicli.io.streams import Line
+from hoicli.records.parsing import Record
+
+NO_BOX = -1
+
+
+@dataclass(frozen=True)
+class Images:
+    """N images, B boxes and T triplets as columns.
+
+    image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX
+    for no object; score [T], NaN where there is none. Image n owns boxes box_start[n]:box_start[n + 1] and triplets
+    hoi_start[n]:hoi_start[n + 1].
+    """
+
+    image_ids: list[str]
+    boxes: Floats
+    box_start: Ints
+    subject: Ints
+    object: Ints
+    score: Floats
+    hoi_start: Ints
+
+    @cached_property
+    def image_of_hoi(self) -> Ints:
+        """[T] the image each triplet belongs to."""
+        return runs_of(self.hoi_start)
+
+    @cached_property
+    def image_of_box(self) -> Ints:
+        """[B] the image each box belongs to."""
+        return runs_of(self.box_start)
+
+
+@dataclass(frozen=True)
+class RawImages(Images):
+    """Images beside what `raw_images` was told to make of their labels [B] and verbs [T]."""
+
+    labels: list[Any]
+    verbs: list[Any]
+
+    def images(self) -> dict[str, Any]:
+        """The columns of `Images` by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Images)}
+
+
+def raw_images(
+    lines: Iterable[Line],
+    add: Callable[[Record], None],
+    *,
+    scores: Sequence[type],
+    nulls: bool,
+    label: Callable[[Any], Any] | None = None,
+    verb: Callable[[Any], Any] | None = None,
+) -> RawImages:
+    """The lines as columns; `add` is handed each record for what else it holds.
+
+    scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
+    label, verb: what becomes of a name; without them it stays, whatever its type. Raises `ValueError` and whatever else
+    `columns.attempt` expects for anything out of order.
+    """
+    ids: list[Any] = []
+    box_counts: list[int] = []
+    hoi_counts: list[int] = []
+    coordinates: list[Any] = []
+    labels: list[Any] = []
+    subject: list[Any] = []
+    objects: list[Any] = []
+    verbs: list[Any] = []
+    score: list[Any] = []
+    containers: set[type] = set()
+    lengths: set[int] = set()
+    for line in lines:  # a record is taken apart while it is in cache, and gone before the next is parsed
+        record = orjson.loads(line.data)
+        boxes, names, hois = record["boxes"], record["labels"], record["hois"]
+        containers.update((type(boxes), type(names), type(hois)))
+        require(len(boxes) == len(names))
+        ids.append(record["image_id"])
+        box_counts.append(len(boxes))
+        hoi_counts.append(len(hois))
+        lengths.update(map(len, boxes))
+        coordinates += chain.from_iterable(boxes)
+        labels += names if label is None else map(label, names)
+        subject += [hoi["subject"] for hoi in hois]
+        objects += [hoi["object"] for hoi in hois]
+        named = [hoi["verb"] for hoi in hois]
+        verbs += named if verb is None else map(verb, named)
+        score += [hoi.get("score") for hoi in hois]
+        add(record)
+    require(containers <= {list} and lengths <= {4})
+    box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
+    image = runs_of(hoi_start)
+    first, limit = box_start[image], np.array(box_counts, dtype=np.int64)[image]
+    first_object = indices(objects, limit, nulls=nulls)
+    return RawImages(
+        image_ids=image_ids(ids),
+        boxes=numbers(coordinates).reshape(-1, 4),
+        box_start=box_start,
+        subject=indices(subject, limit) + first,
+        object=np.where(first_object < 0, NO_BOX, first_object + first),
+        score=numbers(score, *scores),
+        hoi_start=hoi_start,
+        labels=labels,
+        verbs=verbs,
+    )
+
+
+Columns = TypeVar("Columns", bound=Images)
+
+
+def concatenated(parts: Sequence[Columns]) -> Columns:
+    """The images of all parts (at least one), in their order; what is no array is the first part's."""
+    box_offsets = starts_of([len(part.boxes) for part in parts])
+    hoi_offsets = starts_of([len(part.subject) for part in parts])
+
+    def column(name: str) -> Any:
+        columns = [getattr(part, name) for part in parts]
+        if name in ("box_start", "hoi_start"):
+            offsets = box_offsets if name == "box_start" else hoi_offsets
+            shifted = [starts[:-1] + offset for starts, offset in zip(columns, offsets, strict=False)]
+            return np.concatenate([*shifted, offsets[-1:]])
+        if name in ("subject", "object"):
+            columns = [
+                np.where(column < 0, NO_BOX, column + offset)
+                for column, offset in zip(columns, box_offsets, strict=False)
+            ]
+        return np.concatenate(columns)
+
+    arrays = [field.name for field in fields(parts[0]) if isinstance(getattr(parts[0], field.name), np.ndarray)]
+    ids = list(chain.from_iterable(part.image_ids for part in parts))
+    return replace(parts[0], image_ids=ids, **{name: column(name) for name in arrays})

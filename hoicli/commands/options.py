@@ -1,0 +1,272 @@
+"""How an option is declared, and the options that several commands share.
+
+    jobs: int = option(8, "--jobs N", "Questions under way at a time.", mark=JOBS)
+
+A command takes a group of options (`Filtering`, `Listing`, `ResultRows`) as one parameter: `manual.command` declares
+its options, and the group builds what the library takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from hoicli.commands import choices
+from hoicli.commands.checks import FIGURE, OUTPUT, READ, Count, Mark, OneOf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hoicli.evaluation.filters import Filters
+    from hoicli.records.intake import ErrorPolicy
+    from hoicli.records.results import Row
+
+ROUNDS = Count(2, 100_000)
+"""Of resampling. A round holds two numbers a class and model, which for HICO-DET come to 1 GB a model; and with so many
+the ends of an interval stand within a hundredth of the standard error of where any number of rounds would put them."""
+JOBS = Count(1, 1024)
+"""Processes, or questions under way: no machine has so many processors, and no more files may be open by default."""
+DATASETS = "vocabulary.datasets:DATASETS"
+
+
+def option(
+    default: Any,
+    declared: str,
+    text: str,
+    *,
+    one_of: choices.Offer = (),
+    offer: choices.Offer = (),
+    several: bool = False,
+    mark: Mark | None = None,
+    panel: str | None = None,
+) -> Any:
+    """An option that takes a value. declared: its names and what the help calls its value, with spaces between; the
+    help lists the names that there are where it is called nothing.
+
+    one_of: the values there are; any other is refused. offer: values for the Tab key, of which several may stand with
+    commas between; the library knows what else it takes. mark: what is checked before the work. panel: the title in
+    the help under which it is listed.
+    """
+    values = offer or one_of
+    *names, last = declared.split()
+    called = last if names else "|".join(name for name, _ in choices.entries(values))
+    info: Any = typer.Option(
+        default,
+        *(names or [last]),
+        metavar=called,
+        help=text,
+        autocompletion=choices.completer(values, several=several) if values else None,
+        rich_help_panel=panel,
+    )
+    info.mark = OneOf(one_of) if one_of else mark
+    return info
+
+
+def flag(name: str, text: str, *, default: bool = False, panel: str | None = None) -> Any:
+    """An option that is given or not; name: --this, or --this/--no-this."""
+    return typer.Option(default, name, help=text, rich_help_panel=panel)
+
+
+def argument(
+    default: Any,
+    metavar: str,
+    text: str,
+    *,
+    one_of: choices.Offer = (),
+    offer: choices.Offer = (),
+    mark: Mark | None = None,
+) -> Any:
+    """An argument, declared as `option` declares an option."""
+    values = offer or one_of
+    info: Any = typer.Argument(
+        default, metavar=metavar, help=text, autocompletion=choices.completer(values) if values else None
+    )
+    info.mark = OneOf(one_of) if one_of else mark
+    return info
+
+
+def output(mark: Mark = OUTPUT) -> Any:
+    """-o, --output."""
+    text = "Write to this file, whole or not at all (.gz compresses); it may not be an input; - is stdout."
+    return option("-", "-o --output FILE", text, mark=mark)
+
+
+def dataset(text: str, default: str | None = "hico", *, offer: choices.Offer = DATASETS) -> Any:
+    """--dataset."""
+    return option(default, "--dataset NAME", text, offer=offer)
+
+
+def figure(text: str) -> Any:
+    """--plot."""
+    return option(None, "--plot FILE", text, mark=FIGURE)
+
+
+OUT = output()
+ON_ERROR = option(
+    "stop",
+    "--on-error",
+    "A bad line stops the run, or is skipped; how many were skipped is reported.",
+    one_of=("stop", "skip"),
+)
+PREDICTIONS = argument(None, "PREDS...", "Streams of predictions, read as one; - or nothing is stdin.", mark=READ)
+MODELS = argument(None, "PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.", mark=READ)
+NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.")
+GROUND_TRUTH = option(None, "--gt FILE", "The ground truth.", mark=READ)
+PROTOCOLS = option(
+    None,
+    "--protocol NAME",
+    "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; several with commas, "
+    "or all (default).",
+    offer=choices.protocols,
+    several=True,
+)
+DATASET_OF_PROTOCOLS = dataset("Without --protocol: all protocols of hico (default), vcoco or swig.", None)
+SPLIT = option(
+    None,
+    "--split NAME",
+    "Adds the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first (nf-uc), "
+    "unseen_object (uo), unseen_verb (uv), uc0 to uc4.",
+    offer=choices.splits,
+)
+IGNORE_NO_INTERACTION = flag(
+    "--ignore-no-interaction", "Leave the no_interaction classes out of every mean (520 of 600)."
+)
+BOOTSTRAP = option(
+    None, "--bootstrap N", "A 95 % interval for every mAP, from N resamples of the images (1000 is usual).", mark=ROUNDS
+)
+SEED = option(0, "--seed S", "Which resamples are drawn: the same seed gives the same intervals.")
+NMS_ALPHA = option(1.0, "--nms-alpha A", "The exponent of the subjects' IoU.")
+NMS_BETA = option(0.5, "--nms-beta B", "The exponent of the objects' IoU.")
+ALLOW_UNCOUNTED = flag(
+    "--allow-uncounted",
+    "Go on where most of the ground truth, or of the predictions, belongs to no class of the dataset.",
+)
+COUNT_IMAGES = option(
+    None,
+    "--count-images NAME",
+    "The images in which predictions count, where not the protocol's own: all, those annotated with boxes, or those "
+    "annotated with interactions (as UPT's loader has it).",
+    one_of="evaluation.protocols:COUNTED_IMAGES",
+)
+WORDNET = option(
+    None,
+    "--wordnet NAME|DIR",
+    "Another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; with :LANG, "
+    "words of another language for the senses of 3.0 (omw-1.4:fra).",
+    mark=READ,
+)
+FORMAT = option(
+    "auto",
+    "--format NAME",
+    "auto, table, jsonl, csv, md or latex; auto is a table on a terminal, else jsonl.",
+    offer="tables.notations:FORMATS",
+)
+TAG = option(None, "--tag KEY=VALUE", "Put a tag on every row; repeatable.")
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """Which predictions count."""
+
+    top_k: int | None = option(None, "--top-k K", "Keep only the K best triplets of each image.")
+    nms: float | None = option(
+        None,
+        "--nms T",
+        "Pair NMS: drop a triplet whose IoU_subject^a * IoU_object^b with a better one exceeds T (CDN: 0.7).",
+    )
+    nms_alpha: float = NMS_ALPHA
+    nms_beta: float = NMS_BETA
+    allow_uncounted: bool = ALLOW_UNCOUNTED
+
+    def filters(self) -> Filters:
+        """As the library has them; raises `UsageError` for what cannot be."""
+        from hoicli.evaluation.filters import Filters
+
+        return Filters(**asdict(self))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Where rows go, and how they are written."""
+
+    format_: str = FORMAT
+    output: str = OUT
+
+    def __post_init__(self) -> None:
+        self.notation()  # an unknown format is told before the work
+
+    def notation(self) -> str:
+        """The format in force."""
+        from hoicli.tables.notations import chosen_format
+
+        return chosen_format(self.format_, self.output)
+
+    def write(self, *blocks: Iterable[Row]) -> None:
+        """Write rows; several blocks are tables of their own."""
+        from hoicli.io.outputs import open_output
+        from hoicli.tables.notations import render
+
+        rendered = [render(block, self.notation()) for block in blocks]
+        with open_output(self.output) as write:
+            write(b"\n".join(rendered))
+
+
+@dataclass(frozen=True)
+class ResultRows(Listing):
+    """Result rows: their tags, and what a bad line of the input does."""
+
+    tag: list[str] | None = TAG
+    on_error: str = ON_ERROR
+
+    def tags(self, *taken: str) -> dict[str, str]:
+        """The tags; raises `UsageError` for a bad one, and for those the command gives its rows itself."""
+        from hoicli.records.results import parse_tags
+
+        return parse_tags(self.tag or [], taken=taken)
+
+    def policy(self) -> ErrorPolicy:
+        """What to do with a bad line."""
+        return policy(self.on_error)
+
+
+def policy(on_error: str, unit: str = "line") -> ErrorPolicy:
+    """What --on-error asks for."""
+    from hoicli.records.intake import ErrorPolicy
+
+    return ErrorPolicy(skip=on_error == "skip", unit=unit)
+
+
+def inputs(paths: list[str] | None, what: str) -> list[str]:
+    """The streams to read; stdin when none is named, unless it is a terminal, where a command would seem to hang."""
+    import sys
+
+    from hoicli.errors import UsageError
+
+    if not paths and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(f"give {what}, or pipe them in (- reads the terminal)")
+    return paths or ["-"]
+
+
+def required(gt: str | None, command: str) -> str:
+    """The ground truth of a command that needs it; raises `UsageError` where there is none."""
+    from hoicli.errors import UsageError
+
+    if gt is None:
+        raise UsageError(f"{command}: give the ground truth with --gt FILE")
+    return gt
+
+
+def separated(values: Sequence[str] | None) -> list[str]:
+    """The names of an option that may be repeated, and may hold several with commas between."""
+    return [name.strip() for value in values or () for name in value.split(",")]
+
+
+def at_least_zero(name: str, number: int) -> None:
+    """Raises `UsageError` for a number below 0."""
+    from hoicli.errors import UsageError
+
+    if number < 0:
+        raise UsageError(f"{name} {number}: give a whole number of at least 0")

@@ -1,0 +1,200 @@
+"""From what an answer claims to boxes of a record: persons and objects as boxes in pixels, or left out and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hoicli.converters.context import BoxTable, Context, Noticed
+from hoicli.converters.vlm.claims import PERSONS, Claim, Claims, Place
+from hoicli.converters.vlm.frames import CONVENTIONS, Frame
+from hoicli.converters.vlm.names import label_of
+from hoicli.converters.vlm.spelling import Spelling
+from hoicli.errors import DataError, UsageError
+from hoicli.records.parsing import Record, is_number
+from hoicli.vocabulary.labels import SUBJECT
+
+Size = tuple[float, float]
+"""(width, height)."""
+
+
+@dataclass
+class AnsweredImage:
+    """An image while its answers come in: its triplets with their scores, and the record of --boxes that it `shown`.
+
+    `read`: something of it could be read.
+    """
+
+    image_id: str | int
+    file_name: str | None
+    size: Size | None
+    table: BoxTable = field(default_factory=BoxTable)
+    hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
+    shown: Record | None = None
+    read: bool = False
+
+    def show(self, record: Record) -> None:
+        """Begin with the boxes of a record of --boxes, so that indices mean them."""
+        self.shown = record
+        self.size = self.size or size_of(record)
+        self.file_name = self.file_name or record.get("file_name")
+        self.table.boxes += record["boxes"]
+        self.table.labels += record["labels"]
+
+    def record(self) -> Record:
+        """The image as a record."""
+        record: Record = {"image_id": self.image_id}
+        if self.file_name is not None:
+            record["file_name"] = self.file_name
+        if self.size is not None:
+            record["width"], record["height"] = self.size
+        record |= {"boxes": self.table.boxes, "labels": self.table.labels}
+        if self.shown is not None and len(self.shown.get("scores") or ()) == len(self.table.boxes):
+            record["scores"] = self.shown["scores"]
+        record["hois"] = [
+            {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
+            for (subject, object_, verb), score in self.hois.items()
+        ]
+        return record
+
+
+def size_of(record: Record) -> Size | None:
+    """Width and height of a row or a record, where it has both and they are sizes."""
+    width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
+    return (width, height) if width > 0 and height > 0 else None
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Where a person or an object is: a box in pixels with its label; its `index` where the record has it already."""
+
+    box: Sequence[float]
+    label: str
+    index: int | None = None
+
+    def row(self, table: BoxTable) -> int:
+        """The index of the box in the record, where it is added if need be."""
+        return table.add(self.box, self.label) if self.index is None else self.index
+
+
+class _NotPlacedError(Exception):
+    """There is no such box; the message is the reason that is counted."""
+
+
+class Placer:
+    """Adds what answers claim to their images. `indexed`: indices are of --boxes, which was given."""
+
+    def __init__(self, context: Context, *, indexed: bool) -> None:
+        self._context = context
+        self._indexed = indexed
+        self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
+        self._boxes = 0
+        self._outside = Noticed()
+
+    def add_claim(self, image: AnsweredImage, claim: Claim, claims: Claims, frame: Frame | None) -> None:
+        """Add a triplet a verb, with its boxes; what cannot be placed is left out."""
+        label = self._object_name(claim.label) if claim.label is not None else None
+        if claim.label is not None and label is None:
+            self._drop("an object outside the vocabulary")
+            return
+        subject = self._placed(image, claim.subject, SUBJECT, claims, frame)
+        object_ = self._placed(image, claim.object, label, claims, frame)
+        if subject is None or object_ is None:
+            return
+        ends = subject.row(image.table), object_.row(image.table)
+        for said in claim.verbs:
+            verb = said if self._spelling is None else self._spelling.verb(said)
+            if verb is None:
+                self._drop("a verb outside the vocabulary")
+            elif (*ends, verb) in image.hois:
+                self._drop("a triplet that is said again")
+            else:
+                image.hois[(*ends, verb)] = claim.score
+
+    def add_box(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> None:
+        """Add a box that no triplet uses."""
+        try:
+            self._located(image, box, name, frame).row(image.table)
+        except _NotPlacedError as error:
+            self._drop(str(error))
+
+    def announce(self) -> None:
+        """Say how many boxes reach far out of their images."""
+        if self._outside.count:
+            many = f"{self._outside.count:,} of {self._boxes:,} boxes reach over a tenth of a side out of their image"
+            self._context.announce(f"{many} (the first: {self._outside.first}): is it another --coords?")
+
+    def _drop(self, reason: str) -> None:
+        self._context.drop(reason, self._context.place)
+
+    def _object_name(self, name: str) -> str | None:
+        spelled = label_of(name)
+        return spelled if self._spelling is None else self._spelling.object(spelled)
+
+    def _placed(
+        self, image: AnsweredImage, place: Place, label: str | None, claims: Claims, frame: Frame | None
+    ) -> _Placed | None:
+        """A claim's person or object; None for one that is left out."""
+        try:
+            if isinstance(place, list):
+                pixels = self._pixels(place, image, frame)
+                if label is None:
+                    raise _NotPlacedError("a triplet whose object has no name")
+                return _Placed(pixels, label)
+            if isinstance(place, int):
+                return self._of_index(image, place, claims, frame)
+            if isinstance(place, str):
+                return self._of_name(image, [label_of(place), *([label] if label is not None else [])], claims, frame)
+            raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
+        except _NotPlacedError as error:
+            self._drop(str(error))
+            return None
+
+    def _of_index(self, image: AnsweredImage, index: int, claims: Claims, frame: Frame | None) -> _Placed:
+        if claims.listed:
+            if 0 <= index < len(claims.located):
+                return self._located(image, *claims.located[index], frame)
+        elif not self._indexed:
+            raise DataError("names boxes by index; give the boxes that were shown with --boxes FILE")
+        elif image.shown is not None and 0 <= index < len(image.shown["boxes"]):
+            return _Placed(image.shown["boxes"][index], image.shown["labels"][index], index)
+        raise _NotPlacedError("a triplet with the index of a box that is not there")
+
+    def _of_name(self, image: AnsweredImage, names: Sequence[str], claims: Claims, frame: Frame | None) -> _Placed:
+        """The one box with this name (the first of `names` that any has) in the answer itself, or in --boxes."""
+        shown = image.shown if image.shown is not None else {"boxes": (), "labels": ()}
+        for name in names:
+            own = [(box, label) for box, label in claims.located if label_of(label) == name]
+            if len(own) == 1:
+                return self._located(image, *own[0], frame)
+            indices = [index for index, label in enumerate(shown["labels"]) if label_of(label) == name]
+            if len(indices) == 1 and not own:
+                return _Placed(shown["boxes"][indices[0]], name, indices[0])
+        if not self._indexed and not claims.located:
+            raise _NotPlacedError("a triplet without boxes (--boxes FILE gives a detector's)")
+        raise _NotPlacedError("a triplet that names a label of no box, or of several")
+
+    def _located(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> _Placed:
+        """A box with a name as a box of the record; a person is one whatever it is called."""
+        pixels = self._pixels(box, image, frame)
+        label = SUBJECT if name in PERSONS else self._object_name(name)
+        if label is None:
+            raise _NotPlacedError("an object outside the vocabulary")
+        return _Placed(pixels, label)
+
+    def _pixels(self, box: Sequence[float], image: AnsweredImage, frame: Frame | None) -> list[float]:
+        """The box in pixels; raises `UsageError` where nothing says what its numbers mean."""
+        if len(box) != 4:
+            raise _NotPlacedError("a box that is not four numbers")
+        if frame is None:
+            problem = "nothing says what the boxes' numbers mean; tell it with --coords"
+            raise UsageError(f"{self._context.place}: {problem}: {CONVENTIONS}")
+        x1, y1, x2, y2 = pixels = frame.to_pixels(box, image.size)
+        if x2 < x1 or y2 < y1:
+            raise _NotPlacedError("a box whose second corner lies before its first")
+        self._boxes += 1
+        if image.size is not None:
+            width, height = image.size
+            if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
+                self._outside.add(f"{self._context.place}: {list(box)}")
+        return pixels

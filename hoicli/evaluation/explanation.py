@@ -1,0 +1,79 @@
+"""What a protocol does, in words made from its row: `eval --explain`."""
+
+from __future__ import annotations
+
+from hoicli.evaluation.protocols import (
+    ALL_BY_ONE,
+    EVERY_RECALL,
+    FAR_EDGES,
+    GRID_ARANGE,
+    GRID_LINSPACE,
+    GRID_TENTHS,
+    NO_SHIFT,
+    Protocol,
+    Shift,
+)
+
+
+def explained(protocol: Protocol) -> str:
+    """What the protocol does, in five lines made from the row itself, so that they cannot drift from it, and in a
+    sixth what needs a word more."""
+    width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
+    touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
+    pixels = f", {_shift(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
+    predictions = _shift(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
+    shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
+    labels = "; the subject must be labelled person" if protocol.person_subject else ""
+    if protocol.dataset == "vcoco" and not protocol.person_first:
+        labels = "; boxes of different labels do not overlap"
+    sign = ">" if protocol.strict else ">="
+    caps = [
+        f"the interactions called {protocol.classes!r}" if protocol.classes else "",
+        f"the best {protocol.triplets_per_image} triplets an image" if protocol.triplets_per_image else "",
+        f"the best {protocol.predictions_per_class:,} predictions a class" if protocol.predictions_per_class else "",
+        "only images with an image-level label for the object (Known Object)" if protocol.known_object else "",
+        "no_interaction dropped from both sides" if protocol.drop_no_interaction else "",
+        f"only images that annotate {protocol.images}" if protocol.images != "all" else "",
+    ]
+    counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
+    mean = (
+        "the classes with ground truth"
+        if protocol.only_annotated_classes
+        else "all of them (0 for one without ground truth or predictions)"
+    )
+    lines = [
+        f"{protocol.name}: {protocol.title} ({protocol.source})",
+        f"boxes    width {width}{touch}; {shifts}{labels}",
+        f"match    {_match_rule(protocol, f'{sign} {protocol.threshold}')}",
+        f"counted  {counted}",
+        f"mean     {_grid_name(protocol.grid)}, over {mean}",
+        *([f"note     {protocol.remark}"] if protocol.remark else []),
+    ]
+    return "\n  ".join(lines)
+
+
+def _match_rule(protocol: Protocol, enough: str) -> str:
+    if not protocol.person_first:
+        return (
+            "the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "
+            f"true if {enough} and not taken by a higher score"
+        )
+    absent = "any" if protocol.any_object_when_none else "an empty one"
+    return (
+        "the person with the largest IoU, first of equals, whatever they do; ignored if nobody annotated them; "
+        f"true if both IoU {enough}, they do it and no higher score took them; without an object, {absent} will do"
+    )
+
+
+def _shift(shift: Shift) -> str:
+    return {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}[shift]
+
+
+def _grid_name(grid: tuple[float, ...]) -> str:
+    names: dict[tuple[float, ...], str] = {
+        GRID_ARANGE: "11-point AP at recall arange(0, 1.1, 0.1)",
+        GRID_LINSPACE: "11-point AP at recall linspace(0, 1, 11)",
+        GRID_TENTHS: "11-point AP at recall i/10",
+        EVERY_RECALL: "area under the precision envelope at every recall",
+    }
+    return names[grid]

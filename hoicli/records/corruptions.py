@@ -1,0 +1,50 @@
+"""The words for corruptions in records, rows, figures and the shell: RoHOI's twenty, their families and severities.
+
+In the order of the paper (arXiv 2507.09111, section 3.1). What each does, and how strongly, is in `hoicli.corruption`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+SEVERITIES = (1, 2, 3, 4, 5)
+RECIPE = "hoicli-1"
+"""What `hoicli corrupt` makes of them (`corruption.definitions`). RoHOI describes its corruptions in words and
+publishes no constants, so that no number from images of this recipe can stand beside the paper's."""
+OTHER = "other"
+"""The family of a corruption of another benchmark."""
+
+
+class Family(NamedTuple):
+    """What a family is called in a list (`words`) and beside a figure (`label`), and its corruptions."""
+
+    words: str
+    label: str
+    corruptions: tuple[str, ...] = ()
+
+
+FAMILIES: Mapping[str, Family] = {
+    "optical": Family(
+        "optical system", "Optical system", ("motion_blur", "defocus_blur", "gaussian_blur", "glass_blur")
+    ),
+    "sensor": Family(
+        "sensor, compression and transmission",
+        "Sensor, transmission",
+        ("gaussian_noise", "shot_noise", "salt_pepper_noise", "jpeg", "speckle_noise", "packet_loss"),
+    ),
+    "environment": Family("environment", "Environment", ("exposure", "rainbow", "occlusion", "vignette")),
+    "geometry": Family(
+        "geometry and scene",
+        "Geometry, scene",
+        ("moire", "screen_crack", "elastic", "perspective", "pixelate", "zoom_blur"),
+    ),
+    OTHER: Family("other", "Other"),
+}
+FAMILY_OF = {name: key for key, family in FAMILIES.items() for name in family.corruptions}
+CORRUPTIONS = tuple(FAMILY_OF)
+
+
+def family_of(corruption: str) -> str:
+    """The family a corruption belongs to, OTHER for one of another benchmark."""
+    return FAMILY_OF.get(corruption, OTHER)

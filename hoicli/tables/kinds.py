@@ -1,0 +1,63 @@
+"""The kinds of result rows: how a row's kind is told, and how a table lays out the rows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hoicli.records.results import Row
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A row of `KINDS`.
+
+    index: the keys that name a line of its table, as far as its rows have them. columns: of these keys, the first that
+    a row has heads its column below the metric; () for a line a row, with all that the row says side by side.
+    """
+
+    name: str
+    tells: Callable[[Row], bool]
+    index: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+PARTS = ("corruption", "family", "severity")
+"""The keys that say which part of a corrupted benchmark a row is of."""
+
+MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold")
+"""What a mean over classes or images is of, besides its subset."""
+
+_ROBUSTNESS_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "sigma", "cri_term"})
+
+
+def _is_robustness(row: Row) -> bool:
+    metric = row.get("metric")
+    return metric in _ROBUSTNESS_METRICS or (metric == "mean" and any(key in row for key in PARTS))
+
+
+OTHER = Kind("other", lambda row: "metric" not in row)
+"""Findings, senses, vocabularies: no values of a metric, a table of their own keys."""
+
+DIFFERENCE = Kind(
+    "difference",
+    lambda row: "p_bootstrap" in row,
+    ("protocol", "metric", "verb", "object", "role", "error", "oracle", "subset"),
+)
+"""Between two models, of a mean, a class or a type of error."""
+
+IMAGE = Kind("image", lambda row: "image_id" in row, ("image_id",), ("subset",))
+
+CLASS = Kind("class", lambda row: "verb" in row, ("verb", "object", "role", "n"), ("oracle", "error", "protocol"))
+
+ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
+
+MEAN = Kind("mean", lambda _: True, MEAN_KEYS, ("subset",))
+
+KINDS = (OTHER, DIFFERENCE, IMAGE, CLASS, ROBUSTNESS, MEAN)
+"""A row is of the first kind that tells it for its own."""
+
+
+def kind_of(row: Row) -> Kind:
+    """The kind of a row of any command."""
+    return next(kind for kind in KINDS if kind.tells(row))

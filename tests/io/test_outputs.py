@@ -1,0 +1,69 @@
+"""Files and folders that appear whole or not at all, and names that may be followed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hoicli.errors import DataError, UsageError
+from hoicli.io.outputs import atomic_folder, stays_inside, write_whole
+
+
+def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "c.png"
+    write_whole(path, b"old")
+    path.chmod(0o640)
+    write_whole(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "a.png"
+    target.write_bytes(b"before")
+
+    def full(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(DataError, match=rf"^{target}: cannot be written \(No space left on device\)"):
+        write_whole(target, b"after")
+    assert target.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(UsageError, match=rf"^--out {target}/b: {target} is no folder"):
+        write_whole(target / "b", b"")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> None:
+    target = tmp_path / "made"
+    if there:
+        target.mkdir(mode=0o750)
+
+    def write(fault: type[BaseException] | None) -> None:
+        with atomic_folder(str(target)) as folder:
+            (folder / "a").write_bytes(b"x")
+            if fault is not None:
+                raise fault
+
+    with pytest.raises(KeyboardInterrupt):
+        write(KeyboardInterrupt)
+    assert list(tmp_path.rglob("*")) == ([target] if there else [])
+    write(None)
+    assert list(tmp_path.rglob("*")) == [target, target / "a"]
+    if there:
+        assert os.stat(target).st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("name", ["a.png", "train/a.png", "a..b/.png", "..."])
+def test_names_that_stay_inside(name: str) -> None:
+    assert stays_inside(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["/a", "../a", "a/../../b", "..", r"C:\a", "C:a", r"a\..\..\b", r"\\host\share\a", "a\0b"]
+)
+def test_names_that_lead_out(name: str) -> None:
+    assert not stays_inside(name)

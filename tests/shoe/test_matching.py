@@ -1,0 +1,199 @@
+"""SHOE's matching: every line of both algorithms by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.shoe.explanation import explain
+from hoicli.shoe.matching import UNIT, ShoeSettings
+from hoicli.shoe.scores import scores_of
+from tests.support.shoe import (
+    AWAY,
+    image,
+    pairs,
+    scored,
+    shoe_of,
+)
+
+# --- Algorithm 1 and 2, lines 9 to 21: matching ---------------------------------------------------------------------
+
+
+def test_similarities_of_the_supplement() -> None:
+    shoe = shoe_of([image(("pet", "giraffe"))], [image(("touch", "giraffe", 0.9))])
+    assert pairs(shoe) == [(0, 0.775)]
+    shoe = shoe_of([image(("wash", "train"))], [image(("clean", "train", 0.9))])
+    assert pairs(shoe) == [(0, 0.85)]  # the better of two senses
+
+
+def test_ground_truth_is_served_in_the_order_of_its_record() -> None:
+    found = [image(("ride", "bike", 0.9))]
+    assert pairs(shoe_of([image(("sit_on", "bike"), ("ride", "bike"))], found)) == [(0, 0.7), None]
+    assert pairs(shoe_of([image(("ride", "bike"), ("sit_on", "bike"))], found)) == [(0, 1.0), None]
+
+
+def test_the_most_similar_wins_then_the_score_then_the_order() -> None:
+    truth = [image(("pet", "giraffe"))]
+    found = image(("touch", "giraffe", 0.9), ("pet", "giraffe", 0.1), ("pet", "giraffe", 0.3), ("pet", "giraffe", 0.3))
+    shoe = shoe_of(truth, [found])
+    assert pairs(shoe) == [(2, 1.0)]
+    for hoi in found["hois"]:
+        del hoi["score"]
+    assert pairs(shoe_of(truth, [found])) == [(1, 1.0)]  # without scores the order alone
+
+
+def test_equal_similarities_tie_whatever_floats_say() -> None:
+    similar = {("wash.v.01", "one.v.01"): 0.1, ("wash.v.01", "two.v.01"): 0.3}
+    similar |= {("train.n.01", "three.n.01"): 0.7, ("train.n.01", "four.n.01"): 0.5}
+    assert 0.1 + 0.7 < 0.3 + 0.5
+    found = image(("two", "four", 0.1), ("one", "three", 0.9))
+    assert pairs(shoe_of([image(("wash", "train"))], [found], similar)) == [(1, 0.4)]
+    # and a delta of 0.4 is reached
+    away = image(("one", "three", 0.9, [50, 0, 60, 10]))
+    assert shoe_of([image(("wash", "train"))], [away], similar, delta=0.4).counts_against.tolist() == [True]
+
+
+def test_a_prediction_is_taken_once_and_similarity_0_is_taken_too() -> None:
+    truth = [image(("pet", "giraffe"), ("pet", "giraffe"), ("pet", "giraffe"))]
+    shoe = shoe_of(truth, [image(("fly", "kite", 0.9), ("pet", "giraffe", 0.1))])
+    assert pairs(shoe) == [(1, 1.0), (0, 0.0), None]
+
+
+def test_both_boxes_need_an_iou_of_half_at_least() -> None:
+    truth = [image(("pet", "giraffe"))]
+    half = [20, 0, 30, 5]  # exactly 0.5 between edges; in inclusive pixels more
+    assert pairs(shoe_of(truth, [image(("pet", "giraffe", 0.9, half))])) == [(0, 1.0)]
+    less = [20, 0, 30, 4.999]
+    assert pairs(shoe_of(truth, [image(("pet", "giraffe", 0.9, less))])) == [None]
+    far = image(("pet", "giraffe", 0.9))
+    far["boxes"][0] = [0, 0, 10, 4]
+    assert pairs(shoe_of(truth, [far])) == [None]
+    far["boxes"][0] = [0, 0, 10, 5]
+    (row,) = explain(shoe := shoe_of(truth, [far]), shoe.match())
+    assert (row["iou_subject"], row["iou_object"]) == (0.5, 1.0)
+
+
+def test_actions_without_an_object() -> None:
+    shoe = shoe_of([image(("wash", None))], [image(("clean", None, 0.9))])
+    assert pairs(shoe) == [(0, 0.7)]  # the verbs alone
+    assert pairs(shoe_of([image(("wash", None))], [image(("wash", "train", 0.9))])) == [None]
+    assert pairs(shoe_of([image(("wash", "train"))], [image(("wash", None, 0.9))])) == [None]
+    shoe = shoe_of([image(("wash", "train"))], [image(("wash", None, 0.9))])
+    assert shoe.nearest_similarity.tolist() == [UNIT // 2]  # right verb, no object
+
+
+def test_images_do_not_mix() -> None:
+    truth = [image(("pet", "giraffe"), image_id="b"), image(("wash", "train")), image(image_id="c")]
+    found = [image(("wash", "train", 0.9)), image(("touch", "giraffe", 0.8), image_id="b")]
+    assert pairs(shoe_of(truth, found)) == [(1, 0.775), (0, 1.0)]
+
+
+# --- lines 23 to 30: unmatched predictions --------------------------------------------------------------------------
+
+
+def test_an_unmatched_prediction_counts_from_delta_on() -> None:
+    truth = [image(("pet", "giraffe"))]
+    found = [image(("pet", "giraffe", 0.9), ("touch", "giraffe", 0.95, AWAY))]
+    shoe = shoe_of(truth, found, delta=0.775)
+    assert shoe.counts_against.tolist() == [True, True]
+    assert scored(truth, found, delta=0.775).soft_map == 0.5
+    assert scored(truth, found, delta=0.776).soft_map == 1.0
+    assert scored(truth, found, delta=0.776).prediction_miss_rate == 0.5  # unmatched all the same
+
+
+def test_the_most_similar_class_is_the_first_of_equals() -> None:
+    truth = [image(("fly", "kite"), ("pet", "giraffe"), ("wash", "giraffe"))]
+    shoe = shoe_of(truth, [image(("eat", "giraffe", 0.9, AWAY))], delta=0.5)
+    assert shoe.nearest.tolist() == [1]
+    assert shoe.nearest_similarity.tolist() == [UNIT // 2]
+    rows = scores_of(shoe, shoe.match()).classes
+    assert [(row.verb, row.object, row.positives) for row in rows] == [
+        ("fly", "kite", 1),
+        ("pet", "giraffe", 1),
+        ("wash", "giraffe", 1),
+    ]
+
+
+def test_against_the_dataset() -> None:
+    """Figure 6: `feed giraffe` beside `pet giraffe` goes to the class of its own name."""
+    truth = [image(("pet", "giraffe")), image(("feed", "giraffe"), image_id="b"), image(image_id="c")]
+    found = [
+        image(("pet", "giraffe", 0.5), ("feed", "giraffe", 0.9, AWAY)),
+        image(("feed", "giraffe", 0.4), image_id="b"),
+        image(("feed", "giraffe", 0.8), image_id="c"),
+    ]
+    own, other = shoe_of(truth, found), shoe_of(truth, found, against="dataset")
+    assert own.nearest_similarity.tolist() == [UNIT, 6 * UNIT // 10, UNIT, -1]
+    assert other.nearest_similarity.tolist() == [UNIT] * 4
+    by_class = {row.verb: row.soft_ap for row in scores_of(own, own.match()).classes}
+    assert by_class == {"pet": 0.5, "feed": 1.0}
+    by_class = {row.verb: row.soft_ap for row in scores_of(other, other.match()).classes}
+    assert by_class == {"pet": 1.0, "feed": 1 / 3}
+    rows = list(explain(other, other.match()))
+    assert [(row["outcome"], row["verb"], row["gt"]) for row in rows if row["image_id"] == "c"] == [
+        ("false_positive", "feed", None)
+    ]
+
+
+def test_of_equally_similar_classes_of_the_dataset_the_one_of_the_same_name() -> None:
+    similar = {("pet.v.01", "touch.v.01"): 1.0}
+    truth = [image(("pet", "giraffe")), image(("touch", "giraffe"), image_id="b")]
+    found = [image(("touch", "giraffe", 0.5, AWAY)), image(("pet", "giraffe", 0.5, AWAY), image_id="b")]
+    shoe = shoe_of(truth, found, similar, against="dataset")
+    assert [shoe.classes.classes[shoe.classes.class_of[row]][0] for row in shoe.nearest] == ["touch", "pet"]
+
+
+def test_which_predictions_are_kept() -> None:
+    truth = [image(("pet", "giraffe"))]
+    found = [image(*(("pet", "giraffe", score, AWAY) for score in (0.1, 0.2, 0.2, 0.4)), ("pet", "giraffe", 0.05))]
+    shoe = shoe_of(truth, found)
+    assert shoe.kept().all()
+    assert shoe.kept(min_score=0.2).tolist() == [False, True, True, True, False]
+    assert shoe.kept(min_rank=1.0).tolist() == [False, False, False, True, False]
+    assert shoe.kept(min_rank=0.5).tolist() == [False, True, True, True, False]
+    assert shoe.kept(min_rank=0.4).tolist() == [True, True, True, True, False]
+    assert shoe.kept(min_rank=0.4, min_score=0.3).tolist() == [False, False, False, True, False]
+    scores = scores_of(shoe, shoe.match(shoe.kept(min_score=0.4)))
+    assert (scores.predictions, scores.gt_miss_rate, scores.prediction_miss_rate) == (1, 1.0, 1.0)
+    assert (scores.soft_map, scores.mf1) == (0.2, 0.0)  # soft mAP is over all predictions
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 0.5 * 0.4 + 0.5 * 0.9),
+        ({"verb_weight": 0.8}, 0.8 * 0.4 + 0.2 * 0.9),
+        ({"verb_weight": 1.0}, 0.4),
+        ({"combine": "geometric"}, (0.4 * 0.9) ** 0.5),
+        ({"combine": "geometric", "verb_weight": 0.25}, 0.4**0.25 * 0.9**0.75),
+        ({"combine": "geometric", "verb_weight": 0.0}, 0.9),
+        ({"combine": "min"}, 0.4),
+    ],
+)
+def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -> None:
+    similar = {("pet.v.01", "stroke.v.01"): 0.4, ("giraffe.n.01", "calf.n.01"): 0.9}
+    shoe = shoe_of([image(("pet", "giraffe"))], [image(("stroke", "calf", 0.9))], similar, **options)
+    (pair,) = pairs(shoe)
+    assert pair is not None
+    assert pair[1] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 1.5}, "--delta 1.5: give a number from 0 to 1"),
+        ({"delta": float("nan")}, "--delta nan: give a number from 0 to 1"),
+        ({"verb_weight": -1}, "--verb-weight -1: give a number from 0 to 1"),
+        ({"combine": "sum"}, "--combine sum: choose from mean, geometric, min"),
+        ({"area": "all"}, "--ap all: choose from envelope, 11-point, step"),
+        ({"against": "all"}, "--against all: choose from image, dataset"),
+        ({"combine": "min", "verb_weight": 0.4}, "--verb-weight: the minimum of two similarities has no weights"),
+    ],
+)
+def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    known = {"delta": 0.5, "verb_weight": 0.5, "combine": "mean", "area": "envelope", "against": "image"}
+    with pytest.raises(UsageError) as caught:
+        ShoeSettings(**{**known, **options})
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,293 @@
+"""SHOE from streams to rows: bad records, notes, signatures, the command."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hoicli.arrays.columns import attempt
+from hoicli.arrays.triplets import named_images, open_problems, read_triplets
+from hoicli.errors import DataError
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import parse
+from tests.support.project import Hoicli
+from tests.support.shoe import (
+    FILES,
+    SHOE,
+    Record,
+    as_lines,
+    image,
+    read,
+    rows_of,
+)
+
+SOUND = image(("pet", "giraffe", 0.9), ("wash", None, 0.1), synsets=["person.n.01", None])
+
+
+JUNK = [None, True, -1, 7, 0.5, "x", [], {}, [None], ["x"], {"a": 1}]
+
+
+def broken(rng: random.Random, value: Any) -> Any:
+    """The value with something in it replaced or removed."""
+    if not isinstance(value, dict | list) or not value or rng.random() < 0.2:
+        return rng.choice(JUNK)
+    changed = copy.copy(value)
+    key = rng.choice(sorted(changed) if isinstance(changed, dict) else range(len(changed)))
+    if rng.random() < 0.2:
+        del changed[key]
+    else:
+        changed[key] = broken(rng, changed[key])
+    return changed
+
+
+def test_the_fast_and_the_careful_check_agree() -> None:
+    rng = random.Random(0)
+    verdicts = set()
+    for _ in range(5000):
+        record = broken(rng, SOUND)
+        line = Line("p.jsonl", 1, orjson.dumps(record))
+        is_bad = type(record) is not dict or next(open_problems(parse(line)), None) is not None
+        assert (attempt(named_images, [line]) is None) == is_bad, record
+        verdicts.add(is_bad)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"hois": [{"subject": 0, "object": 5, "verb": "pet"}]},
+            "p.jsonl:1: hois[0].object: index 5, but the line has 2",
+        ),
+        ({"hois": [{"subject": None, "object": 0, "verb": "pet"}]}, "p.jsonl:1: hois[0].subject: null is no index"),
+        (
+            {"hois": [{"subject": 0, "object": 0, "verb": "pet", "score": "high"}]},
+            "p.jsonl:1: hois[0].score: no finite number; give one, or leave the score out",
+        ),
+        (
+            {"hois": [{"subject": 0, "object": 0, "verb": "pet", "verb_synset": 3}]},
+            "p.jsonl:1: hois[0].verb_synset: no sense; name one, for example ride.v.10, or leave it out",
+        ),
+        ({"synsets": ["person.n.01"]}, "p.jsonl:1: synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
+        ({"synsets": "person.n.01"}, "p.jsonl:1: synsets: must be an array of senses (or null), one a box"),
+    ],
+)
+def test_a_bad_record(change: Record, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read([{**SOUND, **change}])
+    assert str(caught.value).startswith(message)
+
+
+def test_an_image_twice_or_unknown() -> None:
+    with pytest.raises(DataError, match=r"p.jsonl:2: image_id: image 'a' is at p.jsonl:1 already"):
+        read([SOUND, SOUND])
+    with pytest.raises(DataError, match="'a' is not in the ground truth"):
+        read_triplets(as_lines([SOUND]), policy=ErrorPolicy(), known={"b"})
+    policy = ErrorPolicy(skip=True)
+    kept = read_triplets(as_lines([SOUND, SOUND, {**SOUND, "image_id": "b"}]), policy=policy)
+    assert (kept.image_ids, policy.skipped) == (["a", "b"], 1)
+
+
+def test_the_supplements_figure_6(hoicli: Hoicli, tmp_path: Path) -> None:
+    why = tmp_path / "why.jsonl"
+    result = hoicli("shoe-eval", "--format", "jsonl", *FILES, "--reasons", why, SHOE / "predictions.jsonl")
+    assert result.err == "hoicli: 1 of 8 ground-truth images have no predictions: their triplets are missed\n"
+    rows = [json.loads(line) for line in why.read_text().splitlines()]
+    matched = {(row["image_id"], row["verb"]): row for row in rows if row["outcome"] == "matched"}
+    for image_id, verb, synset, predicted, similarity, total in (
+        ("giraffe", "pet", "pet.v.01", "touching", 0.55, 0.775),
+        ("kite", "fly", "fly.v.03", "fly", 1.0, 1.0),
+        ("kite", "pull", "pull.v.01", "hold", 0.35, 0.675),
+        ("cake", "cut", "cut.v.01", "cut", 1.0, 1.0),
+        ("motorcycle", "hold", "hold.v.02", "hold", 1.0, 1.0),
+        ("motorcycle", "ride", "ride.v.10", "ride", 1.0, 1.0),
+        ("motorcycle", "sit_on", "sit.v.01", "ride", 0.4, 0.7),
+        ("train", "wash", "wash.v.03", "clean", 0.7, 0.85),
+        ("toilet", "flush", "flush.v.05", "touch", 0.1, 0.55),
+    ):
+        row = matched.pop((image_id, verb))
+        assert (row["verb_synset"], row["predicted_verb"]) == (synset, predicted)
+        assert (row["verb_similarity"], row["object_similarity"], row["similarity"]) == (similarity, 1.0, total)
+    assert not matched
+    assert {row["object_synset"] for row in rows if row["image_id"] in ("cake", "toilet")} == {
+        "cake.n.03",
+        "toilet.n.02",
+    }
+    others = [(row["image_id"], row["outcome"]) for row in rows if row["outcome"] != "matched"]
+    assert others == [("cake", "ignored"), ("giraffe", "false_positive"), ("street", "ignored"), ("zebra", "missed")]
+    areas = {"pet": 0.775**2, "pull": 0.675**2, "sit_on": 0.7**2, "wash": 0.85**2, "flush": 0.55**2, "feed": 0.0}
+    found = rows_of(result.out)
+    assert found["soft_map"]["value"] == pytest.approx(100 * (sum(areas.values()) + 4) / 10)
+    assert (found["gt_miss_rate"]["value"], found["gt_miss_rate"]["n"]) == (10.0, 10)
+    assert (found["prediction_miss_rate"]["value"], found["prediction_miss_rate"]["n"]) == (25.0, 12)
+    # `hold` names a motorcycle's handlebar, so plain mAP sees only three classes
+    assert (found["map"]["value"], found["map"]["n"]) == (30.0, 10)
+    assert {row["unit"] for row in found.values()} == {"%"}
+
+
+def test_rows_and_their_signature(hoicli: Hoicli) -> None:
+    given = ("--format", "jsonl", *FILES, "--tag", "model=x", "--per-class", "--min-rank", "0.25", "--min-score", "0.1")
+    result = hoicli(
+        "shoe-eval", *given, "--ap", "step", "--verb-weight", "0.6", "--delta", "0.25", SHOE / "predictions.jsonl"
+    )
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [row["metric"] for row in rows[:5]] == ["soft_map", "mf1", "gt_miss_rate", "prediction_miss_rate", "map"]
+    assert {row["metric"] for row in rows[5:]} == {"soft_ap", "f1", "ap"}
+    assert len(rows) == 5 + 3 * 10
+    (signature,) = {row["signature"] for row in rows}
+    start, end = signature.split("|version:")[0].split("|delta:")
+    assert (
+        end
+        == "0.25|against:image|combine:mean|verb:0.6|ap:step|minscore:0.1|minrank:0.25-of-all-predictions(a-reading)"
+    )
+    assert start.startswith("protocol:shoe|data:hico|sim:")
+    assert (rows[0]["tags"], rows[0]["subset"], rows[0]["n"]) == ({"model": "x"}, "full", 10)
+    for metric in ("soft_ap", "f1", "ap"):
+        of_classes = [row["value"] for row in rows if row["metric"] == metric]
+        mean = {"soft_ap": "soft_map", "f1": "mf1", "ap": "map"}[metric]
+        assert rows_of(result.out)[mean]["value"] == pytest.approx(sum(of_classes) / 10)
+
+
+def test_how_raters_became_one_is_signed(hoicli: Hoicli, tmp_path: Path) -> None:
+    sim, part = tmp_path / "sim.jsonl", tmp_path / "part.jsonl"
+    lines = (SHOE / "sim.jsonl").read_text().splitlines(keepends=True)
+    given = ("shoe-eval", "--format", "jsonl", "--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl", "--sim")
+    plain = hoicli(*given, SHOE / "sim.jsonl").out
+    assert "|merge:" not in plain
+    for rule, named in (("majority", "majority"), ("median", "median"), ("mean", None)):
+        assert hoicli("shoe-sim", "--merge", rule, SHOE / "sim.jsonl", "-o", sim).code == 0
+        signed = plain if named is None else plain.replace("|delta:", f"|merge:{named}|delta:")
+        assert hoicli(*given, sim).out == signed
+    part.write_text("".join(lines[:3]))
+    sim.write_text("".join(line.replace("{", '{"merge": "majority", ', 1) for line in lines[3:]))
+    assert "|merge:majority+mean|" in hoicli(*given, sim, "--sim", part).out
+
+
+def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_path: Path) -> None:
+    """carry.v.01 is transport.v.02, and motorcar.n.01 is car.n.01."""
+    truth, found, table = (tmp_path / f"{name}.jsonl" for name in ("truth", "found", "table"))
+    truth.write_bytes(orjson.dumps(image(("haul", "car", None, None, "transport.v.02"), synsets=[None, "car.n.01"])))
+    found.write_bytes(orjson.dumps(image(("wear", "hat", 0.9, None, "wear.v.01"), synsets=[None, "hat.n.01"])))
+
+    def result(verb: str, name: str, *more: str) -> tuple[str, str]:
+        lines = [
+            f'{{"pos":"v","a":"{verb}","b":"wear.v.01","similarity":0.5}}\n',
+            f'{{"pos":"n","a":"hat.n.01","b":"{name}","similarity":0.75}}\n',
+        ]
+        table.write_text("".join([*lines, *more]))
+        done = hoicli("shoe-eval", "--gt", truth, "--sim", table, found)
+        return done.out, done.err
+
+    canonical, words = result("transport.v.02", "car.n.01")
+    assert words == ""
+    assert json.loads(canonical.splitlines()[0])["value"] == round(100 * 0.625**2, 4)
+    assert result("carry.v.01", "motorcar.n.01") == (canonical, "")
+    assert "1 of 2 pairs of senses are not in the similarity table" in result("made_up.v.01", "motorcar.n.01")[1]
+    other = '{"pos":"v","a":"transport.v.02","b":"wear.v.01","similarity":0.25}\n'
+    assert (
+        f"transport.v.02 and wear.v.01 are 0.25 here and 0.5 at {table}:1" in result("carry.v.01", "x.n.01", other)[1]
+    )
+
+
+def test_the_rank_is_called_a_reading(hoicli: Hoicli, tmp_path: Path) -> None:
+    why = tmp_path / "why.jsonl"
+    given = ("shoe-eval", *FILES, "--format", "jsonl", "--reasons", why, SHOE / "predictions.jsonl")
+    result = hoicli(*given, "--min-rank", "0.5")
+    assert (
+        "hoicli: --min-rank 0.5 is a reading: the paper does not say of what its confidence score rank is; here of all "
+        "predictions, which leaves mf1 and the miss rates 7 of 12\n"
+    ) in result.err
+    reading = "0.5-of-all-predictions(a-reading)"
+    assert all(f"|minrank:{reading}|" in row["signature"] for row in rows_of(result.out).values())
+    assert {json.loads(line)["minrank"] for line in why.read_text().splitlines()} == {reading}
+    assert "our reading" in " ".join(
+        hoicli("shoe-eval", "--help").out.split("--min-rank")[1].split("--single-hoi")[0].split()
+    )
+    assert "reading" not in hoicli(*given).err + why.read_text()
+
+
+def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.jsonl"
+    records = [json.loads(line) for line in (SHOE / "predictions.jsonl").read_text().splitlines()]
+    for record in records:
+        for hoi in record["hois"]:
+            del hoi["score"]
+    bare.write_bytes(b"\n".join(map(orjson.dumps, records)))
+    result = hoicli("shoe-eval", "--format", "jsonl", *FILES, bare)
+    rows = rows_of(result.out)
+    assert (rows["soft_map"]["value"], rows["map"]["value"]) == (None, None)
+    assert rows["mf1"]["value"] > 0
+    assert "12 of 12 predictions have no score: soft_map and map need one for each and are empty" in result.err
+    result = hoicli("shoe-eval", *FILES, "--min-rank", "0.5", bare)
+    assert (result.code, result.err) == (
+        2,
+        "hoicli: --min-score and --min-rank need scores, and 12 predictions have none: leave them out\n",
+    )
+
+
+def test_shuffled_and_sharded_streams_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    expected = hoicli("shoe-eval", "--format", "jsonl", "--per-class", *FILES, SHOE / "predictions.jsonl").out
+    rng = random.Random(1)
+    parts = {}
+    for name in ("gt", "sim", "predictions"):
+        lines = (SHOE / f"{name}.jsonl").read_text().splitlines(keepends=True)
+        rng.shuffle(lines)
+        parts[name] = [tmp_path / f"{name}{part}.jsonl" for part in (0, 1)]
+        for part, path in enumerate(parts[name]):
+            path.write_text("".join(lines if name == "gt" else lines[part::2]))
+    sims = [option for path in parts["sim"] for option in ("--sim", path)]
+    given = ("--format", "jsonl", "--per-class", "--gt", parts["gt"][0], *sims)
+    assert hoicli("shoe-eval", *given, *parts["predictions"]).out == expected
+
+
+def test_what_the_table_and_wordnet_lack_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, found, sim = (tmp_path / name for name in ("gt.jsonl", "p.jsonl", "s.jsonl"))
+    gt.write_bytes(orjson.dumps(image(("qwxz", "giraffe"), ("nuzzle", "train"))))
+    found.write_bytes(orjson.dumps(image(("qwxz", "zebra", 0.9), ("stroke", "train", 0.3))))
+    sim.write_bytes(orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}))
+    result = hoicli("shoe-eval", "--format", "jsonl", "--gt", gt, "--sim", sim, found)
+    assert "no curated sense for 1 label (nuzzle) of the ground truth: WordNet's first is taken" in result.err
+    assert "no WordNet sense for 1 label (qwxz): similarity 1 to the same spelling, else 0" in result.err
+    assert "pairs of senses are not in the similarity table, for example" in result.err
+    assert rows_of(result.out)["mf1"]["value"] == pytest.approx(100 * 2 * 0.5 / 1.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sim", "s"], "hoicli: shoe-eval: give the ground truth with --gt FILE"),
+        (["--gt", "g"], "hoicli: shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them"),
+        (["--gt", "-", "--sim", "-"], "hoicli: stdin (-) can be read only once"),
+        (["--gt", "g", "--sim", "s", "--dataset", "coco"], "hoicli: --dataset coco: choose from hico, vcoco, swig"),
+        (["--gt", "g", "--sim", "s", "--min-rank", "2"], "hoicli: --min-rank 2: give a share from 0 to 1"),
+        (["--gt", "g", "--sim", "s", "--reasons", "-"], "hoicli: --reasons -: is the output of -o already;"),
+    ],
+)
+def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
+    result = hoicli("shoe-eval", *arguments, "p.jsonl")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(message)
+    assert result.err.count("\n") == 1
+
+
+def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    for name in ("gt", "sim", "predictions"):
+        bad.write_bytes((SHOE / f"{name}.jsonl").read_bytes() + b"{}\n")
+        files = {key: SHOE / f"{key}.jsonl" for key in ("gt", "sim", "predictions")} | {name: bad}
+        given = ("--gt", files["gt"], "--sim", files["sim"], files["predictions"])
+        number = bad.read_text().count("\n")
+        result = hoicli("shoe-eval", *given)
+        assert result.code == 1
+        assert result.err.startswith(f"{bad}:{number}: ")
+        result = hoicli("shoe-eval", "--on-error", "skip", "--format", "jsonl", *given)
+        assert result.code == 0
+        assert f"hoicli: skipped 1 line; the first: {bad}:{number}: " in result.err
+        assert result.out == hoicli("shoe-eval", "--format", "jsonl", *FILES, SHOE / "predictions.jsonl").out

@@ -1,0 +1,273 @@
+"""SHOE's numbers by hand, and a slow evaluator on random data."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hoicli.evaluation.average_precision import interpolated_ap
+from hoicli.evaluation.protocols import GRID_ARANGE
+from hoicli.shoe.explanation import explain
+from hoicli.shoe.labels import normalised
+from hoicli.shoe.matching import UNIT
+from hoicli.shoe.names import AGAINST, AREAS, COMBINE
+from hoicli.shoe.scores import average_precision, scores_of
+from tests.support import shoe_reference
+from tests.support.shoe import (
+    AWAY,
+    Record,
+    candidates,
+    curated,
+    image,
+    read,
+    scored,
+    shoe_of,
+)
+
+
+def test_one_soft_match() -> None:
+    scores = scored([image(("pet", "giraffe"))], [image(("touch", "giraffe", 0.9))])
+    assert scores.soft_map == pytest.approx(0.775 * 0.775)  # recall 0.775 at precision 0.775
+    assert scores.mf1 == pytest.approx(2 * 0.775 * 1 / 1.775)  # precision 0.775, recall TP / (TP + FN) = 1
+    assert (scores.gt_miss_rate, scores.prediction_miss_rate, scores.map) == (0.0, 0.0, 0.0)
+    assert (scores.truths, scores.predictions) == (1, 1)
+
+
+def test_a_perfect_set_is_1() -> None:
+    truth = [image(("pet", "giraffe"), ("wash", "train", None, AWAY)), image(("pet", "giraffe"), image_id="b")]
+    found = [
+        image(("wash", "train", 0.2, AWAY), ("pet", "giraffe", 0.7)),
+        image(("pet", "giraffe", 0.1), image_id="b"),
+    ]
+    for area in AREAS:
+        scores = scored(truth, found, area=area)
+        assert (scores.soft_map, scores.mf1, scores.map) == (1.0, 1.0, 1.0)
+
+
+def test_missed_ground_truth_and_false_positives() -> None:
+    truth = [image(("pet", "giraffe")), image(("pet", "giraffe"), image_id="b")]
+    found = [image(("touch", "giraffe", 0.9), ("pet", "giraffe", 0.95, AWAY))]
+    scores = scored(truth, found)
+    assert scores.soft_map == pytest.approx(0.775 / 2 * 0.775 / 2)  # recall over two, precision at rank two
+    precision, recall = 0.775 / (0.775 + 0.225 + 1), 0.775 / (0.775 + 1)
+    assert scores.mf1 == pytest.approx(2 * precision * recall / (precision + recall))
+    assert (scores.gt_miss_rate, scores.prediction_miss_rate) == (0.5, 0.5)
+
+
+def test_empty_images_and_images_without_predictions() -> None:
+    truth = [image(("pet", "giraffe")), image(image_id="b"), image(("wash", "train"), image_id="c")]
+    found = [image(("pet", "giraffe", 0.9)), image(("pet", "giraffe", 0.95), image_id="b")]
+    scores = scored(truth, found)
+    # the prediction of the empty image counts against no class, and as a miss
+    assert [(row.soft_ap, row.f1) for row in scores.classes] == [(1.0, 1.0), (0.0, 0.0)]
+    assert (scores.gt_miss_rate, scores.prediction_miss_rate) == (0.5, 0.5)
+
+
+def test_nothing_at_all() -> None:
+    truth = [image(("pet", "giraffe"))]
+    for found in ([], [image()], [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]):
+        scores = scored(truth, found)
+        assert (scores.soft_map, scores.mf1, scores.map) == (0.0, 0.0, 0.0)
+        assert (scores.gt_miss_rate, scores.prediction_miss_rate) == (1.0, None)
+    scores = scored([image()], [image(("pet", "giraffe", 0.9))])
+    assert (scores.soft_map, scores.mf1, scores.map, scores.gt_miss_rate) == (None, None, None, None)
+    assert (scores.prediction_miss_rate, scores.classes) == (1.0, [])
+    for against in AGAINST:
+        assert scored([image()], [], against=against).soft_map is None
+
+
+def test_without_scores() -> None:
+    truth = [image(("pet", "giraffe"))]
+    scores = scored(truth, [image(("touch", "giraffe"))])
+    assert (scores.soft_map, scores.map, scores.classes[0].soft_ap, scores.classes[0].ap) == (None,) * 4
+    assert scores.mf1 == pytest.approx(2 * 0.775 / 1.775)
+    mixed = scored(truth, [image(("touch", "giraffe", 0.9), ("feed", "giraffe"))])
+    assert (mixed.soft_map, mixed.prediction_miss_rate) == (None, 0.5)
+
+
+def test_scores_below_0_rank_before_missed_ground_truth() -> None:
+    truth = [image(("pet", "giraffe")), image(("pet", "giraffe"), image_id="b")]
+    found = [image(("pet", "giraffe", 0.9), ("pet", "giraffe", 0.8, AWAY))]
+    logarithms = [image(("pet", "giraffe", -0.1), ("pet", "giraffe", -0.2, AWAY))]
+    for area in AREAS:
+        assert scored(truth, found, area=area) == scored(truth, logarithms, area=area)
+
+
+def test_areas_by_hand() -> None:
+    gain = np.array([0, UNIT, 0, UNIT // 2, UNIT], dtype=np.int64)  # precision 0, 1/2, 1/3, 3/8, 1/2
+    assert average_precision(gain, 4, "step") == pytest.approx((1 * 1 / 2 + 0.5 * 3 / 8 + 1 * 1 / 2) / 4)
+    assert average_precision(gain, 4, "envelope") == pytest.approx((1 * 1 / 2 + 0.5 * 1 / 2 + 1 * 1 / 2) / 4)
+    assert average_precision(gain, 4, "11-point") == pytest.approx(7 * 0.5 / 11)  # recall ends at 0.625
+    for area in AREAS:
+        assert average_precision(np.array([UNIT] * 3), 3, area) == 1.0
+        assert average_precision(np.zeros(3, dtype=np.int64), 3, area) == 0.0
+        assert average_precision(np.zeros(0, dtype=np.int64), 3, area) == 0.0
+
+
+@given(st.lists(st.booleans(), max_size=30), st.integers(1, 10))
+def test_eleven_points_are_those_of_the_other_protocols(hits: list[bool], extra: int) -> None:
+    positives = np.array([sum(hits) + extra - 1 or 1])
+    rank = np.flatnonzero(hits) + 1
+    expected = interpolated_ap(rank, np.array([0, len(rank)]), positives, GRID_ARANGE)[0]
+    gain = np.array(hits, dtype=np.int64) * UNIT
+    assert average_precision(gain, int(positives[0]), "11-point") == pytest.approx(expected, abs=1e-12)
+
+
+# --- a slow evaluator on random data --------------------------------------------------------------------------------
+
+VERBS = ("pet", "touch", "Wash", "clean", "blob", "no_interaction")
+LABELS = ("train", "bus", "set", "Sports Ball", "sports_ball", "blob")
+RANDOM_SIMILAR = st.dictionaries(
+    st.sampled_from(
+        [(f"{a}.v.01", f"{b}.v.0{n}") for a, b, n in [("pet", "touch", 1), ("pet", "clean", 2), ("wash", "clean", 1)]]
+        + [("wash.v.01", "pet.v.01"), ("train.n.01", "bus.n.01"), ("sports_ball.n.01", "set.n.01")]
+    ),
+    st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]),
+)
+
+
+@st.composite
+def records(draw: st.DrawFn, image_id: str, *, scored: bool) -> Record:
+    count = draw(st.integers(1, 3))
+    record: Record = {"image_id": image_id, "boxes": [], "labels": [], "hois": []}
+    for _ in range(count):
+        x, y = draw(st.integers(0, 3)) * 5, draw(st.integers(0, 1)) * 5
+        record["boxes"].append([x, y, x + draw(st.sampled_from([5, 10])), y + draw(st.sampled_from([0, 5, 10]))])
+        record["labels"].append(draw(st.sampled_from(LABELS)))
+    for _ in range(draw(st.integers(0, 5))):
+        hoi: Record = {
+            "subject": draw(st.integers(0, count - 1)),
+            "object": draw(st.one_of(st.none(), st.integers(0, count - 1), st.integers(0, count - 1))),
+            "verb": draw(st.sampled_from(VERBS)),
+        }
+        if scored:
+            hoi["score"] = draw(st.one_of(st.sampled_from([0.0, 0.2, 0.5, 0.9]), st.floats(0, 1)))
+            if draw(st.integers(0, 4)) == 0:
+                hoi["verb_synset"] = draw(st.sampled_from(["pet.v.01", "clean.v.02"]))
+        record["hois"].append(hoi)
+    return record
+
+
+@st.composite
+def datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+    ids = [f"image_{number}" for number in range(draw(st.integers(1, 4)))]
+    truth = [draw(records(image_id, scored=False)) for image_id in ids]
+    return truth, [draw(records(image_id, scored=True)) for image_id in ids if draw(st.integers(0, 4)) > 0]
+
+
+def slow_sigma(similar: dict[tuple[str, str], float], how: str, weight: float) -> Callable[..., float]:
+    table = {frozenset(pair): value for pair, value in similar.items()}
+
+    def sigma(truth: Record, item: Record, record: Record, hoi: Record) -> float:
+        name, other = shoe_reference.label_of(truth, item), shoe_reference.label_of(record, hoi)
+        verb_sense, object_sense = curated(normalised(item["verb"]), normalised(name or ""))
+        verb = shoe_reference.similarity_of(
+            item["verb"],
+            verb_sense,
+            hoi["verb"],
+            hoi.get("verb_synset"),
+            lambda label: candidates(normalised(label), "v"),
+            table,
+        )
+        thing = shoe_reference.similarity_of(
+            name, object_sense, other, None, lambda label: candidates(normalised(label), "n"), table
+        )
+        return shoe_reference.combined(verb, thing, name is None and other is None, how, weight)
+
+    return sigma
+
+
+def spelled_alike(data: list[Record]) -> list[Record]:
+    """The reference goes by labels as they are."""
+    return [
+        {
+            **record,
+            "labels": [normalised(label) for label in record["labels"]],
+            "hois": [{**hoi, "verb": normalised(hoi["verb"])} for hoi in record["hois"]],
+        }
+        for record in data
+    ]
+
+
+@given(
+    datasets(),
+    RANDOM_SIMILAR,
+    st.sampled_from([0.0, 0.3, 0.5, 0.85]),
+    st.sampled_from(COMBINE[:2]),
+    st.sampled_from(sorted(AREAS)),
+    st.sampled_from([None, 0.3]),
+)
+def test_the_slow_evaluator_agrees(
+    data: tuple[list[Record], list[Record]],
+    similar: dict[tuple[str, str], float],
+    delta: float,
+    combine: str,
+    area: str,
+    least: float | None,
+) -> None:
+    truth, found = data
+    shoe = shoe_of(truth, found, similar, delta=delta, combine=combine, area=area)
+    ours = scores_of(shoe, shoe.match(shoe.kept(min_score=least)))
+    truth, found = spelled_alike(truth), spelled_alike(found)
+    theirs = shoe_reference.evaluate(
+        truth,
+        found,
+        slow_sigma(similar, combine, 0.5),
+        delta=delta,
+        area=area,
+        keep=lambda hoi: least is None or hoi["score"] >= least,
+    )
+    theirs["map"] = shoe_reference.plain_map(truth, found, area)
+    for metric, value in theirs.items():
+        assert getattr(ours, metric) == (None if value is None else pytest.approx(value, abs=2e-7)), metric
+
+
+@st.composite
+def plain_datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+    """Slots far apart with a class each; predictions in a slot are of its class, others of a class of the image."""
+    truth, found = [], []
+    for number in range(draw(st.integers(1, 4))):
+        classes = draw(st.lists(st.sampled_from(["pet", "wash", "ride"]), max_size=3, unique=True))
+        slots = {verb: [20 + 20 * at, 0, 30 + 20 * at, 10] for at, verb in enumerate(classes)}
+        truth.append(image(*((verb, "train", None, box) for verb, box in slots.items()), image_id=str(number)))
+        hois = []
+        for verb in draw(st.lists(st.sampled_from(classes), max_size=5)) if classes else ():
+            box = slots[verb] if draw(st.booleans()) else [0, 50, 10, 60]
+            hois.append((verb, "train", draw(st.sampled_from([0.1, 0.5, 0.6, 0.9])), box))
+        found.append(image(*hois, image_id=str(number)))
+    return truth, found
+
+
+@given(plain_datasets(), st.sampled_from(sorted(AREAS)), st.sampled_from(AGAINST), st.sampled_from(COMBINE))
+def test_with_identity_for_similarity_it_is_plain_matching(
+    data: tuple[list[Record], list[Record]], area: str, against: str, combine: str
+) -> None:
+    scores = scored(*data, similar={}, area=area, against=against, combine=combine, delta=1.0)
+    assert scores.soft_map == scores.map
+    assert scores.map == (
+        None if scores.map is None else pytest.approx(shoe_reference.plain_map(*data, area), abs=2e-7)
+    )
+
+
+@given(datasets(), st.randoms(use_true_random=False), st.integers(1, 3), st.sampled_from(AGAINST))
+def test_order_and_batches_change_nothing(
+    data: tuple[list[Record], list[Record]], rng: random.Random, batch: int, against: str
+) -> None:
+    truth, found = data
+    first = shoe_of(truth, found, against=against)
+    expected = scores_of(first, first.match()), list(explain(first, first.match()))
+    one, other = [*truth], [*found]
+    rng.shuffle(one)
+    rng.shuffle(other)
+    again = shoe_of(one, other, against=against)
+    assert (scores_of(again, again.match()), list(explain(again, again.match()))) == expected
+    whole, parts = read(found), read(found, batch=batch)
+    for name in ("image_ids", "verbs", "objects"):
+        assert getattr(whole, name) == getattr(parts, name)
+    for name in ("boxes", "box_start", "subject", "object", "verb", "label", "score", "hoi_start"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))

@@ -1,0 +1,75 @@
+"""How rows become tables: what stands side by side, what is a line of its own, and what caveats add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hoicli.tables.layout import TextTable, grid, marked, tables_of
+
+
+def row(subset: str, value: float | None, **more: Any) -> dict[str, Any]:
+    return {"metric": "mAP", "subset": subset, "value": value, "n": 3, "protocol": "hico", **more}
+
+
+def only(rows: list[dict[str, Any]]) -> TextTable:
+    ((cells, notes),) = tables_of(rows)
+    assert not notes
+    return cells
+
+
+def test_subsets_stand_side_by_side() -> None:
+    cells = only([row("full", 1.234), row("rare", None), row("full", 2, metric="mean_max_recall"), row("rare", 5.0)])
+    assert cells.names == 1
+    assert cells.above == ["", "mAP", "", "mean_max_recall"]
+    assert cells.heads == ["protocol", "full", "rare", "full"]
+    assert cells.lines == [["hico", "1.23", "5.00", "2"]]  # of two values for one place the later one
+
+
+def test_tags_name_lines() -> None:
+    cells = only([row("full", 1.0, tags={"model": "a", "n": "7"}), row("full", 2.0, tags={"model": "b"})])
+    assert cells.heads == ["model", "tags.n", "protocol", "full"]
+    assert cells.lines == [["a", "7", "hico", "1.00"], ["b", "-", "hico", "2.00"]]
+
+
+def test_classes_by_what_was_measured() -> None:
+    rows = [row("rare", 1.0, verb="ride", object="horse", oracle=oracle) for oracle in ("none", "duplicate")]
+    cells = only([*rows, row("full", 2.0, verb="run", object=None, n=1, oracle="none")])
+    assert cells.heads == ["verb", "object", "n", "none", "duplicate"]
+    assert cells.lines == [["ride", "horse", "3", "1.00", "1.00"], ["run", "-", "1", "2.00", "-"]]
+
+
+def test_differences_are_listed() -> None:
+    ends = {"from": 1.0, "to": 3.0, "ci_low": 1.5, "ci_high": 2.5, "p": 0.01234, "p_bootstrap": None}
+    cells = only([row("full", 2.0, **ends)])
+    assert cells.heads == ["protocol", "metric", "subset", "from", "to", "difference", "p", "p_bootstrap"]
+    assert cells.lines == [["hico", "mAP", "full", "1.00", "3.00", "2.00 [1.50, 2.50]", "0.0123", "-"]]
+
+
+def test_rows_that_are_laid_out_alike_share_a_table() -> None:
+    tables = tables_of([row("full", 1.0), row("full", 2.0, verb="ride", object="horse"), row("rare", 3.0)])
+    assert [cells.lines for cells, _ in tables] == [[["hico", "1.00", "3.00"]], [["ride", "horse", "3", "2.00"]]]
+
+
+def test_findings_keep_their_own_keys() -> None:
+    cells = only([{"check": "a", "lines": [1, 2]}, {"check": "b", "fix": None}])
+    assert (cells.heads, cells.names) == (["check", "lines", "fix"], 3)
+    assert cells.lines == [["a", "1, 2", ""], ["b", "", ""]]
+
+
+def test_caveats_are_marked() -> None:
+    derived, unmarked = "protocol:x|labels:derived", "protocol:y|people:unmarked"
+    rows = [row("full", 1.0, signature=derived), row("full", 2.0, protocol="upt", signature="protocol:z")]
+    shown, notes = marked(rows)
+    assert [item["protocol"] for item in shown] == ["hico*", "upt"]
+    assert len(notes) == 1
+    assert notes[0].startswith("* image-level labels derived")
+    shown, notes = marked([*rows, row("full", 1.0, signature=unmarked)], star="\\*")
+    assert [item["protocol"] for item in shown] == ["hico\\*1", "upt", "hico\\*2"]
+    assert [note.split()[0] for note in notes] == ["\\*1", "\\*2"]
+
+
+def test_columns_of_a_group_stand_together() -> None:
+    found = grid([("a", "x"), ("b", "x"), ("a", "y")], lambda _: ("one",), lambda pair: pair, "".join)
+    assert found.columns == [("a", "x"), ("a", "y"), ("b", "x")]
+    assert found.above == ["a", "", "b"]
+    assert found.lines == {("one",): {("a", "x"): "ax", ("b", "x"): "bx", ("a", "y"): "ay"}}

@@ -1,0 +1,56 @@
+"""Result rows as text in each notation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.tables.notations import chosen_format, render
+
+ROWS: list[dict[str, Any]] = [
+    {"metric": "mean_max_recall", "subset": subset, "value": value, "protocol": "hico-ko", "signature": signature}
+    for signature in ("protocol:hico-ko|labels:derived",)
+    for subset, value in (("full", 12.345), ("a_b%&", None))
+]
+NOTE = "image-level labels derived from the annotated pairs: not the official Known Object setting"
+
+
+@pytest.mark.parametrize(
+    ("notation", "text"),
+    [
+        ("table", f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko*     12.35      -\n* {NOTE}\n"),
+        (
+            "md",
+            "| protocol | mean_max_recall full | mean_max_recall a_b%& |\n| --- | ---: | ---: |\n"
+            f"| hico-ko\\* | 12.35 | - |\n\n\\* {NOTE}\n",
+        ),
+        (
+            "latex",
+            "\\begin{tabular}{lrr}\n\\toprule\n"
+            "protocol & mean\\_max\\_recall full & mean\\_max\\_recall a\\_b\\%\\& \\\\\n"
+            f"\\midrule\nhico-ko* & 12.35 & - \\\\\n\\bottomrule\n\\end{{tabular}}\n\\par{{\\footnotesize * {NOTE}}}\n",
+        ),
+        (
+            "csv",
+            "metric,subset,value,protocol,signature,note\n"
+            f"mean_max_recall,full,12.345,hico-ko,protocol:hico-ko|labels:derived,{NOTE}\n"
+            f"mean_max_recall,a_b%&,,hico-ko,protocol:hico-ko|labels:derived,{NOTE}\n",
+        ),
+    ],
+)
+def test_notations(notation: str, text: str) -> None:
+    assert render(ROWS, notation).decode() == text
+    assert render([], notation) == b""
+
+
+def test_rows_without_a_metric() -> None:
+    assert render([{"label": "a", "pos": "v"}, {"label": "bc"}], "table") == b"label  pos\na      v\nbc\n"
+
+
+def test_formats_are_checked() -> None:
+    assert chosen_format("auto", "file.jsonl") == "jsonl"
+    assert chosen_format("md", "-") == "md"
+    with pytest.raises(UsageError, match="--format xml: choose from auto, table"):
+        chosen_format("xml", "-")
