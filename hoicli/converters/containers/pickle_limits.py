@@ -45,24 +45,25 @@ DEEPEST = 100
 """Containers within containers; a dump has six."""
 
 
-def _up_to(longest: int) -> bytes:
-    """A pattern: a size of one byte, and so many bytes."""
-    return b"(?:%s)" % b"|".join(b"%s.{%d}" % (re.escape(bytes([size])), size) for size in range(longest + 1))
+def _up_to(longest: int, zeros: bytes = b"") -> bytes:
+    """A pattern: a size of one byte and the zeros that follow it, and so many bytes."""
+    return b"(?:%s)" % b"|".join(b"%b.{%d}" % (re.escape(bytes([size]) + zeros), size) for size in range(longest + 1))
 
 
 _HARMLESS = re.compile(
-    rb"(?:h.G........|h.K.|G........|[]})(ueasN\x88\x89\x94012lRb\x81\x8f\x92\x93]+|[hKqQ].|[jJr]....|M.."
-    rb"|[\x8cUC]%b|\x8a%b|\x80.|[IL]-?\d{1,17}L?\n|[FSVgpP][^\n]*\n|c[^\n]*\n[^\n]*\n){1,2000}"
-    % (_up_to(63), _up_to(7)),
+    rb"(?:h.G........|h.K.(?![KM\x85])|h.h.C(?:\x04....|\x08........)\x94\x86\x94R\x94|G........"
+    rb"|[]})(ueasN\x88\x89\x94012lRb\x81\x8f\x92\x93]+"
+    rb"|[t\x85-\x87](?:\x94|q.|r....|p[^\n]*\n)?[Rb]|(?:K.|M..)(?:\x85|(?:K.|M..)(?:\x86|(?:K.|M..)\x87))"
+    rb"|[hKqQ].|[jJr]....|M..|[\x8cUC]%b|[XT]%b|\x8a%b|\x80.|[IL]-?\d{1,17}L?\n|[FSVgpP][^\n]*\n"
+    rb"|c[^\n]*\n[^\n]*\n){1,2000}" % (_up_to(63), _up_to(63, b"\0\0\0"), _up_to(7)),
     re.DOTALL,
 )
-"""Instructions that are as long as they look and need no care, the most frequent first; pickletools documents them."""
 _COUNTED = {**dict.fromkeys(b"\x8cUC", 1), **dict.fromkeys(b"XBT", 4), **dict.fromkeys(b"\x8d\x8e\x96", 8)}
 """Instructions that are followed by a size and so many bytes -> how many bytes the size has."""
 _FRAME = 0x95
 _CARE = b"t\x85\x86\x87io\x91\x90d\x8a\x8bIL"
-"""Tuples and the two calls whose arguments are no tuple; frozensets, items of a set, a dictionary with all its items;
-integers of 64 bits and more, of which many have the same hash."""
+"""Other tuples and the two calls whose arguments are no tuple; frozensets, items of a set, a dictionary with all its
+items; integers of 64 bits and more, of which many have the same hash."""
 
 
 def needs_care(data: bytes) -> bool:

@@ -198,6 +198,8 @@ def _factory(kind: type) -> _Name:
 
 def _dictionary(items: Any = None, /) -> dict[Any, Any]:
     """A dict, for defaultdict(factory) (its items follow) and for Python 2's OrderedDict([[key, value], ...])."""
+    if type(items) is tuple:
+        _refuse("an odd dictionary")
     if type(items) is not list:
         return {}
     for key, _ in items:
@@ -241,13 +243,21 @@ class _Dtype:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         order = state[1]
-        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]):
+        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]) or not _plain(state):
             _refuse("a structured numpy array")
         self.real = np.dtype(self.code).newbyteorder(order)
 
 
-def _dtype(code: Any, *_: Any) -> _Dtype:
-    return _Dtype(code) if type(code) is str else _refuse("an odd numpy dtype")
+def _plain(values: tuple[Any, ...]) -> bool:
+    """Whether a call's values are no containers, as those of NumPy are (but for shapes, which are checked apart).
+
+    So a tuple that is called with never holds another, and can be hashed at once wherever a pickle puts it.
+    """
+    return {*map(type, values)} <= {int, bool, str, bytes, type(None)}
+
+
+def _dtype(*values: Any) -> _Dtype:
+    return _Dtype(values[0]) if type(values[0]) is str and _plain(values) else _refuse("an odd numpy dtype")
 
 
 class _Array(np.ndarray[Any, Any]):
@@ -256,10 +266,10 @@ class _Array(np.ndarray[Any, Any]):
     __slots__ = ()
 
     def __setstate__(self, state: Any, /) -> None:
-        _, shape, dtype, fortran, raw = state
+        version, shape, dtype, fortran, raw = state
         if type(raw) is str:  # Python 2's bytes
             raw = raw.encode("latin-1")
-        if type(dtype) is not _Dtype or type(raw) is not bytes or type(shape) is not tuple:
+        if (type(dtype), type(raw), type(shape)) != (_Dtype, bytes, tuple) or not _plain((version, fortran)):
             _refuse("an odd numpy array")
         if not all(type(side) is int and side >= 0 for side in shape):
             raise DataError("holds a numpy array of no possible shape; write it again")
@@ -275,13 +285,17 @@ def _check_text(raw: bytes, dtype: np.dtype[Any]) -> None:
         raise DataError("holds a numpy array of impossible characters; write it again")
 
 
-def _empty_array(kind: Any, *_: Any) -> _Array:
+def _empty_array(kind: Any, shape: Any, *code: Any) -> _Array:
     """The array that a state will fill (numpy.core.multiarray._reconstruct)."""
-    return _Array((0,), np.uint8) if kind is _NDARRAY else _refuse("an odd numpy array")
+    if kind is not _NDARRAY or shape != (0,) or not _plain(code):
+        _refuse("an odd numpy array")
+    return _Array((0,), np.uint8)
 
 
 def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
     """The form of protocol 5 (numpy.core.numeric._frombuffer); order K lists the axes of a transposed array."""
+    if type(order) is not str:
+        _refuse("an odd numpy array")
     array = _Array((0,), np.uint8)
     array.__setstate__((1, shape, dtype, order == "F", bytes(memoryview(buffer))))
     return array if axes is None else array.transpose(axes)
@@ -289,7 +303,7 @@ def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any 
 
 def _scalar(dtype: Any, raw: Any) -> Any:
     """A NumPy scalar as a Python value (numpy.core.multiarray.scalar)."""
-    if type(dtype) is not _Dtype:
+    if type(dtype) is not _Dtype or type(raw) not in (bytes, str):
         _refuse("an odd numpy scalar")
     if dtype.real.itemsize == 0:  # numpy.str_("")
         return dtype.real.type().item()

@@ -197,11 +197,56 @@ plain = st.recursive(
 @given(plain, st.sampled_from([2, 3, 4, 5]))
 def test_only_some_pickles_need_care(value: Any, protocol: int) -> None:
     data = pickle.dumps(value, protocol)
-    if b"_codecs" not in data:  # bytes in protocol 2 are a call, with a tuple
-        assert not needs_care(data)
-    assert needs_care(pickle.dumps([value, (1, 2)], protocol))
+    assert not needs_care(data)
+    assert needs_care(pickle.dumps([value, (1, "a")], protocol))
+    assert needs_care(pickle.dumps([value, (1, 2, 3, 4)], protocol))
     assert needs_care(pickle.dumps([value, 2**63], protocol))
-    assert needs_care(pickle.dumps([value, {1}], protocol))
+    assert needs_care(pickle.dumps([value, {1}], protocol)) == (protocol >= 4)  # before, sets are calls, which look
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_numbers_and_arrays_of_numpy_need_no_care(protocol: int) -> None:
+    arrays = [np.zeros(4, np.float32), np.ones((2, 300)), np.zeros((1, 2, 3), bool), np.array(1.5), np.array(["a"])]
+    value = [*arrays, *map(np.float32, range(9)), np.float64(0.5), np.int64(2**62), np.str_("a"), np.bool_(True)]
+    data = pickle.dumps([value, {"score": np.float32(0.5), "box": np.arange(4)}], protocol)
+    assert not needs_care(data)
+    loaded = load_pickle(data, "dump.pkl")
+    assert [np.asarray(part).tolist() for part in loaded[0]] == [np.asarray(part).tolist() for part in value]
+
+
+NESTED = b")" + b"\x85" * 3 + b"q\x010"
+CALLS = {
+    "a type of an array": b"cnumpy\ndtype\nX\x02\0\0\0f4h\x01\x86R",
+    "the state of one": b"cnumpy\ndtype\nX\x02\0\0\0f4\x85R(K\x03X\x01\0\0\0<NNNJ\0\0\0\0J\0\0\0\0h\x01tb",
+    "a number": b"cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\nX\x02\0\0\0U0\x85Rh\x01\x86R",
+    "an array": b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85h\x01\x87R",
+    "the state of an array": b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85C\x01b\x87R"
+    b"(h\x01K\x01\x85cnumpy\ndtype\nX\x02\0\0\0u1\x85R\x89C\x01ztb",
+    "an array of a buffer": b"cnumpy.core.numeric\n_frombuffer\n(C\x01zcnumpy\ndtype\n"
+    b"X\x02\0\0\0u1\x85RK\x01\x85h\x01tR",
+    "its axes": b"cnumpy.core.numeric\n_frombuffer\n(C\x01zcnumpy\ndtype\nX\x02\0\0\0u1\x85RK\x01\x85C\x01Ch\x01tR",
+    "a dictionary": b"ccollections\ndefaultdict\nh\x01\x85R",
+    "bytes": b"c_codecs\nencode\nh\x01X\x06\0\0\0latin1\x86R",
+    "the codec of bytes": b"c_codecs\nencode\nX\x01\0\0\0ah\x01\x86R",
+    "a list": b"cbuiltins\nlist\nh\x01\x85R",
+    "the state of a dictionary": b"}h\x01h\x01\x86b",
+    "the state of a name": b"cnumpy\nndarray\nNh\x01\x86b",
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_no_call_takes_a_tuple_with_others_in_it(call: bytes) -> None:
+    """What is called with a tuple is not looked at before: so nothing that is called may be content with one."""
+    assert load_pickle(b"\x80\x04" + NESTED + b"h\x01.", "dump.pkl") == ((((),),),)
+    assert not needs_care(b"\x80\x04" + call + b".")
+    refusal(b"\x80\x04" + NESTED + call + b".")
+
+
+def test_plain_values_in_the_place_of_the_tuple_are_taken() -> None:
+    """The calls above are refused for their tuple, and for no slip of the test."""
+    for name in ("a type of an array", "the state of one", "a number", "an array", "an array of a buffer"):
+        plain = {"an array": b"C\x01b", "a number": b"C\0", "an array of a buffer": b"X\x01\0\0\0C"}.get(name, b"K\0")
+        load_pickle(b"\x80\x04" + CALLS[name].replace(b"h\x01", plain) + b".", "dump.pkl")
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 200, 255, 256, 70_000])
@@ -209,5 +254,5 @@ def test_only_some_pickles_need_care(value: Any, protocol: int) -> None:
 def test_text_of_any_length_is_stepped_over(size: int, protocol: int) -> None:
     for content in ("\x86" * size, "t" * size, b"\x86" * size):
         data = pickle.dumps(content, protocol)
-        assert needs_care(data) == (b"_codecs" in data)
+        assert not needs_care(data)
         assert load_pickle(data, "dump.pkl") == content
