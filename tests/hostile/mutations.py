@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.hostile import floods
+
 Mutation = Callable[[Random, bytes], bytes]
 
 DIGITS = "9" * 5000
@@ -275,7 +277,7 @@ def _pickle_value(rng: Random) -> Any:
     return chosen()
 
 
-class _Unpickler(pickle.Unpickler):
+class Unpickler(pickle.Unpickler):
     """For the fixtures, which are ours: one of them names a class that only its project has."""
 
     def find_class(self, module: str, name: str, /) -> Any:
@@ -284,7 +286,7 @@ class _Unpickler(pickle.Unpickler):
 
 def pickled(rng: Random, data: bytes) -> bytes:
     """A pickle with other values in it, arrays among them, in any protocol."""
-    tree = restructure(rng, _Unpickler(io.BytesIO(data)).load(), _pickle_value)
+    tree = restructure(rng, Unpickler(io.BytesIO(data)).load(), _pickle_value)
     if rng.random() < 0.05 and isinstance(tree, list | dict):  # it holds itself
         tree.append(tree) if isinstance(tree, list) else tree.update(me=tree)
     return pickle.dumps(tree, protocol=rng.randrange(6))
@@ -409,9 +411,9 @@ STRUCTURE: dict[str, list[Mutation]] = {
     "json": [json_document, json_document, json_document, token],
     "jsonl": [json_lines, json_lines, json_lines, token],
     "json-string": [json_string, json_string, token],
-    "pickle": [pickled, pickled, pickle_machine],
-    "npz": [npz],
-    "mat": [mat],
+    "pickle": [pickled, pickled, pickle_machine, floods.shared, floods.keys],
+    "npz": [npz, npz, floods.zeros],
+    "mat": [mat, mat, floods.cells],
     "png": [png],
     "jpeg": [overwrite, flip],
     "text": [text_lines, token],

@@ -6,6 +6,10 @@ SciPy's reader is not used: it allocates any size that a header declares, and cr
 tag. Here every step stays within the bytes of the file. Sparse matrices, functions and objects are refused, since
 annotations and detections have none.
 
+What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
+unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, has a million cells and fields or 16 a byte, of 16 bytes each, and
+in them 262,144 matrices or 4 a byte, of 200 bytes each.
+
 The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
 """
 
@@ -19,6 +23,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.stored import stored_size
 from hoicli.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,6 +31,9 @@ if TYPE_CHECKING:
 
 HEADER = 128
 """Bytes before the first variable: text, version, and IM or MI for the byte order."""
+
+HEAD = 512
+"""Bytes of a variable that hold its class, shape and name."""
 
 MATRIX, COMPRESSED = 14, 15
 FLAGS, DIMENSIONS = (6, 8), 5
@@ -44,6 +52,19 @@ LARGEST = 1 << 30
 
 DENSE, DENSEST = 1 << 26, 200
 """A variable may unpack to DENSE bytes, and to more only up to DENSEST times its compressed size."""
+
+PACKED_PIECE = 1 << 14
+"""Compressed bytes unpacked at a time: at most a thousand times as many come of them before they are counted."""
+
+PLACES, PLACES_PER_BYTE = 1 << 20, 16
+"""Cells and fields of structs that a variable may have in any case, and a byte of the file. An object of HICO-DET has
+up to 200,000 cells, nearly all of them empty: compressed, they are less than a byte each."""
+
+MATRICES, MATRICES_PER_BYTE = 1 << 18, 4
+"""Matrices in them, but for empty ones that are spelled alike. HICO-DET's annotations have 0.2 a byte."""
+
+MOST_DIMENSIONS = 32
+"""As many as MATLAB's functions and NumPy's arrays have."""
 
 DEEPEST = 32
 """Structs within structs; bbox_test goes four deep."""
@@ -104,7 +125,7 @@ def variables(source: Source) -> dict[str, Variable]:
             end = position + 8 + size
             if kind not in (MATRIX, COMPRESSED) or end > len(data):
                 raise ValueError("a variable goes beyond its end" if end > len(data) else f"unknown element {kind}")
-            reader = _MatrixReader(_element(data, position, end, order, limit=512), order)
+            reader = _MatrixReader(_head(data, position, end, order), order)
             found[reader.name()] = Variable(position, end, *reader.kind_and_shape())
         position = end
     return found
@@ -115,11 +136,9 @@ def load(source: Source, name: str) -> Any:
     start, end, *_ = variables(source)[name]
     order = _byte_order(source)
     with _undamaged(source):
-        largest = min(LARGEST, max(DENSE, DENSEST * (end - start)))
-        element = _element(source.data, start, end, order, limit=largest + 1)
-        if len(element) > largest:
-            raise ValueError(f"{name} unpacks to more than {largest >> 20} MiB")
-        value, end = _MatrixReader(element, order).matrix(0, len(element), DEEPEST)
+        size = stored_size(source)
+        element = _element(source.data, start, end, order, size)
+        value, end = _MatrixReader(element, order, size).matrix(0, len(element), DEEPEST)
         if end != len(element):
             raise ValueError(f"{name} ends at byte {end:,} of {len(element):,}")
         return value
@@ -145,28 +164,49 @@ def _byte_order(source: Source) -> str:
     raise DataError("is no MATLAB 5 file, or cut off; fetch it again, or save it with -v7", place=source.name)
 
 
-def _element(data: bytes, start: int, end: int, order: str, *, limit: int) -> bytes:
-    """At most `limit` bytes of the matrix between `start` and `end`, decompressed."""
+def _head(data: bytes, start: int, end: int, order: str) -> bytes:
+    """The first bytes of the matrix between `start` and `end`, with its header and name."""
+    kind, _ = struct.unpack_from(order + "II", data, start)
+    content = data[start : min(end, start + PACKED_PIECE)]
+    return content[:HEAD] if kind == MATRIX else zlib.decompressobj().decompress(content[8:], HEAD)
+
+
+def _element(data: bytes, start: int, end: int, order: str, stored: int) -> bytes:
+    """The matrix between `start` and `end`, decompressed, of a file that has `stored` bytes on the disk.
+
+    Raises ValueError where it unpacks to more than that justifies, or has no end; what follows the end does not count.
+    """
     kind, _ = struct.unpack_from(order + "II", data, start)
     if kind == MATRIX:
-        return data[start : min(end, start + limit)]
+        return data[start:end]
     stream = zlib.decompressobj()
-    element = stream.decompress(memoryview(data)[start + 8 : end], limit)
-    if len(element) < limit and not stream.eof:
-        raise ValueError("compressed data without an end")
-    return element
+    pieces: list[bytes] = []
+    unpacked = 0
+    for position in range(start + 8, end, PACKED_PIECE):
+        pieces.append(stream.decompress(data[position : min(end, position + PACKED_PIECE)]))
+        unpacked += len(pieces[-1])
+        packed = min(stored, position + PACKED_PIECE - start - len(stream.unused_data))
+        if unpacked > min(LARGEST, max(DENSE, DENSEST * packed)):
+            raise ValueError(f"unpacks to more than {unpacked >> 20} MiB, as no file of {stored:,} bytes does")
+        if stream.eof:
+            return b"".join(pieces)
+    raise ValueError("compressed data without an end")
 
 
 class _MatrixReader:
     """Reads the matrices of one variable. Raises ValueError or struct.error for damaged bytes."""
 
-    def __init__(self, data: bytes, order: str) -> None:
+    def __init__(self, data: bytes, order: str, stored: int = 0) -> None:
+        """`stored`: bytes of the file on the disk."""
         self.data = data
         self.order = order
+        self.places = max(PLACES, PLACES_PER_BYTE * stored)
+        self.matrices = max(MATRICES, MATRICES_PER_BYTE * stored)
         self.tag: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "II").unpack_from
         self.header: Callable[[bytes, int], tuple[int, ...]] = struct.Struct(order + "8I").unpack_from
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
-        self.empty = b"", (Numbers((0, 0), order + "d", b""),)
+        self.nothing = Numbers((0, 0), order + "d", b"")
+        self.empty = b"", (self.nothing,)
 
     def name(self) -> str:
         """The name of the variable: the third element of its matrix, after the flags and the dimensions."""
@@ -189,11 +229,16 @@ class _MatrixReader:
             raise ValueError(f"no matrix at byte {start}")
         if end > limit or not levels:
             raise ValueError(f"a matrix goes beyond its end at byte {start}")
+        self.matrices -= 1
+        if self.matrices < 0:
+            raise ValueError("more matrices than any file of its size has")
         if not size:
-            return Numbers((0, 0), self.order + "d", b""), end
+            return self.nothing, end
         flags, flag_size, word, _, kind, dimension_size, *shape = self.header(data, start + 8)
         if (flags, flag_size) != FLAGS or kind != DIMENSIONS or dimension_size < 8:
             raise ValueError(f"no matrix header at byte {start}")
+        if dimension_size > 4 * MOST_DIMENSIONS:
+            raise ValueError(f"{dimension_size // 4:,} dimensions at byte {start}")
         if dimension_size > 8:
             shape = [*struct.unpack_from(f"{self.order}{dimension_size // 4}I", data, start + 32)]
         position = start + 32 + dimension_size + -dimension_size % 8
@@ -210,6 +255,12 @@ class _MatrixReader:
         if kind == TEXT:
             return self.text(position, end), end
         raise ValueError(f"a matrix of class {kind} at byte {start}")
+
+    def take_places(self, number: int) -> None:
+        """Raises ValueError for more cells and fields than the file's size justifies."""
+        self.places -= number
+        if self.places < 0:
+            raise ValueError("more cells and fields than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
         """Type and bytes of the data element at `start`, and where the next element begins."""
@@ -241,12 +292,14 @@ class _MatrixReader:
         names = self.field_names.get((length, content))
         if names is None:
             parts = (content[at : at + length] for at in range(0, len(content), length))
+            self.take_places(len(content) // length)
             names = tuple(part.split(b"\0")[0].decode("latin-1") for part in parts)
             self.field_names[length, content] = names
         return Structs(names, self.rows(position, end, count, len(names), levels))
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
-        """`count` rows of `width` matrices, read one by one: a declared count allocates nothing."""
+        """`count` rows of `width` matrices. They are taken as they come: what is declared takes no room."""
+        self.take_places(min(count * width, (end - position) // 8))  # as many as there can be
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):
             spelled, empty = self.empty

@@ -1,8 +1,10 @@
 """.npz archives read row by row, for arrays larger than memory and files from untrusted sources.
 
 An archive is a zip of .npy members, each a short header and then the numbers (NumPy's numpy.lib.format documents it).
-The header is a Python literal, parsed here and never evaluated; only arrays of numbers and of text are read, so a file
-cannot run code. A member is decompressed while its rows are read.
+The header is a Python literal, parsed here and never evaluated; only arrays of numbers and of text are read, so that
+nothing of a file can run. A member is decompressed as its rows are asked for.
+
+What it may cost: an array unpacks to 4 MiB or 64 bytes a byte of the file on the disk, whatever the archive says.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import ast
 import math
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -21,6 +24,7 @@ from typing import IO, Any
 import numpy as np
 
 from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.stored import stored_size
 from hoicli.errors import DataError
 from hoicli.io.inputs import readable
 
@@ -29,8 +33,11 @@ MAGIC = b"\x93NUMPY"
 _LENGTHS = {1: "<H", 2: "<I", 3: "<I"}
 """The format of the header's length, by version."""
 LONGEST_HEADER = 10_000
-DENSE, DENSEST = 1 << 28, 200
-"""A read may take DENSE bytes, and more only up to DENSEST times the compressed size."""
+DENSE, DENSEST = 1 << 22, 64
+"""Bytes that an array may unpack to, and beyond which it is a bomb if they are so many times what they come from: the
+numbers of a model hardly compress at all."""
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What numpy.savez and numpy.savez_compressed write. Other methods may ask for gigabytes before a byte is read."""
 _NUMBERS = re.compile(r"[<>=|]?([fiuUS])(\d{1,9})")
 """The element types that are read: floats, integers, text."""
 _DAMAGE = (
@@ -59,6 +66,7 @@ class Archive:
         self._source = source
         plain = source.path.endswith(".npz")
         with readable(source.path):
+            self._stored = stored_size(source)
             self._file: IO[bytes] = open(source.path, "rb") if plain else BytesIO(source.data)  # noqa: SIM115
         try:
             with _whole(source):
@@ -66,7 +74,10 @@ class Archive:
         except DataError:
             self._file.close()
             raise
-        self._members = {info.filename.removesuffix(SUFFIX): info for info in self._zip.infolist() if not info.is_dir()}
+        files = [
+            info for info in self._zip.infolist() if not info.filename.endswith("/")
+        ]  # is_dir() fails without a name
+        self._members = {info.filename.removesuffix(SUFFIX): info for info in files}
 
     def __enter__(self) -> Archive:
         return self
@@ -98,13 +109,13 @@ class Archive:
             part = row or shape
             if row and shape[-len(row) :] != row:
                 raise DataError(f"shape {list(shape)}, not [N, {', '.join(map(str, row))}]", **self._at(name))
-            if fortran and len(shape) > 1:  # rows are not contiguous: read all of it
-                flat = np.frombuffer(self._read(stream, math.prod(shape) * dtype.itemsize, name), dtype)
+            if fortran and len(shape) > 1:  # rows lie apart: there is no way but to read it all
+                flat = self._read(stream, math.prod(shape), dtype, name)
                 yield from flat.reshape(shape, order="F").reshape((-1, *part))
                 return
             size = math.prod(part)
             for _ in range(math.prod(shape) // size if size else 0):
-                yield np.frombuffer(self._read(stream, size * dtype.itemsize, name), dtype).reshape(part)
+                yield self._read(stream, size, dtype, name).reshape(part)
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[tuple[IO[bytes], tuple[int, ...], bool, np.dtype[Any]]]:
@@ -113,6 +124,10 @@ class Archive:
             has = ", ".join(self.names[:8]) or "nothing"
             raise DataError(f"has no array {name}; it holds {has[:120]}", place=self._source.name)
         info = self._members[name]
+        if info.compress_type not in METHODS:
+            raise DataError("compressed in a way that NumPy does not; save it with numpy.savez", **self._at(name))
+        if info.file_size > max(DENSE, DENSEST * min(info.compress_size, self._stored)):
+            raise DataError("would take more memory than its size can justify; save it again", **self._at(name))
         with _whole(self._source, name), self._zip.open(info) as stream:
             shape, fortran, kind = _header(stream)
             if _NUMBERS.fullmatch(kind) is None:
@@ -122,13 +137,14 @@ class Archive:
                 raise DataError("its size is not what its header says; write it again", **self._at(name))
             yield stream, shape, fortran, dtype
 
-    def _read(self, stream: IO[bytes], size: int, name: str) -> bytes:
-        if size > max(DENSE, DENSEST * self._members[name].compress_size):
-            raise DataError("would take more memory than its size can justify; save it again", **self._at(name))
-        data = stream.read(size)
-        if len(data) != size:
+    def _read(self, stream: IO[bytes], count: int, dtype: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
+        """The next `count` elements."""
+        data = stream.read(count * dtype.itemsize)
+        if len(data) != count * dtype.itemsize:
             raise DataError("breaks off; write it again", **self._at(name))
-        return data
+        if dtype.kind == "U" and data and np.frombuffer(data, f"{dtype.byteorder}u4").max() > sys.maxunicode:
+            raise DataError("text of impossible characters; write it again", **self._at(name))
+        return np.frombuffer(data, dtype)
 
     def _at(self, name: str) -> dict[str, str]:
         return {"place": self._source.name, "field": name}

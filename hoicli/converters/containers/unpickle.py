@@ -7,6 +7,9 @@ values. No module is imported, no attribute is followed, no class is exposed.
 Read: dict, list, tuple, set, frozenset, bytes; OrderedDict, defaultdict and every class called CacheTemplate (the
 V-COCO caches of fredzzhang/upt and relatives, utils.py) as dict; NumPy arrays of bool, integers, floats up to 64 bits
 and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Protocols 0 to 5, Python 2 (text as latin-1).
+
+What it may cost: 2 seconds of the processor and 2 a megabyte, 1 GiB of memory or 64 bytes a byte, and a tree of a
+million values and 4 a byte (`pickle_limits`).
 """
 
 from __future__ import annotations
@@ -15,24 +18,20 @@ import io
 import math
 import pickle
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from hoicli.converters.containers.pickle_limits import Watch, Watched, needs_care, require_plain_keys, require_tree
 from hoicli.errors import DataError
 from hoicli.io.workers import no_garbage_collection
 
 MEMORY_FLOOR, MEMORY_RATIO = 1 << 30, 64
 """Memory for building: 1 GiB, or 64 bytes for each byte of the file. The densest honest content, a list of empty lists,
 takes about 50."""
-
-DEEP, STACK_RATIO, STACK_CAP = 10_000, 256, 1 << 30
-"""From DEEP possible levels on, reading gets a stack of its own, of STACK_RATIO bytes per level and at most STACK_CAP.
-(Hashing a level of a tuple takes about 60 bytes.)"""
 
 
 def load_pickle(data: bytes, name: str) -> Any:
@@ -44,7 +43,7 @@ def load_pickle(data: bytes, name: str) -> Any:
     if not data:
         raise DataError("is empty (0 bytes); write it again", place=name)
     try:
-        return _with_stack(_possible_depth(data), lambda: _load(data))
+        return _load(data)
     except DataError as error:
         problem = error.problem
     except EOFError as error:
@@ -77,8 +76,8 @@ def _refuse(named: str) -> NoReturn:
 # The machine, and what limits it
 
 
-class _Unpickler(pickle.Unpickler):
-    """CPython's unpickler with a table of names instead of imports."""
+class _Names:
+    """The table of names in the place of imports."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if global_name == "CacheTemplate":
@@ -95,13 +94,52 @@ class _Unpickler(pickle.Unpickler):
         raise DataError("refers to data outside of itself, as files of torch.save do; save with .numpy() or .tolist()")
 
 
+class _Machine(_Names, pickle.Unpickler):
+    """CPython's, in C."""
+
+
+class _CarefulMachine(_Names, pickle._Unpickler):
+    """Python's own, several times slower, which looks at a key before it is hashed, and at the time."""
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(pickle._Unpickler.dispatch)
+    watch: Watch
+
+
+def _looking(load: Callable[[Any], None], keys: slice) -> Callable[[Any], None]:
+    """The instruction `load`, with a look at the keys that it finds on the stack."""
+
+    def looked(machine: Any) -> None:
+        machine.watch.look()
+        require_plain_keys(machine.stack[keys])
+        load(machine)
+
+    return looked
+
+
+for _code, _keys in (
+    (pickle.SETITEM, slice(-2, -1)),
+    (pickle.SETITEMS, slice(0, None, 2)),
+    (pickle.DICT, slice(0, None, 2)),
+    (pickle.ADDITEMS, slice(0, None)),
+    (pickle.FROZENSET, slice(0, None)),
+):
+    _CarefulMachine.dispatch[_code[0]] = _looking(_CarefulMachine.dispatch[_code[0]], _keys)
+
+
 def _load(data: bytes) -> Any:
-    # A buffered reader has peek(), without which the unpickler makes a call for every opcode.
-    stream = io.BufferedReader(io.BytesIO(data), 1 << 20)  # type: ignore[arg-type,unused-ignore]
-    # If memory for a bytearray is refused, CPython (3.11) prints on stderr besides raising MemoryError.
+    watch = Watch(len(data))
+    # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
     with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
-        value = _Unpickler(stream, encoding="latin1").load()
+        if needs_care(data):
+            stream = io.BytesIO(data)
+            machine = _CarefulMachine(stream, encoding="latin1")
+            machine.watch = watch
+            value = machine.load()
+        else:
+            stream = Watched(data, watch)
+            value = _Machine(stream, encoding="latin1").load()
+        require_tree(value, len(data), _Array)
     rest = len(data) - stream.tell()
     if rest:
         raise DataError(f"goes on for {rest:,} bytes after its first object; write one object with pickle.dump")
@@ -135,40 +173,6 @@ def _bounded_memory(extra: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def _possible_depth(data: bytes) -> int:
-    """An upper bound on the nesting of tuples: each level takes one of these opcodes."""
-    return sum(data.count(code) for code in (pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3))
-
-
-def _with_stack(depth: int, action: Callable[[], Any]) -> Any:
-    """`action()`, in a thread with a large stack if nested tuples could overflow the ordinary one. Hashing a tuple (as
-    a key) recurses in C without a check: otherwise 150,000 levels, a file of 150 kB, kill the process. The stack takes
-    memory only as far as it is used; beyond STACK_CAP the risk stays."""
-    if depth < DEEP:
-        return action()
-    done: list[Any] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            done.append(action())
-        except BaseException as error:  # noqa: BLE001 (raised again below, in the caller's thread)
-            failed.append(error)
-
-    before = threading.stack_size(min(STACK_CAP, STACK_RATIO * depth) & -65536)
-    thread = threading.Thread(target=run, daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:  # the system refuses a stack of this size
-        return action()
-    finally:
-        threading.stack_size(before)
-    thread.join()
-    if failed:
-        raise failed[0]
-    return done[0]
-
-
 # What a pickle may name
 
 
@@ -195,12 +199,25 @@ def _factory(kind: type) -> _Name:
 
 def _dictionary(items: Any = None, /) -> dict[Any, Any]:
     """A dict, for defaultdict(factory) (its items follow) and for Python 2's OrderedDict([[key, value], ...])."""
-    return dict(items) if type(items) is list else {}
+    if type(items) is tuple:
+        _refuse("an odd dictionary")
+    if type(items) is not list:
+        return {}
+    for key, _ in items:
+        require_plain_keys([key])
+    return dict(items)
 
 
 def _collection(kind: type) -> _Name:
     """set or frozenset of a list, as protocols 0 to 3 write them."""
-    return _Name(lambda items=(): kind(items) if type(items) in (list, tuple) else _refuse(f"an odd {kind.__name__}"))
+
+    def build(items: Any = ()) -> Any:
+        if type(items) not in (list, tuple):
+            _refuse(f"an odd {kind.__name__}")
+        require_plain_keys(items)
+        return kind(items)
+
+    return _Name(build)
 
 
 def _encoded(text: str, encoding: str) -> bytes:
@@ -227,13 +244,21 @@ class _Dtype:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         order = state[1]
-        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]):
+        if order not in ("<", ">", "=", "|") or any(part is not None for part in state[2:5]) or not _plain(state):
             _refuse("a structured numpy array")
         self.real = np.dtype(self.code).newbyteorder(order)
 
 
-def _dtype(code: Any, *_: Any) -> _Dtype:
-    return _Dtype(code) if type(code) is str else _refuse("an odd numpy dtype")
+def _plain(values: tuple[Any, ...]) -> bool:
+    """Whether a call's values are no containers, as those of NumPy are (but for shapes, which are checked apart).
+
+    So a tuple that is called with never holds another, and can be hashed at once wherever a pickle puts it.
+    """
+    return {*map(type, values)} <= {int, bool, str, bytes, type(None)}
+
+
+def _dtype(*values: Any) -> _Dtype:
+    return _Dtype(values[0]) if type(values[0]) is str and _plain(values) else _refuse("an odd numpy dtype")
 
 
 class _Array(np.ndarray[Any, Any]):
@@ -242,10 +267,10 @@ class _Array(np.ndarray[Any, Any]):
     __slots__ = ()
 
     def __setstate__(self, state: Any, /) -> None:
-        _, shape, dtype, fortran, raw = state
+        version, shape, dtype, fortran, raw = state
         if type(raw) is str:  # Python 2's bytes
             raw = raw.encode("latin-1")
-        if type(dtype) is not _Dtype or type(raw) is not bytes or type(shape) is not tuple:
+        if (type(dtype), type(raw), type(shape)) != (_Dtype, bytes, tuple) or not _plain((version, fortran)):
             _refuse("an odd numpy array")
         if not all(type(side) is int and side >= 0 for side in shape):
             raise DataError("holds a numpy array of no possible shape; write it again")
@@ -261,13 +286,17 @@ def _check_text(raw: bytes, dtype: np.dtype[Any]) -> None:
         raise DataError("holds a numpy array of impossible characters; write it again")
 
 
-def _empty_array(kind: Any, *_: Any) -> _Array:
+def _empty_array(kind: Any, shape: Any, *code: Any) -> _Array:
     """The array that a state will fill (numpy.core.multiarray._reconstruct)."""
-    return _Array((0,), np.uint8) if kind is _NDARRAY else _refuse("an odd numpy array")
+    if kind is not _NDARRAY or shape != (0,) or not _plain(code):
+        _refuse("an odd numpy array")
+    return _Array((0,), np.uint8)
 
 
 def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
     """The form of protocol 5 (numpy.core.numeric._frombuffer); order K lists the axes of a transposed array."""
+    if type(order) is not str:
+        _refuse("an odd numpy array")
     array = _Array((0,), np.uint8)
     array.__setstate__((1, shape, dtype, order == "F", bytes(memoryview(buffer))))
     return array if axes is None else array.transpose(axes)
@@ -275,7 +304,7 @@ def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any 
 
 def _scalar(dtype: Any, raw: Any) -> Any:
     """A NumPy scalar as a Python value (numpy.core.multiarray.scalar)."""
-    if type(dtype) is not _Dtype:
+    if type(dtype) is not _Dtype or type(raw) not in (bytes, str):
         _refuse("an odd numpy scalar")
     if dtype.real.itemsize == 0:  # numpy.str_("")
         return dtype.real.type().item()

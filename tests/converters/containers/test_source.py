@@ -6,6 +6,7 @@ import ast
 import json
 import pickle
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,34 @@ def test_literal_examples(text: str, value: Any) -> None:
     assert literal(text.encode()) == value
 
 
+@pytest.mark.parametrize("name", ["a\\x.jpg", "it's.jpg", """'"(\\)""", "\n", "é\\\U0001f600"])
+def test_odd_text_is_read_fast(name: str) -> None:
+    """One backslash once sent the whole item through `ast`: seconds, and hundreds of bytes for each of its own."""
+    value = {"filename": name, name: [{"score": 0.5}] * 60_000}
+    text = repr(value).encode("utf-8", "surrogatepass")
+    started = time.process_time()
+    assert literal(text) == value
+    assert time.process_time() - started < 0.5
+
+
+def test_scalars_beside_odd_text() -> None:
+    assert literal(rb"""{'a\\b (1).jpg': np.float32(0.5), "it's (2)": np.int64(3)}""") == {
+        "a\\b (1).jpg": 0.5,
+        "it's (2)": 3,
+    }
+
+
+def test_what_only_ast_can_read_is_limited() -> None:
+    with pytest.raises(ValueError, match=r"1,200,008 characters that differ from JSON by more than quotes; save it"):
+        literal(b"[None" + b", 1" * 400_000 + b"  ]")
+
+
+@pytest.mark.parametrize("key", [2**61 - 1, -(2**61 - 1), 2.0**61, None, 2**31])
+def test_keys_that_may_collide(key: Any) -> None:
+    with pytest.raises(ValueError, match="no literal for a key: only text, and whole numbers below"):
+        literal(repr({key: 0}).encode())
+
+
 def test_literal_reads_nan() -> None:
     values = literal(b"[nan, -nan, np.float64(nan)]")
     assert [value != value for value in values] == [True, True, True]
@@ -86,7 +115,7 @@ def test_literal_reads_nan() -> None:
 def test_a_chain_is_never_parsed(pattern: str, example: str) -> None:
     """Each way to nest without brackets is refused before the parser, which would die of it in Python 3.10."""
     assert re.search(pattern, example)
-    for times in (1, 100_000):
+    for times in (1, 70_000):
         with pytest.raises(ValueError, match="more than containers, strings, numbers and NumPy's scalars"):
             literal(example.encode() * times)
 
@@ -194,6 +223,22 @@ def test_split_items_sees_items_that_begin_otherwise() -> None:
 def test_split_items_says_what_is_wrong(text: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         list(split_items(text, 1, to_end=True))
+
+
+def test_split_items_takes_time_by_the_size_alone() -> None:
+    """Each item once searched up to a megabyte for the first item's key, and copied what was before it."""
+    for between, items in ((b"1", 200_000), (b"{}", 100_000), (b'{"k": [{"k": 0}]}', 10_000)):
+        text = b'[{"k": 0}' + (b", " + between) * items + b', {"k": 0}]'
+        started = time.process_time()
+        assert sum(1 for _ in split_items(text, 1)) == items + 2
+        assert time.process_time() - started < 1
+
+
+def test_a_long_list_of_text_has_one_end() -> None:
+    for count in (1, 499, 500, 501, 3000):
+        assert list(split_items(b"[[" + b"'[', " * count + b"0], 1]", 1)) == [b"[" + b"'[', " * count + b"0]", b"1"]
+        with pytest.raises(ValueError, match="breaks off"):
+            list(split_items(b"[[" + b"'', " * count + b"'", 1))
 
 
 # Files

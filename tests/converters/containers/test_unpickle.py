@@ -362,11 +362,6 @@ def test_the_limits_are_put_back(data: bytes) -> None:
     assert gc.isenabled()
 
 
-def test_nested_tuples_do_not_overflow_the_stack() -> None:
-    assert type(load(b"\x80\x04})" + b"\x85" * 300_000 + b"Ns.")) is dict
-    assert "wants os.system," in refusal(b"\x80\x02)" + b"\x85" * 20_000 + b"cos\nsystem\n.")
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_beginning_of_a_pickle(protocol: int) -> None:
     data = pickle.dumps(SMALL, protocol)

@@ -1,0 +1,87 @@
+"""Small files that stand for a great deal of work: each is a class of input that once took hours, or gigabytes."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import zipfile
+import zlib
+from random import Random
+from typing import Any
+
+import numpy as np
+
+
+def shared(rng: Random, data: bytes) -> bytes:
+    """A pickle with one of its lists in many places, or in itself; whatever class it may name is a dictionary."""
+    from tests.hostile.mutations import Unpickler
+
+    tree = Unpickler(io.BytesIO(data)).load()
+    part: Any = rng.choice([tree, [1.5], {"score": 0.5}, np.zeros(1000), (1, 2)])
+    for _ in range(rng.choice([3, 20, 60])):
+        part = [part] * rng.choice([2, 3, 200])
+    if isinstance(tree, dict):
+        tree[rng.choice([*tree, "x"])] = part
+    else:
+        tree[rng.randrange(len(tree) + 1) :] = [part]
+    return pickle.dumps(tree, protocol=rng.randrange(6))
+
+
+def keys(rng: Random, data: bytes) -> bytes:
+    """A pickle with keys that take long to hash or to compare, in front of what it holds."""
+    twice = b")" + rng.choice([b"2\x86", b"22\x87", b"\x94h\x00\x86", b"q\x00(" + b"h\x00" * 50 + b"t"]) * 40
+    number = b"\x8a\x0c" + (rng.randrange(2**29) * (2**61 - 1)).to_bytes(12, "little")
+    numbers = b"".join(
+        b"\x8a\x0c" + (count * (2**61 - 1)).to_bytes(12, "little") + b"N" for count in range(rng.choice([500, 5000]))
+    )
+    text = b"X" + struct.pack("<I", 200_000) + b"x" * 200_000
+    made = rng.choice(
+        [
+            b"}" + twice + b"Ns",
+            b"}(" + twice + b"Nu",
+            b"\x8f(" + twice + b"\x90",
+            b"(" + twice + b"\x91",
+            b"}(" + numbers + b"u",
+            b"}" + (number + b"Ns") * 5000,
+            b"}" + text + b"Ns" + text + b"q\x000" + b"h\x00Ns" * 20_000,
+        ]
+    )
+    start = data[:2] if data[:1] == b"\x80" else b""
+    return start + made + b"0" + data[len(start) :] if rng.random() < 0.5 else b"\x80\x04" + made + b"."
+
+
+def cells(rng: Random, data: bytes) -> bytes:
+    """A MATLAB file with a variable of its own name that is millions of nothing, compressed, padded."""
+    from hoicli.converters.hico_mat import BOX_VARIABLES
+
+    nothing = struct.pack("<II", 14, 0)
+    empty = struct.pack("<II", 14, 48) + struct.pack("<IIIIIIiiIIII", 6, 8, 6, 0, 5, 8, 0, 0, 1, 0, 9, 0)
+    spelled = rng.choice([nothing, empty, nothing + empty]) * rng.choice([1000, 300_000])
+    name = rng.choice([b"all_boxes", *(name.encode() for name in BOX_VARIABLES)])
+    count = rng.choice([1, len(spelled) // 8, 2**31 - 1])
+    shape = struct.pack("<IIIIIIii", 6, 8, rng.choice([1, 1, 2]), 0, 5, 8, count, rng.choice([1, 1, 2**31 - 1]))
+    content = shape + struct.pack("<II", 1, len(name)) + name + b"\0" * (-len(name) % 8) + spelled
+    packed = zlib.compress(struct.pack("<II", 14, len(content)) + content, 9) + bytes(rng.choice([0, 100_000]))
+    return data[:128] + struct.pack("<II", 15, len(packed)) + packed
+
+
+def zeros(rng: Random, data: bytes) -> bytes:
+    """An archive of nothing but zeros, which compress a thousand times, and perhaps a false word on their size."""
+    queries, images = rng.choice([(100, 1), (3000, 1), (20_000, 1), (100, 200)])
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", rng.choice([8, 8, 8, 12, 14])) as archive, np.load(io.BytesIO(data)) as arrays:
+        for name in arrays.files:
+            width = arrays[name].shape[2:]
+            array = (
+                np.zeros((images, queries, *width), arrays[name].dtype) if width else arrays[name][:1].repeat(images, 0)
+            )
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            archive.writestr(f"{name}.npy", buffer.getvalue())
+    content = made.getvalue()
+    for signature, offset in ((b"PK\x03\x04", 18), (b"PK\x01\x02", 20)):
+        if rng.random() < 0.3:
+            at = content.index(signature) + offset
+            content = content[:at] + struct.pack("<I", rng.choice([10**6, 10**9, 0xFFFFFFFE])) + content[at + 4 :]
+    return content
