@@ -133,6 +133,7 @@ class Lens:
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        """See `Warp.bounds`."""
         moved = self.forward(_outline(box))
         if _inside(moved, self.size).all():
             return _around(moved)
@@ -149,10 +150,12 @@ class Zoom:
         self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
 
     def forward(self, points: Points) -> Points:
+        """See `Warp.forward`."""
         moved: Points = self.centre + (points - self.centre) * self.magnification
         return moved
 
     def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        """See `Warp.bounds`."""
         return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
 
 
