@@ -45,8 +45,8 @@ def read_columns(
         part: Any = attempt(build, chunk)
         if part is None or (register is not None and not register.add_all(part.image_ids, chunk)):
             chunk = list(_sound(chunk, check, policy, register))
-            part = attempt(build, chunk)
-            if part is None:
+            part = attempt(build, chunk) if chunk else None
+            if chunk and part is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
         if chunk:
             yield part

@@ -32,7 +32,7 @@ FUNCTION_WORDS = ARTICLES | frozenset(
 """Words that are no component of a compound by themselves, though WordNet has nouns so spelt (indium, ampere)."""
 
 _SENSE = re.compile(r"\S+\.([nvasr])\.\d+")
-_WORD = re.compile(r"([\s_/-]*)([^\s_/-]+)")
+_WORD = re.compile(r"(?<![\s_/-])([\s_/-]*)([^\s_/-]+)")  # a run of separators is tried from its start alone
 _PUNCTUATION = " \t\r\n.,;:!?\"'()[]"
 
 Forms = list[str]

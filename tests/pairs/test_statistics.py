@@ -953,3 +953,12 @@ def test_notes(tmp_path: Path, hoicli: Hoicli) -> None:
     assert "no mAP: the records list pairs and no triplets\n" in result.err
     released = hoicli("pairstats", "--gt", truth, "--as-released", found)
     assert "have no predictions: left out, as released" in released.err
+
+
+def test_a_stream_of_bad_lines_alone_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
+    """It was an internal error: the fast pass of pairs cannot do without a line."""
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"image_id": 1}\n')
+    result = hoicli("pairstats", "--gt", FIXTURES / "gt.jsonl", path, "--on-error", "skip", "--format", "jsonl")
+    assert result.code == 0
+    assert "skipped 1 line" in result.err
