@@ -91,8 +91,8 @@ def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
 def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
     """The worker: tasks in, results out, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends its workers
-    signals.catch()
     try:
+        signals.catch()
         while True:
             task = connection.recv()
             try:
@@ -102,3 +102,5 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
             connection.send(result)
     except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):
         return
+    finally:  # the parent closes the pipe and then ends the worker, whose exit has nothing to say of it
+        signals.let_go()
