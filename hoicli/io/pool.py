@@ -53,9 +53,9 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
         finished = True
     finally:
         for connection, process in workers.items():
-            connection.close()
             if not finished:  # a worker may be busy with one image for minutes
                 process.terminate()
+            connection.close()  # later: a worker whose pipe is closed is on its way out, where a signal is a traceback
         for process in workers.values():
             process.join(timeout=5)
             if process.is_alive():
@@ -102,5 +102,3 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
             connection.send(result)
     except (EOFError, BrokenPipeError, ConnectionResetError, signals.EndedError):
         return
-    finally:  # the parent closes the pipe and then ends the worker, whose exit has nothing to say of it
-        signals.let_go()
