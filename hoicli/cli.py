@@ -38,6 +38,7 @@ COMMANDS = {
     "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
     "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
     "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
+    "data": "Ground truth by name: what is published where, and the copies kept here for --gt hico:test.",
     "vocab": "The verbs, objects, interactions and splits of a dataset.",
     "synsets": "What a label may mean in WordNet, and what a benchmark's label means.",
     "schema": "The JSON Schema of a record kind.",

@@ -29,11 +29,13 @@ Given = Mapping[str, Any]
 @dataclass(frozen=True)
 class Read:
     """Marks an option that names files to read. prefix: the text before the name (table:FILE). folder: the name is that
-    of a folder. only_with: an omitted argument means stdin only if one of these parameters is given."""
+    of a folder. only_with: an omitted argument means stdin only if one of these parameters is given. named: the name
+    may be that of ground truth (`hoicli data`), which stands for its file."""
 
     prefix: str = ""
     folder: bool = False
     only_with: Collection[str] = ()
+    named: bool = False
 
     def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
         """The files that a value names; an omitted argument means stdin."""
@@ -91,6 +93,7 @@ Mark = Read | Written | Count | OneOf
 
 READ = Read()
 READ_FOLDER = Read(folder=True)
+READ_TRUTH = Read(named=True)
 OUTPUT = Written(destinations.check_output)
 FIGURE = Written(destinations.check_figure)
 PAGE_FOLDER = Written(destinations.check_page_folder, inside="index.html")
@@ -104,6 +107,18 @@ def marks(callback: Callable[..., Any]) -> dict[str, Mark]:
     parameters = inspect.signature(inspect.unwrap(callback)).parameters.values()
     found = {parameter.name: getattr(parameter.default, "mark", None) for parameter in parameters}
     return {name: mark for name, mark in found.items() if mark is not None}
+
+
+def located(marked: Mapping[str, Mark], values: Given) -> dict[str, str]:
+    """The files of the ground truth that options name (hico:test), by parameter name. Raises `UsageError` for one that
+    was never added."""
+    named = {name for name, mark in marked.items() if isinstance(mark, Read) and mark.named}
+    found = {name: str(values[name]) for name in named if ":" in (values.get(name) or "")}
+    if not found:
+        return {}
+    from hoicli.annotations.store import located as file_of_set
+
+    return {name: file_of_set(text) for name, text in found.items()}
 
 
 def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> None:

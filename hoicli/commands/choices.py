@@ -74,6 +74,11 @@ def splits() -> list[tuple[str, str]]:
     return list(found.items())
 
 
+def named_truth() -> list[tuple[str, str]]:
+    """The ground truth that has a name."""
+    return [(row.name, row.title) for row in table("annotations.named:NAMED").values()]
+
+
 def vocabularies() -> list[Any]:
     """The datasets, or `open`."""
     return [("open", "any words"), *entries("vocabulary.datasets:DATASETS")]

@@ -23,7 +23,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from hoicli.commands.checks import check, marks
+from hoicli.commands.checks import check, located, marks
 from hoicli.errors import UsageError
 
 EXIT_CODES = {
@@ -130,9 +130,11 @@ class ManualCommand(TyperCommand):
         return self.page.old.get(name, name) + equals + value
 
     def invoke(self, ctx: Any) -> Any:
-        """Check inputs and outputs, then run the command."""
+        """Find named ground truth, check inputs and outputs, then run the command."""
         assert self.callback is not None
-        check(marks(self.callback), {param.name: _shown_name(param) for param in self.params}, ctx.params)
+        marked = marks(self.callback)
+        ctx.params.update(located(marked, ctx.params))
+        check(marked, {param.name: _shown_name(param) for param in self.params}, ctx.params)
         return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

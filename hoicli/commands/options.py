@@ -8,6 +8,7 @@ its options, and the group builds what the library takes.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE, OUTPUT, READ, Count, Mark, OneOf
+from hoicli.commands.checks import FIGURE, OUTPUT, READ, READ_TRUTH, Count, Mark, OneOf
 from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +116,13 @@ ON_ERROR = option(
 PREDICTIONS = argument(None, "PREDS...", "Streams of predictions, read as one; - or nothing is stdin.", mark=READ)
 MODELS = argument(None, "PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.", mark=READ)
 NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.")
-GROUND_TRUTH = option(None, "--gt FILE", "The ground truth.", mark=READ)
+GROUND_TRUTH = option(
+    None,
+    "--gt FILE",
+    "The ground truth, or its name (hico:test: hoicli data).",
+    offer=choices.named_truth,
+    mark=READ_TRUTH,
+)
 PROTOCOLS = option(
     None,
     "--protocol NAME",
@@ -213,6 +220,13 @@ class Listing:
         rendered = [render(block, self.notation()) for block in blocks]
         with open_output(self.output) as write:
             write(b"\n".join(rendered))
+
+    def line(self, text: str) -> None:
+        """Write one line of text, whatever the format."""
+        from hoicli.io.outputs import open_output
+
+        with open_output(self.output) as write:
+            write(os.fsencode(f"{text}\n"))
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ PATHS = {
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
-    "NAME", "NAME,...", "LABEL...", "DATASET", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT",
-    "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5", "K/N",
-    "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
+    "NAME", "NAME,...", "LABEL...", "DATASET", "ACTION", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE",
+    "WHAT", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5",
+    "K/N", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
 }  # fmt: skip
 """Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
@@ -211,7 +211,8 @@ def test_no_output_is_an_input(
         others += [f"soft{ending(target)}", f"hard{ending(target)}", str(tmp_path / given)]
     prefix = "table:" if source.opts[0] == "--backend" else ""
     for path in others:
-        words = [prefix + given] if source.param_type_name == "argument" else [source.opts[0], prefix + given]
+        before = ["add", "mine:val"] if name == "data" else []
+        words = [*before, prefix + given] if source.param_type_name == "argument" else [source.opts[0], prefix + given]
         said = refused(hoicli(name, *words, target.opts[0], path))
         assert said.startswith(f"{target.opts[0]} {path}: is an input, too (")
         assert given in said

@@ -88,7 +88,7 @@ def test_commands() -> None:
         (("schema", ""), kinds()),
         (("schema", "-o", "file", "m"), ["match"]),
         (("completion", ""), ["bash", "zsh", "fish"]),
-        (("eval", "--gt", ""), []),
+        (("eval", "--gt", "vcoco:t"), ["vcoco:test", "vcoco:train", "vcoco:trainval"]),
         (("eval", "--gt", "gt.jsonl", ""), []),
         (("eval", "--", "--prot"), []),
         (("eval", "--nonsense=", ""), []),

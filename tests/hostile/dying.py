@@ -113,6 +113,7 @@ WRITERS = [
         f"{SHOE / 'predictions.jsonl'} -o DIR/rows",
         stdout=False,
     ),
+    Writer("data list", "data list -o OUT"),
     Writer("vocab", "vocab hico -o OUT"),
     Writer("synsets", "synsets ride -o OUT"),
     Writer("schema", "schema prediction -o OUT"),

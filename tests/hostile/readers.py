@@ -18,10 +18,11 @@ GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 READS_NOTHING = {
     "schema": "prints what hoicli itself holds",
     "vocab": "prints what hoicli itself holds",
+    "data": "keeps what convert reads, by convert's own readers",
     "doctor": "looks at its own files",
     "completion": "prints a script, or completes words from what hoicli itself holds",
 }
-"""Commands without input, and why that is so."""
+"""Commands without a reader of their own, and why that is so."""
 
 LINES = "lines"
 """An accepted stream has a line out for every line in, but for those it says it skipped."""
