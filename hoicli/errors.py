@@ -9,16 +9,21 @@ LONGEST = 1000
 """Characters of a message: a few lines of a terminal, even if the message quotes a bad label of a megabyte."""
 
 
-def one_line(text: str) -> str:
-    """A message that is safe to show even if it quotes a file: on one line, cut to a readable length, with terminal
-    control characters escaped as Python writes them."""
-    if len(text) > LONGEST:  # keep both ends: the place, and what to do
-        text = f"{text[: LONGEST - 310]} ... {text[-300:]}"
+def visible(text: str) -> str:
+    """A text that shows all it holds: control characters, line ends, marks that turn the direction of writing,
+    invisible spaces and lone surrogates stand as Python writes them (`\\x1b`, `\\n`, `\\u202e`)."""
     if text.isprintable():
         return text
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
+
+
+def one_line(text: str) -> str:
+    """A message that is safe to show even if it quotes a file: visible, and cut to a readable length."""
+    if len(text) > LONGEST:  # keep both ends: the place, and what to do
+        text = f"{text[: LONGEST - 310]} ... {text[-300:]}"
+    return visible(text)
 
 
 class HoicliError(Exception):

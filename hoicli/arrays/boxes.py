@@ -13,6 +13,9 @@ import numpy as np
 from hoicli.arrays.kit import Bools, Floats, Ints, best_of_groups, run_starts
 from hoicli.arrays.scenes import Scenes
 
+SMALL_GROUP = 512
+"""Triplets of one image and class up to which a group is suppressed together with others."""
+
 
 def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True) -> Floats:
     """[M] intersection over union of the aligned columns of two [4, M] arrays (rows x1, y1, x2, y2), in [0, 1].
@@ -62,8 +65,8 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     descending score, ties by input order: CDN datasets/hico_eval.py `pairwise_nms`. A box without area overlaps nothing
     here, so its pairs are kept; CDN divides 0 by 0 for two such boxes and drops the pair.
 
-    Each round keeps the best remaining triplet of every group and suppresses against it, so the number of rounds is the
-    size of the largest surviving group.
+    Small groups go through rounds together: each keeps the best remaining triplet of every group and suppresses against
+    it. A group beyond SMALL_GROUP goes by itself.
     """
     kept = np.zeros_like(keep)
     rows = np.flatnonzero(keep)
@@ -71,6 +74,13 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
     order = np.lexsort((rows, -scenes.score[rows], group))
     rows, group = rows[order], group[order]
     subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
+    size = np.diff(np.r_[run_starts(group), len(group)])
+    large = np.repeat(size > SMALL_GROUP, size)
+    for alone in np.split(rows[large], np.cumsum(size[size > SMALL_GROUP])[:-1]) if large.any() else ():
+        without = bool(scenes.object[alone[0]] < 0)  # so have all of the group
+        survive = _greedy(subjects[:, alone], None if without else objects[:, alone], threshold, alpha, beta)
+        kept[alone[survive]] = True
+    rows, group = rows[~large], group[~large]
     while len(rows):
         first = run_starts(group)
         leader = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))
@@ -82,6 +92,50 @@ def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, bet
         left[first] = False
         rows, group = rows[left], group[left]
     return kept
+
+
+def _greedy(subjects: Floats, objects: Floats | None, threshold: float, alpha: float, beta: float) -> Ints:
+    """The places of the pairs that survive among those of one group, [4, N] each, best first; objects None: no objects.
+
+    An IoU is at most 1, so a pair is only suppressed if either IoU alone is large enough: few need a power.
+    """
+    place = np.arange(subjects.shape[1])
+    least = [_least(threshold, exponent) for exponent in (alpha, beta)]
+    kept = []
+    while len(place):
+        kept.append(place[0])
+        near = _as_wide(subjects, least[0])
+        near = near[iou(subjects[:, :1], subjects[:, near], inclusive=True) > least[0]]
+        if objects is not None:
+            near = near[iou(objects[:, :1], objects[:, near], inclusive=True) > least[1]]
+        left = np.ones(len(place), dtype=bool)
+        left[0] = False
+        if len(near):
+            overlap = iou(subjects[:, :1], subjects[:, near], inclusive=True) ** alpha
+            if objects is not None:
+                overlap = overlap * iou(objects[:, :1], objects[:, near], inclusive=True) ** beta
+            left[near] = overlap <= threshold
+        if left[1:].all():
+            place, subjects, objects = place[1:], subjects[:, 1:], None if objects is None else objects[:, 1:]
+        else:
+            place, subjects = place[left], subjects[:, left]
+            objects = None if objects is None else objects[:, left]
+    return np.array(kept, dtype=np.int64)
+
+
+def _as_wide(boxes: Floats, least: float) -> Ints:
+    """The places of the boxes [4, N] that share enough of the first one's width for an IoU above `least` with it."""
+    if least < 0:
+        return np.arange(1, boxes.shape[1])
+    left, right = boxes[0], boxes[2]
+    with np.errstate(over="ignore", invalid="ignore"):
+        shared = np.minimum(right[1:], right[0]) - np.maximum(left[1:], left[0]) + 1
+        return np.flatnonzero(shared > least * (right[0] - left[0] + 1)) + 1
+
+
+def _least(threshold: float, exponent: float) -> float:
+    """An IoU up to which its power is surely no more than the threshold, below 0 if no IoU is sure of it."""
+    return threshold ** (1 / exponent) * (1 - 1e-9) if exponent > 0.01 else -1.0
 
 
 def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hoicli.errors import UsageError
+from hoicli.errors import UsageError, visible
 from hoicli.figures.styles import GROUPED, LINES, ORACLES, STYLES
 from hoicli.records.caveats import words_of
 from hoicli.records.corruptions import FAMILIES
@@ -33,7 +33,7 @@ def model_name(row: Row) -> str:
 
 def label(name: str) -> str:
     """A name as a figure has room for it: one short line."""
-    text = "".join(letter if letter.isprintable() else " " for letter in name)
+    text = visible(name)
     return text if len(text) <= 22 else text[:21] + "\N{HORIZONTAL ELLIPSIS}"
 
 

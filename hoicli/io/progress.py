@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from hoicli.errors import visible
+
 
 class Progress:
     """A tqdm bar if stderr is a terminal; otherwise nothing.
@@ -21,7 +23,9 @@ class Progress:
             from tqdm import tqdm
 
             tqdm.monitor_interval = 0  # no monitor thread: hoicli forks
-            self._bar = tqdm(total=total, unit=unit, unit_scale=unit == "B", desc=label, leave=False, delay=0.5)
+            self._bar = tqdm(
+                total=total, unit=unit, unit_scale=unit == "B", desc=visible(label), leave=False, delay=0.5
+            )
 
     def to(self, position: int) -> None:
         """Move to an absolute position within the current file."""

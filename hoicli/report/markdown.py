@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 
-from hoicli.figures.markup import plain
+from hoicli.errors import visible
 from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
+from hoicli.tables.escaping import markdown
 
 
 def render(document: Document) -> bytes:
     """The document as text that ends in a line end."""
-    parts = [f"# {_text(document.title)}", _words(document.lead)]
+    parts = [f"# {markdown(document.title)}", _words(document.lead)]
     if document.headlines:
-        tiles = (f"- **{_cell(item.value)}** {_text(item.label)} ({_text(item.note)})" for item in document.headlines)
+        tiles = (
+            f"- **{_cell(item.value)}** {markdown(item.label)} ({markdown(item.note)})" for item in document.headlines
+        )
         parts.append("\n".join(tiles))
     for section in document.sections:
         parts += _section(section)
@@ -22,14 +24,14 @@ def render(document: Document) -> bytes:
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"## {_text(section.title)}"
+    yield f"## {markdown(section.title)}"
     for block in section.blocks:
         if isinstance(block, Paragraph):
             yield _words(block.words)
         elif isinstance(block, Table):
             yield from _table(block)
         elif isinstance(block, Lines):
-            yield "\n".join(f"    {plain(line)}" for line in block.lines)  # no fence that a file's name could close
+            yield "\n".join(f"    {visible(line)}" for line in block.lines)  # no fence that a file's name could close
         elif isinstance(block, Gallery):
             yield f"{len(block.items):,} errors are drawn in the HTML report."
         elif not isinstance(block, Figures):
@@ -42,35 +44,30 @@ def _table(table: Table) -> Iterator[str]:
         group = (table.groups[at] or group) if table.groups else ""
         heads.append(" ".join(filter(None, (group, head))) if at >= table.names else head)
     rows = [
-        map(_text, heads),
+        map(markdown, heads),
         ("---" if at < table.names else "---:" for at in range(len(heads))),
         *(map(_cell, line) for line in table.lines),
     ]
     body = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     if table.folded:
-        yield f"<details><summary>{_text(table.caption)}</summary>\n\n{body}\n\n</details>"
+        yield f"<details><summary>{markdown(table.caption)}</summary>\n\n{body}\n\n</details>"
     else:
-        yield f"**{_text(table.caption)}**"
+        yield f"**{markdown(table.caption)}**"
         yield body
 
 
 def _cell(cell: Cell) -> str:
-    text = _code(cell.text).replace("|", "\\|") if cell.code else _text(cell.text)
-    return f"{text} {_text(cell.interval)}" if cell.interval else text
+    text = _code(cell.text).replace("|", "\\|") if cell.code else markdown(cell.text)
+    return f"{text} {markdown(cell.interval)}" if cell.interval else text
 
 
 def _words(words: Words) -> str:
-    return "".join(_code(part.text) if isinstance(part, Code) else _text(part) for part in words)
+    return "".join(_code(part.text) if isinstance(part, Code) else markdown(part) for part in words)
 
 
 def _code(text: str) -> str:
     """A code span, fenced by more backticks than the text has in a row; one line, as spans and table cells are."""
-    text = plain(text)
+    text = visible(text)
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"
-
-
-def _text(text: str) -> str:
-    """Text of any origin, with nothing in it that Markdown or HTML would read as more."""
-    return re.sub(r"([\\`*{}\[\]#|~!$]|\b_|_\b)", r"\\\1", html.escape(plain(text), quote=False))

@@ -51,13 +51,13 @@ def grid(
     return SideBySide([place for places in groups.values() for place in places], above, lines)
 
 
-def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
+def marked(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """(the rows, those that a caveat concerns with a mark behind their protocol; what each mark means, to stand below).
 
     Signatures say which rows these are (`hoicli.records.caveats`).
     """
     words = list(dict.fromkeys(note for row in rows for note in words_of(row)))
-    marks = {note: star + (str(number) if len(words) > 1 else "") for number, note in enumerate(words, start=1)}
+    marks = {note: "*" + (str(number) if len(words) > 1 else "") for number, note in enumerate(words, start=1)}
     shown = [
         {**row, "protocol": row["protocol"] + "".join(marks[note] for note in words_of(row))}
         if words and "protocol" in row and "signature" in row
@@ -67,11 +67,8 @@ def marked(rows: Sequence[Row], star: str = "*") -> tuple[list[Row], list[str]]:
     return shown, [f"{mark} {note}" for note, mark in marks.items()]
 
 
-def tables_of(rows: Sequence[Row], star: str = "*") -> list[tuple[TextTable, list[str]]]:
-    """The tables that show the rows, each with the notes to stand below: rows that are laid out alike share a table.
-
-    `star`: see `marked`.
-    """
+def tables_of(rows: Sequence[Row]) -> list[tuple[TextTable, list[str]]]:
+    """The tables that show the rows, each with the notes to stand below: rows that are laid out alike share a table."""
     if kind_of(rows[0]) is OTHER:
         keys = list(dict.fromkeys(key for row in rows for key in row))
         lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
@@ -83,7 +80,7 @@ def tables_of(rows: Sequence[Row], star: str = "*") -> list[tuple[TextTable, lis
         groups.setdefault((index, next((key for key in kind.columns if key in row), None)), []).append(row)
     tables = []
     for (index, column), group in groups.items():
-        shown, notes = marked(group, star)
+        shown, notes = marked(group)
         if column is None:
             shown, column = [part for row in shown for part in parts_of(row)], "part"
         tables.append((_pivoted(shown, index, column), notes))

@@ -11,6 +11,7 @@ from hoicli.errors import UsageError
 from hoicli.records.caveats import words_of
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row, tag_column
+from hoicli.tables.escaping import ESCAPES, csv_cell
 from hoicli.tables.layout import TextTable, tables_of
 
 FORMATS = ("auto", "table", "jsonl", "csv", "md", "latex")
@@ -40,8 +41,18 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
         return _csv(rows).encode()
     draw: Callable[[TextTable], str] = {"table": _plain, "md": _markdown, "latex": _latex}[output_format]
     below = {"table": "{}\n", "md": "\n{}\n", "latex": "\\par{{\\footnotesize {}}}\n"}[output_format]
-    tables = tables_of(rows, star="\\*" if output_format == "md" else "*")
-    return "\n".join(draw(cells) + "".join(map(below.format, notes)) for cells, notes in tables).encode()
+    escape = ESCAPES[output_format]
+    return "\n".join(
+        draw(_escaped(cells, escape)) + "".join(below.format(escape(note)) for note in notes)
+        for cells, notes in tables_of(rows)
+    ).encode()
+
+
+def _escaped(cells: TextTable, escape: Callable[[str], str]) -> TextTable:
+    """The table with all text that names a line or a column escaped; values are numbers that hoicli wrote."""
+    above, heads = (list(map(escape, texts)) for texts in (cells.above, cells.heads))
+    lines = [[*map(escape, line[: cells.names]), *line[cells.names :]] for line in cells.lines]
+    return TextTable(above, heads, lines, cells.names)
 
 
 def _plain(cells: TextTable) -> str:
@@ -89,15 +100,17 @@ def _markdown(cells: TextTable) -> str:
 
 
 def _latex(cells: TextTable) -> str:
-    def escaped(line: Sequence[str]) -> str:
-        return " & ".join(text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&") for text in line) + r" \\"
+    def ended(line: Sequence[str]) -> str:
+        # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
+        guard = "{}" if line[0].startswith(("[", "*")) else ""
+        return guard + " & ".join(line) + r" \\"
 
     lines = [
         r"\begin{tabular}{" + "l" * cells.names + "r" * (len(cells.heads) - cells.names) + "}",
         r"\toprule",
-        escaped(_merged_heads(cells)),
+        ended(_merged_heads(cells)),
         r"\midrule",
-        *map(escaped, cells.lines),
+        *map(ended, cells.lines),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -118,7 +131,7 @@ def _csv(rows: Sequence[Row]) -> str:
         flat.append(cells)
     header = list(dict.fromkeys(key for row in flat for key in row))
     text = io.StringIO()
-    writer = csv.DictWriter(text, header, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(flat)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(csv_cell, header))
+    writer.writerows([csv_cell(row.get(key, "")) for key in header] for row in flat)
     return text.getvalue()

@@ -101,7 +101,13 @@ def test_a_loss_is_drawn_too(tmp_path: Path) -> None:
 def test_names_are_text_and_short(tmp_path: Path) -> None:
     names = ["$x^$ & <b>", "a\nb\x00c", "n" * 50, "\N{CJK UNIFIED IDEOGRAPH-4E2D}", "$"]
     texts = drawn(tmp_path / "names.svg", [row for name in names for row in deltas(name)])
-    for shown in ("$x^$ & <b>", "a b c", "n" * 21 + "\N{HORIZONTAL ELLIPSIS}", "\N{CJK UNIFIED IDEOGRAPH-4E2D}", "$"):
+    for shown in (
+        "$x^$ & <b>",
+        "a\\nb\\x00c",
+        "n" * 21 + "\N{HORIZONTAL ELLIPSIS}",
+        "\N{CJK UNIFIED IDEOGRAPH-4E2D}",
+        "$",
+    ):
         assert texts.count(shown) == 9
     plot_diagnosis(deltas(names[3]), {}, str(tmp_path / "glyph.png"))  # no warning about the font
 

@@ -23,7 +23,7 @@ NOTE = "image-level labels derived from the annotated pairs: not the official Kn
         ("table", f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko*     12.35      -\n* {NOTE}\n"),
         (
             "md",
-            "| protocol | mean_max_recall full | mean_max_recall a_b%& |\n| --- | ---: | ---: |\n"
+            "| protocol | mean_max_recall full | mean_max_recall a_b%&amp; |\n| --- | ---: | ---: |\n"
             f"| hico-ko\\* | 12.35 | - |\n\n\\* {NOTE}\n",
         ),
         (
