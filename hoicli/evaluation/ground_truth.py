@@ -86,9 +86,17 @@ class GroundTruth:
         """Every (prediction, ground truth) of the same image and class: rows of the arguments, ascending, and of
         `scenes`. The ground truth of a prediction is in annotation order.
         """
+        return self.candidates(*self.counterparts(image, interaction))
+
+    def candidates(self, rows: Ints, first: Ints, count: Ints, *, by_person: bool = False) -> tuple[Ints, Ints]:
+        """Every (row, triplet) of some rows with what `counterparts`, or `of_people`, says of them."""
+        run, entry = expanded(first, count)
+        return rows[run], (self._by_person[1] if by_person else self._order)[entry]
+
+    def counterparts(self, image: Ints, interaction: Ints) -> tuple[Ints, Ints, Ints]:
+        """(rows of the arguments with ground truth of their image and class, where it begins, how much there is)."""
         place, met = find(self._keys, self._key(image, interaction))
-        run, entry = expanded(self._first[place[met]], self._count[place[met]])
-        return np.flatnonzero(met)[run], self._order[entry]
+        return np.flatnonzero(met), self._first[place[met]], self._count[place[met]]
 
     @cached_property
     def people(self) -> tuple[Ints, Ints]:
@@ -103,13 +111,12 @@ class GroundTruth:
         order = np.argsort(key, kind="stable")
         return key[order], order
 
-    def join_person(self, person: Ints, interaction: Ints) -> tuple[Ints, Ints]:
-        """Every (row of the arguments, triplet): the annotations of a person (a box, or -1) with that class."""
-        keys, order = self._by_person
+    def of_people(self, person: Ints, interaction: Ints) -> tuple[Ints, Ints]:
+        """Where the annotations of each person (a box, or -1) with that class begin, and how many there are."""
+        keys, _ = self._by_person
         wanted = np.where(person < 0, -1, person * len(self.vocabulary.interactions) + interaction)
         first = np.searchsorted(keys, wanted)
-        row, entry = expanded(first, np.searchsorted(keys, wanted, side="right") - first)
-        return row, order[entry]
+        return first, np.searchsorted(keys, wanted, side="right") - first
 
     def scored(self, protocol: Protocol) -> Bools:
         """[interactions] the classes a protocol scores."""

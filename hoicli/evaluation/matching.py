@@ -4,7 +4,7 @@ join finds the ground truth of each prediction's class. No Python loop runs per 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,15 +16,22 @@ from hoicli.arrays.boxes import best_per_image, iou, pair_nms
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.arrays.roles import class_columns
 from hoicli.arrays.scenes import Scenes, are_subjects
+from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 
+Candidates = tuple[Ints, Ints, Floats, Floats]
+"""[M] predictions, ascending; ground-truth triplets; IoU_subject and IoU_object of the two."""
+
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
-"""Pairs of boxes compared at a time when all boxes are compared: 16 MB for each side."""
+"""Pairs of boxes, or of predictions and ground truth of a class, that are compared at a time: 150 MB. A batch of real
+images has a fifth of them; one with thousands of predictions and annotations in an image goes in blocks."""
+MOST_PAIRS = 1 << 26
+"""Such pairs that one image may have, some 8,000 of each: half a minute's work. Real ones have thousands."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +65,32 @@ class Batch:
         image = self.image[predictions.image_of_box]
         self._first_truth_box: Ints = truth.scenes.box_start[image]  # [B] of the image of each predicted box
         self._pair_start = starts_of(truth.scenes.box_start[image + 1] - self._first_truth_box)
-        self._candidate, self._candidate_truth = truth.join(self.image_of_hoi, predictions.interaction)
-        self._subject_pair, self._object_pair = self._candidate_pairs()
-        self._needed = self._needed_pairs(all_boxes=all_boxes)
+        if all_boxes:
+            self._check(np.diff(self._pair_start), predictions.image_of_box, "boxes")
+        rows, first, count = truth.counterparts(self.image_of_hoi, predictions.interaction)
+        self._crowded = bool(max(count.sum(), self._pair_start[-1]) > PAIRS_AT_ONCE)
+        if self._crowded:
+            self._check(count, predictions.image_of_hoi[rows], "triplets of one class")
+            self._blocks_of_class = [(rows[part], first[part], count[part]) for part in _blocks(count)]
+        else:
+            self._candidate, self._candidate_truth = truth.candidates(rows, first, count)
+            self._subject_pair, self._object_pair = self._candidate_pairs()
+            self._needed = self._needed_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
         self._people: dict[object, tuple[Ints, Floats]] = {}
+
+    def _check(self, count: Ints, image: Ints, what: str) -> None:
+        """Refuse an image that would be compared for minutes; `count` counterparts of each row, whose image is `image`.
+
+        Raises `DataError`."""
+        if count.sum() <= MOST_PAIRS:
+            return
+        total = np.bincount(image, weights=count)
+        if total.max() > MOST_PAIRS:
+            raise DataError(
+                f"image {self.predictions.image_ids[int(total.argmax())]!r}: {int(total.max()):,} pairs of predicted "
+                f"and annotated {what}, at most {MOST_PAIRS:,} are compared; does the record hold many images?"
+            )
 
     def _candidate_pairs(self) -> tuple[Ints, Ints]:
         """The box pairs of the subjects and of the objects, for each (prediction, ground truth of its class); -1 if the
@@ -125,23 +153,33 @@ class Batch:
     def matched_boxes(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """Every (predicted box, ground-truth box) of one image and label with enough overlap, ascending. Needs a batch
         made with `all_boxes`. A person-first protocol ignores labels."""
-        if protocol.person_first:
-            return self._matched_without_labels(protocol)
+        if protocol.person_first or self._crowded:
+            return self._matched_in_blocks(protocol)
         overlap = self.overlaps(protocol)[self._needed]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        box, truth_box = self._boxes_of(self._needed[enough])
+        return self._fitting(protocol, *self._boxes_of(self._needed[enough]))
+
+    def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
+        """Those pairs of boxes that have one label and that the protocol uses."""
+        if protocol.person_first:
+            return box, truth_box
         fits = self._same_label(box, truth_box)
         if protocol.drop_no_interaction:
             fits &= self.truth.present_boxes(protocol)[truth_box]
         return box[fits], truth_box[fits]
 
-    def _matched_without_labels(self, protocol: Protocol) -> tuple[Ints, Ints]:
+    def _matched_in_blocks(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        """As `matched_boxes`, with every pair compared but few in memory at a time."""
         pairs = int(self._pair_start[-1])
         found = []
         for start in range(0, pairs, PAIRS_AT_ONCE):
             pair = np.arange(start, min(start + PAIRS_AT_ONCE, pairs))
-            found.append(pair[self._iou(protocol, *self._boxes_of(pair)) >= protocol.threshold])
-        return self._boxes_of(joined(found, np.int64))
+            box, truth_box = self._fitting(protocol, *self._boxes_of(pair))
+            overlap = self._iou(protocol, box, truth_box)
+            enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+            found.append((box[enough], truth_box[enough]))
+        boxes, truth_boxes = zip(*found, strict=True) if found else ((), ())
+        return joined(boxes, np.int64), joined(truth_boxes, np.int64)
 
     def box_matches(self, protocol: Protocol) -> list[list[int]]:
         """For each predicted box, the ground-truth boxes that match it, by their own index in the image."""
@@ -187,19 +225,47 @@ class Batch:
         positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
         code = self.dropped(protocol, filters)
-        candidate, candidate_truth, subject, object_ = (
-            self._of_best_person(protocol, code) if protocol.person_first else self._of_class(protocol, code)
-        )
+        if protocol.person_first:
+            blocks = self._of_best_person(protocol, code)
+        elif self._crowded:
+            blocks = self._of_class_in_blocks(protocol, code)
+        else:
+            blocks = iter([self._of_class(protocol, code)])
+        best = [_best(*block) for block in blocks]
+        row, truth, subject, object_ = best[0] if len(best) == 1 else map(np.concatenate, zip(*best, strict=True))
         overlap = np.minimum(subject, object_)
-        best = _first_largest(candidate, overlap)
-        row, truth, overlap = candidate[best], candidate_truth[best], overlap[best]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
         rivals, claimed = row[enough], truth[enough]
         order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
         code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
-        return Outcomes(code, row, truth, subject[best], object_[best], enough)
+        return Outcomes(code, row, truth, subject, object_, enough)
 
-    def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
+    def _of_class_in_blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
+        """As `_of_class`, some predictions at a time; each IoU is computed where it is needed."""
+        predictions, annotated = self.predictions, self.truth.scenes
+        for rows, first, count in self._blocks_of_class:
+            live = code[rows] == 0
+            candidate, truth = self.truth.candidates(rows[live], first[live], count[live])
+            sides = [
+                (predictions.subject[candidate], annotated.subject[truth]),
+                (predictions.object[candidate], annotated.object[truth]),
+            ]
+            subject, object_ = (self._iou_where(protocol, *side) for side in sides)
+            if self.truth.vocabulary.roles:
+                object_[sides[1][1] < 0] = 1.0
+            yield candidate, truth, subject, object_
+
+    def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
+        """IoU of aligned boxes, 0 where there is none, and for classes with roles where labels differ."""
+        if not self.truth.vocabulary.roles:
+            return self._iou(protocol, box, truth_box)
+        labels = (self.predictions.labels[box], self.truth.scenes.labels[truth_box])
+        both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (labels[0] == labels[1]))
+        overlap = np.zeros(len(box))
+        overlap[both] = self._iou(protocol, box[both], truth_box[both])
+        return overlap
+
+    def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> Candidates:
         """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
         live = np.flatnonzero(code[self._candidate] == 0)
         overlaps = np.append(self.overlaps(protocol), 0.0)  # index -1: no pair
@@ -209,7 +275,7 @@ class Batch:
             object_[self.truth.scenes.object[truth] < 0] = 1.0  # nothing to find: the subject decides (QPIC)
         return candidate, truth, subject, object_
 
-    def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
+    def _of_best_person(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
         """As `_of_class`, but only the annotations of each prediction's best person; drops predictions of ignored
         people.
 
@@ -220,17 +286,19 @@ class Batch:
         ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
         code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
         live = np.flatnonzero(code == 0)
-        row, truth = self.truth.join_person(person[live], predictions.interaction[live])
-        row = live[row]
-        box, truth_box = predictions.object[row], annotated.object[truth]
-        object_ = np.zeros(len(row))
-        both = (box >= 0) & (truth_box >= 0)
-        object_[both] = self._iou(protocol, box[both], truth_box[both])
+        first, count = self.truth.of_people(person[live], predictions.interaction[live])
+        self._check(count, predictions.image_of_hoi[live], "triplets of one person")
         _, is_agent = class_columns(self.truth.vocabulary)
-        nothing = truth_box < 0
-        will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
-        object_[nothing] = (will_do | self.empty_object[row])[nothing]
-        return row, truth, with_person[row], object_
+        for part in _blocks(count):
+            row, truth = self.truth.candidates(live[part], first[part], count[part], by_person=True)
+            box, truth_box = predictions.object[row], annotated.object[truth]
+            object_ = np.zeros(len(row))
+            both = (box >= 0) & (truth_box >= 0)
+            object_[both] = self._iou(protocol, box[both], truth_box[both])
+            nothing = truth_box < 0
+            will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
+            object_[nothing] = (will_do | self.empty_object[row])[nothing]
+            yield row, truth, with_person[row], object_
 
     @cached_property
     def empty_object(self) -> Bools:
@@ -247,11 +315,15 @@ class Batch:
             subjects, of_subject = np.unique(self.predictions.subject, return_inverse=True)
             people, starts = self.truth.people
             image = self.image[self.predictions.image_of_box[subjects]]
-            row, place = expanded(starts[image], starts[image + 1] - starts[image])
-            overlap = self._iou(protocol, subjects[row], people[place])
-            best = _first_largest(row, overlap)
+            count = starts[image + 1] - starts[image]
+            self._check(count, self.predictions.image_of_box[subjects], "people")
             person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
-            person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
+            for part in _blocks(count):
+                row, place = expanded(starts[image[part]], count[part])
+                row += part.start
+                overlap = self._iou(protocol, subjects[row], people[place])
+                best = _first_largest(row, overlap)
+                person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
             self._people[protocol.iou_key] = person[of_subject], largest[of_subject]
         return self._people[protocol.iou_key]
 
@@ -287,6 +359,24 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
     """Outcomes by protocol name."""
     return {protocol.name: batch.match(protocol, filters) for protocol in protocols}
+
+
+def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Candidates:
+    """Of each prediction's candidates, grouped by prediction, the one with the largest overlap, the first of equals."""
+    best = _first_largest(candidate, np.minimum(subject, object_))
+    return candidate[best], truth[best], subject[best], object_[best]
+
+
+def _blocks(count: Ints) -> list[slice]:
+    """Consecutive rows with at most PAIRS_AT_ONCE counterparts together; one that has more stands alone."""
+    total = np.cumsum(count)
+    if not len(total) or total[-1] <= PAIRS_AT_ONCE:
+        return [slice(0, len(count))]
+    bounds = [0]
+    while bounds[-1] < len(count):
+        done = total[bounds[-1] - 1] if bounds[-1] else 0
+        bounds.append(max(int(np.searchsorted(total, done + PAIRS_AT_ONCE, side="right")), bounds[-1] + 1))
+    return [slice(*ends) for ends in pairwise(bounds)]
 
 
 def _first_largest(group: Ints, value: Floats) -> Ints:

@@ -37,7 +37,7 @@ def groups(draw: st.DrawFn) -> Scenes:
     return Scenes(
         image_ids=["a"], boxes=found, box_start=np.array([0, len(found)]), hoi_start=np.array([0, count]),
         subject=np.array(draw(indices)), object=zeros - 1 if nothing else np.array(draw(indices)),
-        score=np.array(draw(indices), dtype=np.float64) / 9, labels=np.zeros(len(found), dtype=np.int64),
+        score=(np.array(draw(indices)) / 9).astype(np.float64), labels=np.zeros(len(found), dtype=np.int64),
         annotated=np.ones(len(found), dtype=bool), verb=zeros, interaction=np.array(draw(indices)) % 2,
         known_object=np.zeros((1, 80), dtype=bool), caveats=np.zeros(1, dtype=np.int64),
     )  # fmt: skip
@@ -67,7 +67,7 @@ def test_nms_of_an_image_with_many_predictions() -> None:
     scenes = Scenes(
         image_ids=["a"], boxes=np.stack([corners, corners, corners + 10, corners + 10], axis=1),
         box_start=np.array([0, count]), hoi_start=np.array([0, count]), subject=place, object=place[::-1],
-        score=zeros + 0.5, labels=zeros, annotated=zeros > 0, verb=zeros, interaction=zeros,
+        score=zeros.astype(np.float64), labels=zeros, annotated=zeros > 0, verb=zeros, interaction=zeros,
         known_object=np.zeros((1, 80), dtype=bool), caveats=zeros[:1],
     )  # fmt: skip
     start = time.process_time()

@@ -1,0 +1,92 @@
+"""An image of thousands of predictions and annotations is matched in blocks, with the same outcomes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from hoicli.arrays.reading import concatenate, read_scenes
+from hoicli.errors import DataError
+from hoicli.evaluation import matching
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import protocols
+from hoicli.evaluation.run import matched_batches
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.outcomes import OUTCOME_CODES
+from hoicli.vocabulary.labels import Vocabulary
+from tests.support import strategies, vcoco
+from tests.support.kernel import HICO, Record, lines
+
+Data = tuple[list[Record], list[Record]]
+
+
+def outcomes(data: Data, vocabulary: Vocabulary, *, all_boxes: bool = True) -> list[Any]:
+    """All that is said of the predictions under every protocol of the dataset."""
+    truth, predictions = data
+    batches = read_scenes(lines(truth), vocabulary, scored=False, policy=ErrorPolicy())
+    annotated = GroundTruth(concatenate(batches, vocabulary), vocabulary)
+    chosen = protocols(["all"], vocabulary.name)
+    return [
+        (
+            {name: [column.tolist() for column in vars(found).values()] for name, found in by_protocol.items()},
+            [batch.box_matches(protocol) for protocol in chosen] if all_boxes else [],
+        )
+        for batch, by_protocol in matched_batches(
+            lines(predictions), annotated, chosen, Filters(), ErrorPolicy(), all_boxes=all_boxes
+        )
+    ]
+
+
+def same_in_blocks(data: Data, vocabulary: Vocabulary) -> None:
+    whole = outcomes(data, vocabulary)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "PAIRS_AT_ONCE", 2)
+        assert outcomes(data, vocabulary) == whole
+
+
+@settings(max_examples=150)
+@given(strategies.datasets())
+def test_blocks_of_hico(data: Data) -> None:
+    same_in_blocks(data, HICO)
+
+
+@settings(max_examples=150)
+@given(vcoco.datasets())
+def test_blocks_of_vcoco(data: Data) -> None:
+    same_in_blocks(data, vcoco.VCOCO)
+
+
+def crowded(count: int) -> Data:
+    """An image of so many annotations and predictions of one class, each on boxes of its own."""
+    boxes = [[at, at, at + 9, at + 9] for at in range(2 * count)]
+    labels = ["person", "kite"] * count
+    hois = [{"subject": 2 * at, "object": 2 * at + 1, "verb": "fly"} for at in range(count)]
+
+    def record(hois: list[Record]) -> Record:
+        return {"image_id": "a", "boxes": boxes, "labels": labels, "hois": hois}
+
+    return [record(hois)], [record([{**hoi, "score": 1.0} for hoi in hois])]
+
+
+def test_memory_of_a_crowd_is_bounded() -> None:
+    """1,500 predictions with 1,500 annotations took 1 GiB."""
+    tracemalloc.start()
+    try:
+        ((by_protocol, _),) = outcomes(crowded(1500), HICO, all_boxes=False)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert set(by_protocol["hico"][0]) == {OUTCOME_CODES["true_positive"]}
+    assert peak < 250 << 20
+
+
+@pytest.mark.parametrize(("all_boxes", "what"), [(True, "boxes"), (False, "triplets of one class")])
+def test_too_large_a_crowd_is_refused(all_boxes: bool, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "PAIRS_AT_ONCE", 10)
+    monkeypatch.setattr(matching, "MOST_PAIRS", 24)
+    with pytest.raises(DataError, match=f"image 'a': .* pairs of predicted and annotated {what}, at most 24"):
+        outcomes(crowded(5), HICO, all_boxes=all_boxes)
