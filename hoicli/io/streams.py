@@ -44,6 +44,15 @@ class Line:
         return f"{self.file}:{self.number}"
 
 
+class Item(Line):
+    """One record of a Python list, as a line: `file` is the name of the argument, `number` the index from 0."""
+
+    @property
+    def place(self) -> str:
+        """`argument[index]`, as Python writes it."""
+        return f"{self.file}[{self.number}]"
+
+
 class Stream:
     """The non-blank lines of files (`-`: stdin), one file after another, with progress on a terminal. Each iteration
     reads from the beginning; stdin and pipes allow only one, unless they are `rereadable`. Raises `DataError` that
