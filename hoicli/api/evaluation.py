@@ -14,7 +14,7 @@ from hoicli.diagnosis.repairs import Reading
 from hoicli.diagnosis.run import Model, diagnose_models
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import MAIN, adjusted, explicit, protocols
+from hoicli.evaluation.protocols import adjusted, explicit, main_protocol, protocols
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import Tally
@@ -88,8 +88,8 @@ def evaluate(
     Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
     """
     with called() as notes:
-        chosen = adjusted(protocols(names_of(protocol) or ["all"], dataset), images=count_images, grid=grid)
-        vocabulary = load(chosen[0].dataset)
+        chosen = adjusted(protocols(names_of(protocol), dataset), images=count_images, grid=grid)
+        vocabulary = load(dataset or chosen[0].dataset)
         if split:
             vocabulary.split(split)
         filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
@@ -102,6 +102,7 @@ def evaluate(
             filters,
             policy,
             named=explicit(names_of(protocol)),
+            vocabulary=vocabulary,
         )
         evaluations = Evaluations(list(found), split, ignore_no_interaction, resampling, own_tags)
         policy.report()
@@ -195,8 +196,8 @@ def compare(
     """
     with called() as notes:
         check_top(top)
-        chosen = protocols(names_of(protocol) or [MAIN.get(dataset or "hico", "all")], dataset)
-        vocabulary = load(chosen[0].dataset)
+        chosen = protocols(names_of(protocol) or [main_protocol(load(dataset or "hico")).name], dataset)
+        vocabulary = load(dataset or chosen[0].dataset)
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         letters = [chr(ord("a") + at) for at in range(2 + len(others))]
         if names is not None and (len(names) != len(letters) or len(set(names)) != len(names)):

@@ -76,9 +76,9 @@ class Evaluator:
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
         with called() as notes:
-            chosen = adjusted(named_protocols(names_of(protocols) or ["all"], dataset), images=count_images, grid=grid)
+            chosen = adjusted(named_protocols(names_of(protocols), dataset), images=count_images, grid=grid)
             self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
-            self._vocabulary = load(chosen[0].dataset)
+            self._vocabulary = load(dataset or chosen[0].dataset)
             if isinstance(gt, Evaluator):
                 self._truth = gt._of(self._vocabulary)
                 notes += gt._truth_notes
@@ -203,7 +203,7 @@ class Evaluator:
         """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`:
         `header` (JSON as bytes: dataset and image ids), counts [N], and the columns of boxes and triplets."""
         images = list(self._images.values())
-        header = {"hoicli": __version__, "dataset": self._vocabulary.name, "images": list(self._images)}
+        header = {"hoicli": __version__, "dataset": self._vocabulary.signed, "images": list(self._images)}
         state: State = {
             "header": np.frombuffer(orjson.dumps(header), dtype=np.uint8).copy(),
             "box_counts": np.array([len(image.boxes) for image in images], dtype=np.int64),
@@ -225,9 +225,9 @@ class Evaluator:
 
     def _of(self, vocabulary: Vocabulary) -> GroundTruth:
         """The ground truth. Raises `UsageError` if its dataset is another."""
-        if self._vocabulary.name != vocabulary.name:
+        if self._vocabulary.signed != vocabulary.signed:
             raise UsageError(
-                f"the Evaluator is of {self._vocabulary.name}, not {vocabulary.name}; use one of this dataset"
+                f"the Evaluator is of {self._vocabulary.signed}, not {vocabulary.signed}; use one of this dataset"
             )
         return self._truth
 
@@ -249,9 +249,9 @@ class Evaluator:
             whole = False
         if not whole:
             raise DataError("its arrays do not fit together; give what state() returned, whole", place="state")
-        if dataset != self._vocabulary.name:
+        if dataset != self._vocabulary.signed:
             raise DataError(
-                f"is of {dataset}, not {self._vocabulary.name}; merge what is of one dataset", place="state"
+                f"is of {dataset}, not {self._vocabulary.signed}; merge what is of one dataset", place="state"
             )
         if not self._vocabulary.roles:
             del arrays["role"]

@@ -237,14 +237,15 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 @cache
 def _known(vocabulary: Vocabulary, what: str) -> Mapping[str | None, int]:
     """The ids of a vocabulary's verbs, objects or roles by name; None is -1 where that is allowed."""
-    names = {"verb": vocabulary.verbs, "object": vocabulary.objects, "role": vocabulary.roles}[what]
-    ids: dict[str | None, int] = {name: number for number, name in enumerate(names)}
+    roles = {role: number for number, role in enumerate(vocabulary.roles)}
+    known = {"verb": vocabulary.verb_ids, "object": vocabulary.object_ids, "role": roles}[what]
+    ids: dict[str | None, int] = dict(known.items())
     return ids | {None: -1} if vocabulary.roles and what != "verb" else ids
 
 
 def _checked_ids(ids: Ints, field: str, what: str, vocabulary: Vocabulary) -> Ints:
-    known = _known(vocabulary, what)
-    lowest, limit = (-1, len(known) - 1) if None in known else (0, len(known))
+    lowest = -1 if None in _known(vocabulary, what) else 0
+    limit = len({"verb": vocabulary.verbs, "object": vocabulary.objects, "role": vocabulary.roles}[what])
     if ids.size and (ids.min() < lowest or ids.max() >= limit):
         index = int(np.flatnonzero((ids < lowest) | (ids >= limit))[0])
         problem = f"number {ids[index]}, but {vocabulary.name} has {limit} {what}s, numbered from 0"
