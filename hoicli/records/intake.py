@@ -57,7 +57,8 @@ class ImageRegister:
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
         first = self._places.setdefault(image_id, (line.file, line.number))
         if first != (line.file, line.number):
-            problem = f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line {self._unit}"
+            where = f"at {first[0]}:{first[1]}" if first[1] else f"in {first[0]}"
+            problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def _meant(self, image_id: str) -> str:
