@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hoicli.api.calling import called, checked_tags, names_of, policy_of
-from hoicli.api.inputs import Given, predictions, stream
+from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.comparison.run import compare as compared
 from hoicli.diagnosis.applied import progressive_order
-from hoicli.diagnosis.repairs import Reading
+from hoicli.diagnosis.repairs import Reading as Repairing
 from hoicli.diagnosis.run import Model, diagnose_models
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
@@ -73,16 +73,20 @@ def evaluate(
     nms_alpha: float = 1.0,
     nms_beta: float = 0.5,
     allow_uncounted: bool = False,
+    source_format: str | None = None,
+    image_list: Path | None = None,
     on_error: str = "stop",
     tags: Mapping[str, str] | None = None,
 ) -> Result:
     """The mAP of predictions by published protocols, in percent, as `hoicli eval` prints it.
 
-    gt, preds: a path, or several; records (dicts); or `{image_id: arrays}` with the arguments of `Evaluator.update` as
-    keys, `score` for predictions alone. preds may also be the lines of `hoicli match`; then gt may be None.
+    gt, preds: a path, or several, of JSONL or of any format of `hoicli convert`; records (dicts); or `{image_id:
+    arrays}` with the arguments of `Evaluator.update` as keys, `score` for predictions alone. preds may also be the lines
+    of `hoicli match`; then gt may be None.
     protocol: a name or several (`hico`, `vcoco-s1`, ...); None is every protocol of the dataset (HICO-DET without one).
     split: adds a zero-shot split's unseen and seen classes. bootstrap: rounds for 95 % intervals. top_k, nms: what is
-    removed before matching. on_error: "skip" leaves bad lines out and says so in `notes`. The others are the options
+    removed before matching. source_format, image_list: of files that are not JSONL, as in
+    `hoicli.read`. on_error: "skip" leaves bad lines out and says so in `notes`. The others are the options
     of the same names: `hoicli help eval`.
 
     Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
@@ -95,9 +99,10 @@ def evaluate(
         filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
         resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
         policy, own_tags = policy_of(on_error), checked_tags(tags)
+        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         found = tallies(
-            predictions(preds, "preds", vocabulary),
-            None if gt is None else stream(gt, "gt", "ground truth", vocabulary),
+            inputs.predictions(preds, "preds"),
+            None if gt is None else inputs.stream(gt, "gt", "ground truth"),
             chosen,
             filters,
             policy,
@@ -125,6 +130,8 @@ def diagnose(
     nms_alpha: float = 1.0,
     nms_beta: float = 0.5,
     allow_uncounted: bool = False,
+    source_format: str | None = None,
+    image_list: Path | None = None,
     on_error: str = "stop",
     tags: Mapping[str, str] | None = None,
 ) -> Result:
@@ -144,18 +151,19 @@ def diagnose(
                 "--progressive: oracles that follow one another share their repairs; leave out --independent"
             )
         check_top(top)
-        reading: Reading = "released" if as_released else "independent" if independent else "shared"
+        repairs: Repairing = "released" if as_released else "independent" if independent else "shared"
         order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
         policy, own_tags = policy_of(on_error), checked_tags(tags, *(["model"] if name else []))
         vocabulary = load(dataset or "hico")
-        model = Model(predictions(preds, "preds", vocabulary), name or "preds", name is not None)
+        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
+        model = Model(inputs.predictions(preds, "preds"), name or "preds", name is not None)
         (diagnosed,) = diagnose_models(
             [model],
-            None if gt is None else stream(gt, "gt", "ground truth", vocabulary),
+            None if gt is None else inputs.stream(gt, "gt", "ground truth"),
             dataset,
             Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
             policy,
-            reading=reading,
+            reading=repairs,
         )
         rows = diagnosed.rows(per_class=per_class, top=top, order=order, tags=own_tags)
         policy.report()
@@ -182,6 +190,8 @@ def compare(
     nms_alpha: float = 1.0,
     nms_beta: float = 0.5,
     allow_uncounted: bool = False,
+    source_format: str | None = None,
+    image_list: Path | None = None,
     on_error: str = "stop",
     tags: Mapping[str, str] | None = None,
 ) -> Result:
@@ -202,14 +212,15 @@ def compare(
         letters = [chr(ord("a") + at) for at in range(2 + len(others))]
         if names is not None and (len(names) != len(letters) or len(set(names)) != len(names)):
             raise UsageError(f"names: {', '.join(names)}: give {len(letters)} that differ, in the order of the models")
+        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         models = [
-            Model(predictions(given, letter, vocabulary), name, tagged=True)
+            Model(inputs.predictions(given, letter), name, tagged=True)
             for given, letter, name in zip((a, b, *others), letters, names or letters, strict=True)
         ]
         policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline")
         rows = compared(
             models,
-            stream(gt, "gt", "ground truth", vocabulary),
+            inputs.stream(gt, "gt", "ground truth"),
             vocabulary,
             chosen,
             Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),

@@ -12,7 +12,7 @@ import orjson
 
 from hoicli.api.calling import called, checked_tags, names_of, policy_of
 from hoicli.api.evaluation import Evaluations, Names
-from hoicli.api.inputs import Given, stream
+from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
@@ -68,10 +68,12 @@ class Evaluator:
         nms_alpha: float = 1.0,
         nms_beta: float = 0.5,
         allow_uncounted: bool = False,
+        source_format: str | None = None,
+        image_list: Path | None = None,
         on_error: str = "stop",
     ) -> None:
         """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share its own.
-        protocols and the other options: as in `hoicli.evaluate`; on_error: what to do with a bad line of `gt`.
+        protocols and the other options: as in `hoicli.evaluate`; on_error is about lines of `gt`.
 
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
@@ -83,7 +85,9 @@ class Evaluator:
                 self._truth = gt._of(self._vocabulary)
                 notes += gt._truth_notes
             else:
-                policy, lines = policy_of(on_error), stream(gt, "gt", "ground truth", self._vocabulary)
+                policy = policy_of(on_error)
+                inputs = Inputs.of(self._vocabulary, dataset, on_error, source_format, image_list)
+                lines = inputs.stream(gt, "gt", "ground truth")
                 self._truth = read_truth(lines, self._vocabulary, policy, allow_uncounted=allow_uncounted)
                 policy.report()
             self._truth_notes: list[str] = list(notes)

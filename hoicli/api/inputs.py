@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
 
 from hoicli.arrays.detections import detections
 from hoicli.arrays.foreign import plain
+from hoicli.converters.formats import FORMATS
+from hoicli.converters.opening import Opening
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.predictions import Predictions
 from hoicli.io.streams import Item, Line, Stream
@@ -25,43 +28,90 @@ id, named as the arguments of `Evaluator.update`."""
 
 
 class _Held(Stream):
-    """Records in memory as a stream of lines; errors name the argument and the index, or the image of arrays."""
+    """Records in memory as a stream of lines."""
 
-    def __init__(self, lines: list[Line], name: str, label: str) -> None:
-        Stream.__init__(self, [], label)
-        self._names = [name]
-        self._lines = lines
+    def __init__(self, items: Iterable[Item], argument: str, label: str) -> None:
+        Stream.__init__(self, [argument], label, lambda _: [])
+        self._items = list(items)
 
     def _read(self) -> Iterator[Line]:
-        return iter(self._lines)
-
-    def shares(self) -> list[Stream]:
-        """None: what is in memory is not split."""
-        return []
+        return iter(self._items)
 
 
 class _HeldPredictions(_Held, Predictions):
     """Predictions or match records in memory."""
 
-    def __init__(self, lines: list[Line], name: str) -> None:
-        _Held.__init__(self, lines, name, "predictions")
 
+@dataclass(frozen=True)
+class Inputs:
+    """How a call's arguments become streams. vocabulary: of the labels and verbs in arrays, None where arrays are no
+    input; opening: how files are read that are not JSONL."""
 
-def stream(given: Given, name: str, label: str, vocabulary: Vocabulary | None = None) -> Stream:
-    """A stream of records that are no predictions. name: the argument; label: what they are; vocabulary: of arrays'
-    labels and verbs. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
-    paths = _paths(given, name)
-    if paths is not None:
-        return Stream(paths, label)
-    return _Held(list(_lines(given, name, vocabulary, scored=False)), name, label)
+    vocabulary: Vocabulary | None
+    opening: Opening
 
+    @classmethod
+    def of(
+        cls,
+        vocabulary: Vocabulary,
+        dataset: str | None,
+        on_error: str,
+        source_format: str | None = None,
+        image_list: Path | None = None,
+    ) -> Inputs:
+        """For a call that works in a vocabulary; the others are its arguments. Raises `UsageError` for an unknown
+        format."""
+        if source_format is not None and (source_format not in FORMATS or not FORMATS[source_format].reads):
+            readable = [row.name for row in FORMATS.values() if row.reads]
+            raise UsageError(f"source_format {source_format!r}: choose from {', '.join(readable)}")
+        opening = Opening(
+            dataset=dataset or vocabulary.path or vocabulary.name,
+            said=dataset is not None,
+            fixed=True,
+            source_format=source_format,
+            image_list=None if image_list is None else os.fspath(image_list),
+            skip=on_error == "skip",
+        )
+        return cls(vocabulary, opening)
 
-def predictions(given: Given, name: str, vocabulary: Vocabulary | None = None) -> Predictions:
-    """As `stream`, of predictions or match records."""
-    paths = _paths(given, name)
-    if paths is not None:
-        return Predictions(paths)
-    return _HeldPredictions(list(_lines(given, name, vocabulary, scored=True)), name)
+    def stream(self, given: Given, argument: str, label: str) -> Stream:
+        """A stream of ground truth or of other records that are no predictions. argument: the name in messages; label:
+        what the records are. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
+        paths = _paths(given, argument)
+        if paths is not None:
+            return Stream(paths, label, self.opening.truth)
+        return _Held(self._items(given, argument, scored=False), argument, label)
+
+    def predictions(self, given: Given, argument: str) -> Predictions:
+        """As `stream`, of predictions or match records."""
+        paths = _paths(given, argument)
+        if paths is not None:
+            return Predictions(paths, self.opening.predictions)
+        return _HeldPredictions(self._items(given, argument, scored=True), argument, "predictions")
+
+    def _items(self, given: Any, argument: str, *, scored: bool) -> Iterator[Item]:
+        if isinstance(given, Mapping):
+            for image_id, arrays in given.items():
+                place = f"{argument}[{image_id!r}]"
+                yield Item(
+                    argument, 1, _data(self._record(image_id, arrays, place, scored=scored), place), repr(image_id)
+                )
+            return
+        for index, record in enumerate(given):
+            place = f"{argument}[{index}]"
+            if not isinstance(record, Mapping):
+                raise DataError(f"{type(record).__name__}, not a dict; give a record for each image", place=place)
+            yield Item(argument, 1, _data(record, place), str(index))
+
+    def _record(self, image_id: Any, arrays: Any, place: str, *, scored: bool) -> Mapping[str, Any]:
+        """The record of an image that is given by arrays."""
+        if self.vocabulary is None:
+            raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
+        if not isinstance(arrays, Mapping):
+            problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
+            raise DataError(problem, place=place)
+        found = detections(str(image_id), arrays, self.vocabulary, place, scored=scored)
+        return found.record(self.vocabulary, scored=scored)
 
 
 def _paths(given: Given, name: str) -> list[str] | None:
@@ -79,41 +129,6 @@ def _paths(given: Given, name: str) -> list[str] | None:
 def _path(path: Path) -> str:
     text = os.fspath(path)
     return os.path.join(".", text) if text == "-" else text
-
-
-def _lines(given: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Line]:
-    if isinstance(given, Mapping):
-        for image_id, arrays in given.items():
-            yield _Image(name, image_id, _data(_record(image_id, arrays, name, vocabulary, scored=scored), ""))
-        return
-    for index, record in enumerate(given):
-        place = f"{name}[{index}]"
-        if not isinstance(record, Mapping):
-            raise DataError(f"{type(record).__name__}, not a dict; give a record for each image", place=place)
-        yield Item(name, index, _data(record, place))
-
-
-class _Image(Line):
-    """The arrays of an image as a line: `number` is the image's id."""
-
-    def __init__(self, file: str, image_id: Any, data: bytes) -> None:
-        super().__init__(file, image_id, data)
-
-    @property
-    def place(self) -> str:
-        """`argument['image']`."""
-        return f"{self.file}[{self.number!r}]"
-
-
-def _record(image_id: Any, arrays: Any, name: str, vocabulary: Vocabulary | None, *, scored: bool) -> Mapping[str, Any]:
-    """The record of an image that is given by arrays."""
-    place = f"{name}[{image_id!r}]"
-    if not isinstance(arrays, Mapping):
-        problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
-        raise DataError(problem, place=place)
-    if vocabulary is None:
-        raise UsageError(f"{name}: this takes records (dicts) or paths, not arrays")
-    return detections(str(image_id), arrays, vocabulary, place, scored=scored).record(vocabulary, scored=scored)
 
 
 def _data(record: Mapping[str, Any], place: str) -> bytes:

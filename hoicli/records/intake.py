@@ -55,9 +55,9 @@ class ImageRegister:
             advice = self.meant(image_id) or "give the set it belongs to, or pass --on-error skip"
             problem = f"{image_id!r} is not in the ground truth; {advice}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
-        first = self._places.setdefault(image_id, line.place)
-        if first != line.place:
-            problem = f"image {image_id!r} is at {first} already; keep one line {self._unit}"
+        first = self._places.setdefault(image_id, line.where)
+        if first != line.where:
+            problem = f"image {image_id!r} is {first} already; keep one line {self._unit}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def meant(self, image_id: str) -> str:
@@ -89,5 +89,5 @@ class ImageRegister:
             return False
         if self._known is not None and not all(image_id in self._known for image_id in image_ids):
             return False
-        self._places.update(zip(image_ids, (line.place for line in lines), strict=True))
+        self._places.update(zip(image_ids, (line.where for line in lines), strict=True))
         return True
