@@ -1,8 +1,37 @@
-"""hoicli: evaluate human-object interaction detectors from the shell (see README.md and docs/)."""
+"""hoicli: evaluate human-object interaction detectors, from the shell and from Python (see README.md and docs/).
+
+    import hoicli
+    hoicli.evaluate("gt.jsonl", "preds.jsonl", protocol="hico").to_dict()
+
+Each name is imported when it is first used. What is wrong raises `hoicli.errors.DataError` (the data) or `UsageError`
+(the call), both `HoicliError`, whose text is one line. The functions of `hoicli shoe-sim` and `shoe-eval` are called
+as the commands: `hoicli.similarity` and `hoicli.shoe` are packages.
+"""
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
 
-alone = False
-"""True when this process runs the `hoicli` command, not a program that imports the package; `cli.main` sets it."""
+from hoicli.version import __version__ as __version__
+
+_MODULES = {
+    "evaluate": "evaluation",
+    "Evaluator": "evaluator",
+    "diagnose": "evaluation",
+    "compare": "evaluation",
+}
+"""The module of `hoicli.api` that has each name; `__init__.pyi` says the same to type checkers."""
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'hoicli' has no attribute {name!r}")
+    found = getattr(import_module(f"hoicli.api.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "__doc__"])

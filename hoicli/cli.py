@@ -14,12 +14,11 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-import hoicli
-from hoicli import __version__
 from hoicli.errors import DataError, UsageError
-from hoicli.io import signals
+from hoicli.io import signals, standard
 from hoicli.io.messages import say
 from hoicli.io.standard import close_stdout_quietly, hold_standard_streams
+from hoicli.version import __version__
 
 COMMANDS = {
     "convert": "Foreign ground truth and prediction dumps to hoicli's JSONL, and back.",
@@ -210,7 +209,7 @@ def _written_out(code: int) -> int:
 
 def main() -> None:
     """The `hoicli` command."""
-    hoicli.alone = True
+    standard.alone = True
     signals.catch()
     try:
         hold_standard_streams()

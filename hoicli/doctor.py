@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from hoicli import __version__
 from hoicli.io import zstd
+from hoicli.version import __version__
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
 """missing: hoicli works without it; problem: hoicli does not work as it should."""

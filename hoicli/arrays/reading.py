@@ -76,7 +76,27 @@ def scenes_of(
         verb=vocabulary.verb_ids.__getitem__,
     )
     labels, verbs = (np.array(column, dtype=np.int64) for column in (raw.labels, raw.verbs))
-    known, derived = _known_objects(image_hois, raw, labels, vocabulary)
+    return numbered_scenes(raw, labels, verbs, roles, vocabulary, scored=scored, image_hois=image_hois, masks=masks)
+
+
+def numbered_scenes(
+    raw: RawImages,
+    labels: Ints,
+    verbs: Ints,
+    roles: RoleColumns | None,
+    vocabulary: Vocabulary,
+    *,
+    scored: bool,
+    image_hois: list[Any] | None = None,
+    masks: list[int] | None = None,
+) -> Scenes:
+    """`raw` with its labels [B] and verbs [T] as numbers of the vocabulary. roles: what the vocabulary with roles needs
+    to know. image_hois, masks: the image-level labels and the caveats of each image, None without any.
+
+    Raises `ValueError` for a role that a verb does not have.
+    """
+    images = len(raw.image_ids)
+    known, derived = _known_objects(image_hois or [None] * images, raw, labels, vocabulary)
     scenes = Scenes(
         **raw.images(),
         labels=labels,
@@ -88,7 +108,7 @@ def scenes_of(
             else roles.interactions(verbs, raw.object)
         ),
         known_object=known,
-        caveats=np.array(masks, dtype=np.int64) | (0 if scored else derived),
+        caveats=np.array(masks or [0] * images, dtype=np.int64) | (0 if scored else derived),
     )
     return scenes if roles is None else roles.completed(scenes)
 

@@ -16,7 +16,7 @@ skips) is neither filled in nor derived.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -65,6 +65,12 @@ class RoleColumns:
             typed([left_out], list)
             image, boxes = len(self._unstated) - 1, len(record["boxes"])
             self._left_out += [(image, *self._statement(item, boxes)) for item in left_out]
+
+    def add_plain(self, roles: Sequence[int], images: int) -> None:
+        """Add images that have none of these fields but their triplets' roles (0: the action itself)."""
+        self._roles += roles
+        self._annotated += [None] * images
+        self._unstated += [None] * images
 
     def _statement(self, item: Any, boxes: int) -> tuple[int, int]:
         """(subject, class) of an item of `left_out`. Raises `ValueError` for an impossible subject or role."""

@@ -20,6 +20,7 @@ from typing import Any
 from hoicli.commands import choices
 from hoicli.errors import UsageError
 from hoicli.io import destinations
+from hoicli.io.inputs import parts_of
 from hoicli.io.outputs import descriptor
 
 Given = Mapping[str, Any]
@@ -161,7 +162,8 @@ def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given)
         if isinstance(mark, Read):
             argument = not names[name].startswith("-")
             for path in mark.paths(values.get(name), values, argument=argument):
-                yield "stdin" if path == "-" else path if argument else f"{names[name]} {path}", path
+                for part in parts_of(path):
+                    yield "stdin" if part == "-" else part if argument else f"{names[name]} {part}", part
 
 
 def file_of(path: str, *, standard: int = 0) -> object:

@@ -52,6 +52,7 @@ def compare(
     top: int = option(10, "--top K", "Show the K classes and the K images that changed most."),
     *,
     filtering: options.Filtering,
+    dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
     """Is the difference between two detectors real, and where does it come from?
@@ -75,11 +76,13 @@ def compare(
     vocabulary = load(dataset or chosen[0].dataset)
     resampling = Resampling.checked(bootstrap, seed)
     wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
-    models = Model.named(paths, options.separated(name))
     tags, policy = out.tags("model", "baseline"), out.policy()
+    opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
+    models = Model.named(paths, options.separated(name), opening.predictions)
+    truth = Stream([gt], "ground truth", opening.truth)
     rows = list(
         compared(
-            models, Stream([gt], "ground truth"), vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
+            models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
             named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
         )
     )  # fmt: skip

@@ -8,7 +8,6 @@ from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import UsageError
 from hoicli.io.destinations import check_new_folder, check_output
-from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.progress import Progress
 from hoicli.io.workers import no_garbage_collection
@@ -190,11 +189,7 @@ def convert(
             with open_output(output) as write:
                 for record in records:
                     write(dump(record))
-    for text in (*notes, conversion.summary()):
-        note(text)
-    policy.report()
-    for reason, (count, place) in context.dropped.items():
-        note(f"left out: {reason}: {count:,} (the first: {place})")
+    conversion.report(notes)
 
 
 def _print_formats() -> None:

@@ -21,6 +21,7 @@ from hoicli.io.streams import Stream
 from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, RECIPE, SEVERITIES
 
 if TYPE_CHECKING:
+    from hoicli.converters.opening import Opening
     from hoicli.corruption.engine import Job, Plan
 
 
@@ -84,6 +85,7 @@ def corrupt(
     list_: bool = flag("--list", "List the corruptions, with their constants and where these come from."),
     on_error: str = options.ON_ERROR,
     *,
+    dumps: options.Dumps,
     out: options.Listing,
 ) -> None:
     """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1.
@@ -112,7 +114,7 @@ def corrupt(
 
     policy = options.policy(on_error, unit="image")
     plan = Plan(Path(images), _folder(save_images), cells, seed)
-    todo = list(unique_jobs(_jobs(paths, plan), policy, part))
+    todo = list(unique_jobs(_jobs(paths, plan, dumps.opening(None, policy)), policy, part))
     converted: Counter[str] = Counter()
     with open_output(out.output) as write:
         for outcome in run(todo, plan, processes=jobs or processors(), policy=policy):
@@ -134,7 +136,7 @@ def _require_libraries() -> None:
         raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
 
 
-def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
+def _jobs(paths: list[str], plan: Plan, opening: Opening) -> Iterator[Job | DataError]:
     """The job of each image or record, or the error of a bad record."""
     from hoicli.corruption.engine import IMAGE_SUFFIXES, path_job, record_job
 
@@ -142,7 +144,7 @@ def _jobs(paths: list[str], plan: Plan) -> Iterator[Job | DataError]:
         if path.lower().endswith(IMAGE_SUFFIXES):
             yield path_job(path, plan)
             continue
-        for line in Stream([path], "read"):
+        for line in Stream([path], "read", opening):
             try:
                 job: Job | DataError = record_job(line, plan)
             except DataError as error:

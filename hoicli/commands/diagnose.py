@@ -73,6 +73,7 @@ def diagnose(
     explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
     *,
     filtering: options.Filtering,
+    dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
@@ -113,13 +114,14 @@ def diagnose(
     if independent and emit:
         raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
     options.at_least_zero("--top", top)
-    models = Model.named(paths, options.separated(name))
-    tags = out.tags(*(["model"] if models[0].tagged else []))
     policy, filters = out.policy(), filtering.filters()
+    opening = dumps.opening(dataset, policy, within=dataset or "hico")
+    models = Model.named(paths, options.separated(name), opening.predictions)
+    tags = out.tags(*(["model"] if models[0].tagged else []))
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(load(dataset or "hico"), reading)
-    truth = None if gt is None else Stream([gt], "ground truth")
+    truth = None if gt is None else Stream([gt], "ground truth", opening.truth)
     if emit and truth is not None:
         with open_output(out.output) as write:
             emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading)

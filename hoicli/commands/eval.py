@@ -41,6 +41,7 @@ def evaluate(
     explain: bool = flag("--explain", "Say in a few lines what each protocol does, and stop."),
     *,
     filtering: options.Filtering,
+    dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
     """The mAP of a dump by each published protocol: predictions with --gt, or the lines of hoicli match.
@@ -67,10 +68,11 @@ def evaluate(
         load(dataset or chosen[0].dataset).split(split)  # an unknown split fails before the work
     tags, policy, filters = out.tags(), out.policy(), filtering.filters()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies(
-        Predictions(options.inputs(predictions, "PREDS")),
-        None if gt is None else Stream([gt], "ground truth"),
+        Predictions(options.inputs(predictions, "PREDS"), opening.predictions),
+        None if gt is None else Stream([gt], "ground truth", opening.truth),
         chosen,
         filters,
         policy,

@@ -54,6 +54,8 @@ def mask(
     expand: float = option(0.1, "--expand F", "Each edge moves outwards by a random share of its side, up to F."),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
+    *,
+    dumps: options.Dumps,
 ) -> None:
     """A black rectangle over each instance that interacts, for training on partial cues (SAMPL).
 
@@ -76,7 +78,7 @@ def mask(
         check_folders(images, save_images)
     policy = options.policy(on_error)
     register = ImageRegister()
-    lines: Iterable[Line] = Stream(options.inputs(records, "RECORDS"), "records")
+    lines: Iterable[Line] = Stream(options.inputs(records, "RECORDS"), "records", dumps.opening(None, policy))
     if save_images is not None and not policy.skip:  # report bad names before painting
         lines = list(lines)
         check_names(lines)

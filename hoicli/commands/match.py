@@ -38,6 +38,7 @@ def match(
     output: str = options.OUT,
     *,
     filtering: options.Filtering,
+    dumps: options.Dumps,
 ) -> None:
     """Match predictions with ground truth: the outcome of each prediction, and the prediction that found each
     ground-truth triplet.
@@ -56,11 +57,15 @@ def match(
     paths = options.inputs(predictions, "PREDS")
     chosen = adjusted(protocols(protocol or [], dataset), images=count_images)
     filters, policy = filtering.filters(), options.policy(on_error)
-    vocabulary, truth_lines = load(dataset or chosen[0].dataset), Stream([gt], "ground truth")
+    vocabulary = load(dataset or chosen[0].dataset)
+    opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
+    truth_lines = Stream([gt], "ground truth", opening.truth)
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
     chosen = served(truth, chosen, explicit(protocol or []))
     # a shard may be empty: a job array can have more tasks than images
-    lines = Stream(paths, "predictions") if only_predicted else Predictions(paths)
+    lines = (
+        Stream(paths, "predictions", opening.predictions) if only_predicted else Predictions(paths, opening.predictions)
+    )
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
         for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):

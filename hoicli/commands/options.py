@@ -21,6 +21,7 @@ from hoicli.commands.checks import FIGURE, OUTPUT, READ, READ_TRUTH, Count, Mark
 from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
+    from hoicli.converters.opening import Opening
     from hoicli.evaluation.filters import Filters
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
@@ -119,7 +120,7 @@ NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; r
 GROUND_TRUTH = option(
     None,
     "--gt FILE",
-    "The ground truth, or its name (hico:test: hoicli data).",
+    "The ground truth, or its name (hico:test; see hoicli data).",
     offer=choices.named_truth,
     mark=READ_TRUTH,
 )
@@ -194,6 +195,39 @@ class Filtering:
         from hoicli.evaluation.filters import Filters
 
         return Filters(**asdict(self))
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """How files are read that are not JSONL: as `hoicli convert` reads them."""
+
+    source_format: str | None = option(
+        None,
+        "--from NAME",
+        "The format of a file that is not JSONL, where detection is wrong (hoicli convert --list): of --gt if it is "
+        "one of ground truth, else of the other files.",
+        one_of=choices.readable_formats,
+    )
+    image_list: str | None = option(
+        None,
+        "--image-list FILE",
+        "The order of the images for a file, not JSONL, that has only positions or numbers (hoicli help convert).",
+        mark=READ,
+    )
+
+    def opening(self, dataset: str | None, policy: ErrorPolicy | None = None, *, within: str | None = None) -> Opening:
+        """What the command's paths are read as. dataset: the value of --dataset. within: the dataset that the command
+        works in; None for a command that takes the records of any. policy: of a command that has --on-error."""
+        from hoicli.converters.opening import Opening
+
+        return Opening(
+            dataset=dataset or within or "hico",
+            said=dataset is not None,
+            fixed=within is not None,
+            source_format=self.source_format,
+            image_list=self.image_list,
+            skip=policy is not None and policy.skip,
+        )
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def pairstats(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The benchmark: hico or vcoco.", offer=("hico", "vcoco")),
+    dataset: str | None = options.dataset("The benchmark: hico (default) or vcoco.", None, offer=("hico", "vcoco")),
     name: list[str] | None = options.NAMES,
     verb_score: str = option(
         "verb",
@@ -75,6 +75,7 @@ def pairstats(
     ),
     plot: str | None = options.figure("Draw recall against precision over the sweep."),
     *,
+    dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.
@@ -99,16 +100,18 @@ def pairstats(
 
     gt = options.required(gt, "pairstats")
     paths = options.inputs(predictions, "PREDS")
-    models = Model.named(paths, options.separated(name))
-    tags, policy = out.tags(*(["model"] if models[0].tagged else [])), out.policy()
+    policy, vocabulary = out.policy(), load(dataset or "hico")
+    opening = dumps.opening(dataset, policy, within=dataset or "hico")
+    models = Model.named(paths, options.separated(name), opening.predictions)
+    tags = out.tags(*(["model"] if models[0].tagged else []))
     settings = sweeps(
         _numbers("--nms-sweep", nms_sweep), _numbers("--det-threshold", det_threshold), alpha=nms_alpha, beta=nms_beta
     )
-    vocabulary = load(dataset)
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
         raise UsageError(NOT_RELEASED)
-    truth = read_truth(Stream([gt], "ground truth"), vocabulary, policy, allow_uncounted=allow_uncounted)
+    truth_lines = Stream([gt], "ground truth", opening.truth)
+    truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=allow_uncounted)
     served(truth, [protocol])
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(

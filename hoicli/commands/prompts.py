@@ -55,6 +55,8 @@ def prompts(
     response_format: bool = flag("--response-format", "Add a JSON schema of the reply, as OpenAI's protocol takes it."),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
+    *,
+    dumps: options.Dumps,
 ) -> None:
     """Write a prompt for each image: a line with image_id, file_name, coords, system and prompt.
 
@@ -76,7 +78,7 @@ def prompts(
     policy = options.policy(on_error)
     written = without = 0
     with open_output(output) as write:
-        for line in Stream(options.inputs(images, "IMAGES"), "prompts"):
+        for line in Stream(options.inputs(images, "IMAGES"), "prompts", dumps.opening(None, policy)):
             try:
                 record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
                 for problem in problems(record, None, scored=False):

@@ -27,7 +27,7 @@ from hoicli.commands.options import option
 def report(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The benchmark: hico, vcoco or swig."),
+    dataset: str | None = options.dataset("The benchmark: hico (default), vcoco or swig.", None),
     protocol: list[str] | None = options.PROTOCOLS,
     split: str | None = options.SPLIT,
     top: int = option(10, "--top N", "How many of the weakest classes and images to list."),
@@ -52,6 +52,7 @@ def report(
     output: str = options.OUT,
     *,
     filtering: options.Filtering,
+    dumps: options.Dumps,
 ) -> None:
     """One self-contained page about a prediction dump: HTML with figures and a gallery, or Markdown.
 
@@ -65,7 +66,7 @@ def report(
     asked = Options(
         gt=options.required(gt, "report"),
         predictions=options.inputs(predictions, "PREDS"),
-        dataset=dataset,
+        dataset=dataset or "hico",
         protocols=protocol or [],
         split=split,
         top=top,
@@ -77,5 +78,6 @@ def report(
         seed=seed,
         skip=on_error == "skip",
         filters=filtering.filters(),
+        opening=dumps.opening(dataset, options.policy(on_error), within=dataset or "hico"),
     )
     write_report(asked, output, format_)

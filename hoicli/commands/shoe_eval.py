@@ -31,7 +31,9 @@ def shoe_eval(
     sim: list[str] | None = option(
         None, "--sim FILE", "Similarities of senses, as hoicli shoe-sim writes; repeatable.", mark=READ
     ),
-    dataset: str = options.dataset("The dataset whose table gives the ground truth its senses: hico, vcoco or swig."),
+    dataset: str | None = options.dataset(
+        "The dataset whose table gives the ground truth its senses: hico (default), vcoco or swig.", None
+    ),
     wordnet: str | None = options.WORDNET,
     delta: float = option(
         0.5,
@@ -80,6 +82,7 @@ def shoe_eval(
         mark=OUTPUT,
     ),
     *,
+    dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
@@ -104,14 +107,15 @@ def shoe_eval(
     paths = options.inputs(predictions, "PREDS")
     settings = ShoeSettings(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
     tags, policy = out.tags(), out.policy()
+    opening = dumps.opening(dataset, policy, within=dataset or "hico")
     choose(wordnet)
     done = run(
-        Predictions(paths),
-        Stream([gt], "ground truth"),
+        Predictions(paths, opening.predictions),
+        Stream([gt], "ground truth", opening.truth),
         Stream(sim, "similarities"),
         settings,
         policy,
-        dataset=dataset,
+        dataset=dataset or "hico",
         min_score=min_score,
         min_rank=min_rank,
         single_hoi=single_hoi,

@@ -105,6 +105,8 @@ def shoe_sim(
     ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
+    *,
+    dumps: options.Dumps,
 ) -> None:
     """Similarities of WordNet senses: one line for each pair, {pos, a, b, similarity}, sorted.
 
@@ -155,7 +157,9 @@ def shoe_sim(
     if pairs is not None:
         work: rating.Work = rating.PairLines(Stream([pairs], "pairs"), policy, offline)
     elif gt is not None:
-        truth, predictions = Stream([gt], "ground truth"), Stream(options.inputs(paths, "PREDS"), "predictions")
+        opening = dumps.opening(dataset, policy, within=dataset or "hico")
+        truth = Stream([gt], "ground truth", opening.truth)
+        predictions = Stream(options.inputs(paths, "PREDS"), "predictions", opening.predictions)
         work = wanted.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
     else:
         work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)

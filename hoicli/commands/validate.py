@@ -34,9 +34,10 @@ def validate(
         None, "FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ
     ),
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The dataset whose labels are meant: hico, vcoco or swig."),
+    dataset: str | None = options.dataset("The dataset whose labels are meant: hico (default), vcoco or swig.", None),
     open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: look none of them up."),
     *,
+    dumps: options.Dumps,
     out: options.Listing,
 ) -> None:
     """Check a stream of records, and with --gt the pair: each kind of fault with its count and one example.
@@ -47,14 +48,19 @@ def validate(
     from hoicli.validation.stream import validate_images
 
     paths = options.inputs(files, "FILE")
-    vocabulary = None if open_vocabulary else load(dataset)
+    vocabulary = None if open_vocabulary else load(dataset or "hico")
+    opening = dumps.opening(dataset, within=None if open_vocabulary else dataset or "hico")
     checked = []
     truth = None
     if gt is not None:
-        checked.append(validate_images(Stream([gt], "ground truth"), vocabulary, display_name(gt)))
+        checked.append(validate_images(Stream([gt], "ground truth", opening.truth), vocabulary, display_name(gt)))
         truth = checked[0].images
     name = ", ".join(map(display_name, paths))
-    checked.append(validate_images(Stream(paths, "records"), vocabulary, name, truth=truth))
+    checked.append(
+        validate_images(
+            Stream(paths, "records", opening if gt is None else opening.predictions), vocabulary, name, truth=truth
+        )
+    )
     if not checked[-1].lines:
         raise DataError("is empty: no lines to check", place=name)
     rows = [finding.row() for stream in checked for finding in stream.findings]

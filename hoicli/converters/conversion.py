@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from math import isfinite
@@ -12,6 +12,8 @@ from hoicli.converters.context import Context, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
 from hoicli.converters.formats import FORMATS, converter, detect
 from hoicli.errors import DataError, UsageError
+from hoicli.io.inputs import parts_of
+from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.image import problems
@@ -23,19 +25,27 @@ from hoicli.vocabulary.datasets import load
 class Conversion:
     """One run of `convert`: `records` reads, then `summary` says what was read."""
 
-    def __init__(self, context: Context, source_format: str | None = None, dataset: str | None = None) -> None:
-        """`source_format`: a name in FORMATS instead of detection. `dataset`: the value of --dataset, None without
-        it."""
+    def __init__(
+        self, context: Context, source_format: str | None = None, dataset: str | None = None, *, fixed: bool = False
+    ) -> None:
+        """`source_format`: a name in FORMATS instead of detection. `dataset`: the value of --dataset, None without it.
+        `fixed`: the records are for work in the context's vocabulary, so that a format of another dataset is refused.
+        """
         self._context = context
         self._format = source_format
         self._dataset = dataset
+        self._fixed = fixed
         self._read: list[str] = []
         self._holds = ""
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
-        """The valid records of all paths: numbers finite, indices in range, no image twice. Errors (`DataError` with
-        the file, the image and the field) go to the context's policy."""
+        """The valid records of all paths, as `by_file` has them."""
+        return (record for _, record in self.by_file(paths, progress))
+
+    def by_file(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record]]:
+        """(file, record) of the valid records of all paths: numbers finite, indices in range, no image twice. Errors
+        (`DataError` with the file, the image and the field) go to the context's policy."""
         seen: set[str] = set()
         for file, record in self._everything(paths):
             image_id = str(record["image_id"])
@@ -54,16 +64,20 @@ class Conversion:
             for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
                 self._counts[what] += len(record.get(key, ()))
             progress.advance()
-            yield record
+            yield file, record
 
-    def summary(self) -> str:
-        """The files with their formats, and how much was converted."""
+    def report(self, assumed: Sequence[str], remark: str = "") -> None:
+        """Say on stderr what was assumed, what was converted (and a remark about it), and what was left out."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
-        return f"converted {', '.join(self._read)}: {totals}"
+        for text in (*assumed, f"converted {', '.join(self._read)}: {totals}{remark}"):
+            note(text)
+        self._context.policy.report()
+        for reason, (count, place) in self._context.dropped.items():
+            note(f"left out: {reason}: {count:,} (the first: {place})")
 
     def _everything(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
         """(file, record) of all paths; a joint format takes the following paths as companions."""
-        sources = [Source(path) for path in paths]
+        sources = [Source(part) for path in paths for part in parts_of(path)]
         while sources:
             source = sources.pop(0)
             name = self._format or guarded(partial(detect, source), source)
@@ -93,6 +107,9 @@ class Conversion:
         written = target.dataset if target else ""
         dataset = FORMATS[name].dataset or ("" if self._dataset else written)
         if dataset and dataset != context.vocabulary.name:
+            if self._fixed:
+                problem = f"is of {dataset} ({name}), not of {context.vocabulary.name}: --dataset {dataset}"
+                raise DataError(problem, place=source.name)
             if self._dataset is not None:
                 problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
                 raise DataError(problem, place=source.name)

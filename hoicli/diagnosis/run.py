@@ -18,7 +18,7 @@ from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import protocol_of
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
-from hoicli.io.streams import Stream
+from hoicli.io.streams import Opener, Stream, files
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, is_number, parse
@@ -36,7 +36,7 @@ class Model:
     tagged: bool
 
     @classmethod
-    def named(cls, paths: Sequence[str], names: Sequence[str]) -> list[Model]:
+    def named(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Model]:
         """One model for each path, named by `names` in order or after its file; raises `UsageError` if counts differ or
         names repeat."""
         if names and len(names) != len(paths):
@@ -45,7 +45,7 @@ class Model:
         if len(set(chosen)) != len(chosen):
             raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
         tagged = bool(names) or len(paths) > 1
-        return [cls(Predictions([path]), name, tagged) for path, name in zip(paths, chosen, strict=True)]
+        return [cls(Predictions([path], opener), name, tagged) for path, name in zip(paths, chosen, strict=True)]
 
 
 @dataclass

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Line, Opener, Stream, files
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.datasets import DATASETS
 
@@ -15,8 +15,8 @@ from hoicli.vocabulary.datasets import DATASETS
 class Predictions(Stream):
     """Prediction records or match records. Reading it raises `DataError` if it is empty."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        super().__init__(paths, "predictions")
+    def __init__(self, paths: Sequence[str], opener: Opener = files) -> None:
+        super().__init__(paths, "predictions", opener)
 
     def __iter__(self) -> Iterator[Line]:
         self.first  # noqa: B018 (raises if the stream is empty)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -42,6 +43,13 @@ def readable(name: str) -> Iterator[None]:
 def is_packed(head: bytes) -> bool:
     """Whether data that begins with these four bytes is compressed."""
     return head.startswith(GZIP_MAGIC) or zstd.begins_zstd(head)
+
+
+def parts_of(path: str) -> list[str]:
+    """The files that `a.mat,b.mat` names together; the path itself if it is a file, or has no comma."""
+    parts = path.split(",")
+    joined = len(parts) > 1 and not os.path.exists(path) and any(map(os.path.exists, parts))
+    return parts if joined else [path]
 
 
 @contextmanager

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 
 from hoicli.errors import one_line
+
+_KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
+@contextmanager
+def kept_notes() -> Iterator[list[str]]:
+    """In the block, what `note` says goes to this list instead of stderr, and there are no progress bars."""
+    notes: list[str] = []
+    token = _KEPT.set(notes)
+    try:
+        yield notes
+    finally:
+        _KEPT.reset(token)
+
+
+def quiet() -> bool:
+    """Whether the caller keeps the notes (`kept_notes`), and stderr is not for this work."""
+    return _KEPT.get() is not None
 
 
 def note(message: str) -> None:
     """Print a message for the user on stderr: a summary, an assumption, a count. Never part of the data."""
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.append(one_line(message))
+        return
     say(f"hoicli: {message}")
 
 

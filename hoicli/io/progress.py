@@ -7,16 +7,17 @@ from types import TracebackType
 from typing import Any
 
 from hoicli.errors import visible
+from hoicli.io.messages import quiet
 
 
 class Progress:
-    """A tqdm bar if stderr is a terminal; otherwise nothing.
+    """A tqdm bar if stderr is a terminal and the caller does not keep the notes (`messages.quiet`); otherwise nothing.
 
-    tqdm is imported only in the first case. With `total` None the bar shows a count.
+    tqdm is imported only for a bar. With `total` None the bar shows a count.
     """
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
-        self.shown = sys.stderr is not None and sys.stderr.isatty()
+        self.shown = sys.stderr is not None and sys.stderr.isatty() and not quiet()
         self._bar: Any = None
         self._last = 0
         if self.shown:

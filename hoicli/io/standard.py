@@ -1,10 +1,14 @@
-"""stdin, stdout and stderr that are closed, or that nobody reads any more."""
+"""The process and its standard streams: whose it is; stdin, stdout and stderr that are closed, or that nobody reads any
+more."""
 
 from __future__ import annotations
 
 import os
 import sys
 from contextlib import suppress
+
+alone = False
+"""True when this process runs the `hoicli` command, not a program that imports the package; `cli.main` sets it."""
 
 
 def hold_standard_streams() -> None:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, pairwise
-from pathlib import Path
 from shutil import copyfileobj
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.io.encoding import MARK, cuts_at_line_ends
 from hoicli.io.inputs import is_packed, open_input
 from hoicli.io.messages import display_name
-from hoicli.io.outputs import writable
 from hoicli.io.progress import Progress
-from hoicli.io.signals import held
+from hoicli.io.spool import Spool
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line: thousands of times an image record. A decompression bomb may be one endless line."""
@@ -32,7 +30,8 @@ SHARE = 8 << 20
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a stream, with its file and number for messages."""
+    """One line of a stream, with its file and number for messages; number 0: the record of an image in a dump, which
+    has no lines."""
 
     file: str
     number: int
@@ -40,8 +39,99 @@ class Line:
 
     @property
     def place(self) -> str:
-        """`file:line`, as compilers and editors write it."""
-        return f"{self.file}:{self.number}"
+        """`file:line`, as compilers and editors write it; in a dump `file: image ID`."""
+        return (
+            f"{self.file}:{self.number}" if self.number else f"{self.file}: image {json.loads(self.data)['image_id']}"
+        )
+
+    @property
+    def where(self) -> str:
+        """What a message about another line calls this one."""
+        return f"at {self.file}:{self.number}" if self.number else f"in {self.file}"
+
+
+@dataclass(frozen=True)
+class Item(Line):
+    """A record that a caller from Python gives, as a line: `file` is the argument, `index` how Python finds it there;
+    `number` is 1."""
+
+    index: str
+
+    @property
+    def place(self) -> str:
+        """`argument[index]`."""
+        return f"{self.file}[{self.index}]"
+
+    @property
+    def where(self) -> str:
+        """The same."""
+        return f"at {self.place}"
+
+
+class Input(Protocol):
+    """Something with lines. name: what messages call it. numbered: whether its lines are those of the file of that
+    name."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def numbered(self) -> bool: ...
+    @property
+    def size(self) -> int | None:
+        """Bytes to read (compressed ones, if compressed), None where that is not known."""
+
+    @property
+    def divisible(self) -> bool:
+        """Whether it can be opened several times, and read from the beginning of any line."""
+
+    def open(self) -> AbstractContextManager[IO[bytes]]:
+        """The lines from the beginning."""
+
+
+@dataclass(frozen=True)
+class File:
+    """The lines of a path (`-`: stdin), unpacked."""
+
+    path: str
+    numbered: bool = True
+
+    @property
+    def name(self) -> str:
+        """The path, as messages show it."""
+        return display_name(self.path)
+
+    @property
+    def size(self) -> int | None:
+        """Of a plain file."""
+        return os.path.getsize(self.path) if self.path != "-" and os.path.isfile(self.path) else None
+
+    @property
+    def divisible(self) -> bool:
+        """A plain file that is neither compressed nor to be decoded."""
+        if not os.path.isfile(self.path):
+            return False
+        with open(self.path, "rb") as stream:
+            head = stream.read(4)
+        return not is_packed(head) and cuts_at_line_ends(head)
+
+    @property
+    def read_once(self) -> bool:
+        """Whether it is stdin, a pipe or a device. False for a missing file, which the reader reports."""
+        path = self.path
+        return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+    def open(self) -> AbstractContextManager[IO[bytes]]:
+        """Raises `DataError` as `open_input`."""
+        return open_input(self.path, self.name)
+
+
+Opener = Callable[[Sequence[str]], Sequence[Input]]
+"""What the paths of a stream are read as."""
+
+
+def files(paths: Sequence[str]) -> list[Input]:
+    """Each path as lines."""
+    return [File(path) for path in paths]
 
 
 class Stream:
@@ -50,18 +140,27 @@ class Stream:
     names a file that cannot be read.
     """
 
-    def __init__(self, paths: Sequence[str], label: str) -> None:
-        """label: what the lines are, for the progress bar and messages."""
+    def __init__(self, paths: Sequence[str], label: str, opener: Opener = files) -> None:
+        """label: what the lines are, for the progress bar and messages. opener: called when they are first needed."""
         self.label = label
         self._paths = list(paths)
-        self._names = [display_name(path) for path in paths]
+        self._opener = opener
         self._start, self._end = 0, math.inf
         self._begun: Iterator[Line] | None = None
+
+    @cached_property
+    def _inputs(self) -> list[Input]:
+        """What is read, one after another. Raises `UsageError` for a path that is given twice: its lines would count
+        twice."""
+        twice = next((path for path in self._paths if self._paths.count(path) > 1), None)
+        if twice is not None:
+            raise UsageError(f"{display_name(twice)} is given twice; keep one")
+        return list(self._opener(self._paths))
 
     @property
     def name(self) -> str:
         """Its name in messages."""
-        return ", ".join(self._names)
+        return ", ".join(map(display_name, self._paths))
 
     @cached_property
     def first(self) -> Line:
@@ -79,15 +178,17 @@ class Stream:
 
     def _read(self) -> Iterator[Line]:
         shared = self._end < math.inf
+        inputs = self._inputs
         with Progress(self.label, total=int(self._end) - self._start if shared else self._size(), unit="B") as progress:
-            for path, name in zip(self._paths, self._names, strict=True):
-                with open_input(path, name) as stream:
+            for source in inputs:
+                name, numbered = source.name, source.numbered
+                with source.open() as stream:
                     at = stream.seek(self._start) if shared else 0
                     for number, data in _numbered(stream, name):
                         at += len(data)
                         data = data.removeprefix(MARK)  # not only on the first line: cat and shuf move it
                         if data and not data.isspace():
-                            yield Line(name, number, data)
+                            yield Line(name, number if numbered else 0, data)
                         if progress.shown:
                             progress.to(_position(stream) - self._start)
                         if at >= self._end:
@@ -97,10 +198,9 @@ class Stream:
                 progress.file_done()
 
     def _size(self) -> int | None:
-        """Bytes to read if every path is a plain file (compressed size for compressed ones); else None."""
-        if "-" in self._paths or not all(map(os.path.isfile, self._paths)):
-            return None
-        return sum(map(os.path.getsize, self._paths))
+        """Bytes to read if that is known of every input; else None."""
+        sizes = [source.size for source in self._inputs]
+        return None if None in sizes else sum(size or 0 for size in sizes)
 
     def shares(self) -> list[Stream]:
         """A large plain file split into about equal runs of lines, one for each processor; empty if that is not
@@ -109,17 +209,14 @@ class Stream:
         Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
         in one piece.
         """
-        if sys.platform != "linux" or len(self._paths) != 1 or not Path(self._paths[0]).is_file():
+        if sys.platform != "linux" or len(self._inputs) != 1:
             return []
-        path = self._paths[0]
-        size = Path(path).stat().st_size
+        source = self._inputs[0]
+        size = source.size or 0
         count = min(len(os.sched_getaffinity(0)), size // SHARE)
-        if count < 2:
+        if count < 2 or not source.divisible:
             return []
-        with open(path, "rb") as stream:
-            head = stream.read(4)
-            if is_packed(head) or not cuts_at_line_ends(head):
-                return []
+        with source.open() as stream:
             cuts = [0]
             for part in range(1, count):
                 stream.seek(size * part // count)
@@ -129,35 +226,29 @@ class Stream:
 
     def _share(self, start: int, end: int) -> Stream:
         """The lines from byte `start` to before `end` of its file."""
-        share = Stream(self._paths, self.label)
+        inputs = self._inputs
+        share = Stream(self._paths, self.label, lambda _: inputs)
         share._start, share._end = start, end
         return share
 
     @contextmanager
     def rereadable(self) -> Iterator[None]:
         """In the block the stream can be iterated more than once: pipes and devices are copied to temporary files."""
-        given, copies = self._paths, list[str]()
+        given = self._inputs
         try:
-            self._paths = [_copy(path, copies) if _is_read_once(path) else path for path in given]
+            self._inputs = [
+                _copied(source) if isinstance(source, File) and source.read_once else source for source in given
+            ]
             yield
         finally:
-            self._paths = given
-            for copy in copies:
-                Path(copy).unlink(missing_ok=True)
+            self._inputs = given
 
 
-def _is_read_once(path: str) -> bool:
-    """Whether a path is stdin, a pipe or a device. False for a missing file, which the reader reports."""
-    return path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
-
-
-def _copy(path: str, copies: list[str]) -> str:
-    """A temporary file with the unpacked content of a path, added to `copies` as soon as it exists."""
-    with held():
-        handle, copy = tempfile.mkstemp(prefix="hoicli-")
-        copies.append(copy)
-    with os.fdopen(handle, "wb") as target, open_input(path) as source, writable(tempfile.gettempdir()):
-        copyfileobj(source, target)
+def _copied(source: File) -> Spool:
+    """The unpacked content of an input."""
+    copy = Spool(source.name, numbered=True)
+    with source.open() as stream, copy.filling() as target:
+        copyfileobj(stream, target)
     return copy
 
 

@@ -7,10 +7,12 @@ import gc
 import os
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from hoicli.io.messages import quiet
 from hoicli.io.signals import held, let_go
 
 if TYPE_CHECKING:
@@ -41,10 +43,13 @@ def shared_out(work: Callable[[Sequence[S]], T], items: Sequence[S]) -> list[T]:
 
 
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
-    """`work` on every share, the first in this process and the others in forks of it; None if any of them fails.
+    """`work` on every share, the first in this process and the others in forks of it; None if any of them fails, and
+    in a program of somebody else's (`quiet`) that has threads, where a fork may hang.
 
     A failure is not reported here: the caller repeats the work in one process, which reports it with its place.
     """
+    if quiet() and threading.active_count() > 1:
+        return None
     import multiprocessing
 
     context = multiprocessing.get_context("fork")

@@ -47,20 +47,20 @@ class ImageRegister:
     def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
         self._known = known
         self._unit, self._field = unit, field
-        self._places: dict[str, tuple[str, int]] = {}
+        self._places: dict[str, str] = {}
 
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
         if self._known is not None and image_id not in self._known:
-            advice = self._meant(image_id) or "give the set it belongs to, or pass --on-error skip"
+            advice = self.meant(image_id) or "give the set it belongs to, or pass --on-error skip"
             problem = f"{image_id!r} is not in the ground truth; {advice}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
-        first = self._places.setdefault(image_id, (line.file, line.number))
-        if first != (line.file, line.number):
-            problem = f"image {image_id!r} is at {first[0]}:{first[1]} already; keep one line {self._unit}"
+        first = self._places.setdefault(image_id, line.where)
+        if first != line.where:
+            problem = f"image {image_id!r} is {first} already; keep one line {self._unit}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
-    def _meant(self, image_id: str) -> str:
+    def meant(self, image_id: str) -> str:
         """A question that suggests the one known image with this file name or number, "" if there is not exactly
         one."""
         name = image_id_of(image_id)
@@ -89,5 +89,5 @@ class ImageRegister:
             return False
         if self._known is not None and not all(image_id in self._known for image_id in image_ids):
             return False
-        self._places.update(zip(image_ids, ((line.file, line.number) for line in lines), strict=True))
+        self._places.update(zip(image_ids, (line.where for line in lines), strict=True))
         return True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hoicli import __version__
 from hoicli.errors import UsageError
+from hoicli.version import __version__
 
 Row = dict[str, Any]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hoicli import __version__
 from hoicli.figures import svg
 from hoicli.figures.shown import caveats_of, composition_of, delta_bars, deltas_of, pair_sweeps
 from hoicli.figures.styles import GROUPED, STYLES
@@ -35,6 +34,7 @@ from hoicli.report.measured import Measured, facts
 from hoicli.report.options import Options, file_name
 from hoicli.report.other_rows import row_sections
 from hoicli.tables.layout import marked
+from hoicli.version import __version__
 
 
 def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Document:

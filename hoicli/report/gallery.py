@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hoicli import __version__
 from hoicli.errors import UsageError
 from hoicli.io.destinations import check_page_folder
 from hoicli.io.outputs import atomic_path
 from hoicli.report.document import Block, Document, Gallery, Paragraph, Section
 from hoicli.report.html import pieces
+from hoicli.version import __version__
 
 
 def gallery_section(items: Sequence[Mapping[str, Any]], images: str | None, *, filters: bool = False) -> Section:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from hoicli.converters.opening import Opening
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import explicit, protocols
+from hoicli.io.inputs import parts_of
 from hoicli.records.results import parse_tags
 from hoicli.report.measured import PAIR_NMS, Request
 from hoicli.resampling.draws import Resampling
@@ -34,6 +36,7 @@ class Options:
     bootstrap: int | None = None
     seed: int = 0
     skip: bool = False
+    opening: Opening = field(default_factory=Opening)
 
     def request(self) -> Request:
         """What is to be measured. Raises `UsageError` for what cannot be."""
@@ -90,4 +93,4 @@ class Options:
 
 def file_name(path: str) -> str:
     """What a path is called in a report: its last part, so that the same files give the same report everywhere."""
-    return path if path == "-" else PurePath(path).name
+    return ",".join(part if part == "-" else PurePath(part).name for part in parts_of(path))

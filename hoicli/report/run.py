@@ -44,7 +44,8 @@ def write_report(options: Options, output: str, format_: str) -> None:
 def make_document(options: Options) -> Document:
     """The report's document; streams are read as often as need be."""
     request = options.request()
-    gt, predictions = Stream([options.gt], "ground truth"), Predictions(options.predictions)
+    gt = Stream([options.gt], "ground truth", options.opening.truth)
+    predictions = Predictions(options.predictions, options.opening.predictions)
     policy, pair_policy, row_policy = (ErrorPolicy(skip=options.skip) for _ in range(3))
     with gt.rereadable(), predictions.rereadable():
         given = read_rows(options.rows, row_policy)

@@ -71,9 +71,9 @@ class SimilarityTable:
             policy.handle(
                 DataError(
                     f"{names[first[row]]} and {names[second[row]]} are {similarity[row]:g} here and "
-                    f"{similarity[leader[row]]:g} at {':'.join(map(str, places[leader[row]]))}; keep one line a pair "
+                    f"{similarity[leader[row]]:g} at {places[leader[row]]}; keep one line a pair "
                     "(hoicli shoe-sim --merge joins tables)",
-                    place=":".join(map(str, places[row])),
+                    place=places[row],
                     field="similarity",
                 )
             )
@@ -116,12 +116,13 @@ def _keys(first: Ints, second: Ints, count: int) -> Ints:
 
 @dataclass(frozen=True)
 class _Columns:
-    """M lines: first, second [M] the numbers of their senses; similarity [M]; places [M] (file, line)."""
+    """M lines: first, second [M] the numbers of their senses; similarity [M]; places [M] as messages name
+    them."""
 
     first: Ints
     second: Ints
     similarity: Floats
-    places: list[tuple[str, int]]
+    places: list[str]
     rules: set[str]
 
 
@@ -133,7 +134,7 @@ def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: li
     require(all(map(_is_row, rows)) and rules <= set(RULES))
     first, second = (numbered.of([canonical(row[side]) for row in rows]) for side in (1, 2))
     similarity = np.array([row[3] for row in rows], dtype=np.float64)
-    return _Columns(first, second, similarity, [(line.file, line.number) for line in lines], rules)
+    return _Columns(first, second, similarity, [line.place for line in lines], rules)
 
 
 def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:

@@ -71,7 +71,7 @@ def test_stdin_and_pipes_can_be_reread_for_a_while(
     writer.start()
     stream = Stream(["-", str(pipe), str(path)], "lines")
     with stream.rereadable():
-        assert len(list(spool.iterdir())) == 2
+        assert not list(spool.iterdir())  # the copies have no names
         assert places(stream) == places(stream) == ["<stdin>:1 a", f"{pipe}:1 b", f"{path}:1 c"]
     writer.join()
     assert not list(spool.iterdir())

@@ -1,0 +1,243 @@
+"""`evaluate`, `diagnose` and `compare`: what the commands of these names compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hoicli.api.calling import called, checked_tags, names_of, policy_of
+from hoicli.api.inputs import Given, Inputs, Path
+from hoicli.api.results import Result
+from hoicli.comparison.run import compare as compared
+from hoicli.diagnosis.applied import progressive_order
+from hoicli.diagnosis.repairs import Reading as Repairing
+from hoicli.diagnosis.run import Model, diagnose_models
+from hoicli.errors import UsageError
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocols import adjusted, explicit, main_protocol, protocols
+from hoicli.evaluation.rows import Wanted, tally_rows
+from hoicli.evaluation.run import tallies
+from hoicli.evaluation.tally import Tally
+from hoicli.records.results import Row
+from hoicli.resampling.draws import Resampling
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
+
+Names = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Tallies with their vocabulary and settings, and the rows to make of them."""
+
+    tallies: list[tuple[Tally, Vocabulary, Mapping[str, str]]]
+    split: str | None
+    ignore_no_interaction: bool
+    resampling: Resampling | None
+    tags: Mapping[str, str]
+
+    def rows(self, *, per_class: bool) -> list[Row]:
+        """The rows of means, and those of classes if requested."""
+        rows: list[Row] = []
+        for tally, vocabulary, settings in self.tallies:
+            split = vocabulary.split(self.split) if self.split else None
+            wanted = Wanted(split, self.ignore_no_interaction, per_class)
+            rows += tally_rows(tally, vocabulary, wanted, self.resampling, settings=settings, tags=self.tags)
+        return rows
+
+    def result(self, notes: list[str], *, per_class: bool) -> Result:
+        """The rows as a result; those of classes are computed when they are asked for."""
+
+        def classes() -> list[Row]:
+            with called():
+                return [row for row in self.rows(per_class=True) if "verb" in row]
+
+        return Result(self.rows(per_class=per_class), notes, classes)
+
+
+def evaluate(
+    gt: Given | None,
+    preds: Given,
+    *,
+    protocol: Names = None,
+    dataset: str | None = None,
+    split: str | None = None,
+    per_class: bool = False,
+    ignore_no_interaction: bool = False,
+    bootstrap: int | None = None,
+    seed: int = 0,
+    count_images: str | None = None,
+    grid: str | None = None,
+    top_k: int | None = None,
+    nms: float | None = None,
+    nms_alpha: float = 1.0,
+    nms_beta: float = 0.5,
+    allow_uncounted: bool = False,
+    source_format: str | None = None,
+    image_list: Path | None = None,
+    on_error: str = "stop",
+    tags: Mapping[str, str] | None = None,
+) -> Result:
+    """The mAP of predictions by published protocols, in percent, as `hoicli eval` prints it.
+
+    gt, preds: a path, or several, of JSONL or of any format of `hoicli convert`; records (dicts); or `{image_id:
+    arrays}` with the arguments of `Evaluator.update` as keys, `score` for predictions alone. preds may also be the lines
+    of `hoicli match`; then gt may be None.
+    protocol: a name or several (`hico`, `vcoco-s1`, ...); None is every protocol of the dataset (HICO-DET without one).
+    split: adds a zero-shot split's unseen and seen classes. bootstrap: rounds for 95 % intervals. top_k, nms: what is
+    removed before matching. source_format, image_list: of files that are not JSONL, as in
+    `hoicli.read`. on_error: "skip" leaves bad lines out and says so in `notes`. The others are the options
+    of the same names: `hoicli help eval`.
+
+    Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
+    """
+    with called() as notes:
+        chosen = adjusted(protocols(names_of(protocol), dataset), images=count_images, grid=grid)
+        vocabulary = load(dataset or chosen[0].dataset)
+        if split:
+            vocabulary.split(split)
+        filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+        resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+        policy, own_tags = policy_of(on_error), checked_tags(tags)
+        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
+        found = tallies(
+            inputs.predictions(preds, "preds"),
+            None if gt is None else inputs.stream(gt, "gt", "ground truth"),
+            chosen,
+            filters,
+            policy,
+            named=explicit(names_of(protocol)),
+            vocabulary=vocabulary,
+        )
+        evaluations = Evaluations(list(found), split, ignore_no_interaction, resampling, own_tags)
+        policy.report()
+        return evaluations.result(notes, per_class=per_class)
+
+
+def diagnose(
+    gt: Given | None,
+    preds: Given,
+    *,
+    dataset: str | None = None,
+    name: str | None = None,
+    as_released: bool = False,
+    independent: bool = False,
+    progressive: Names = None,
+    per_class: bool = False,
+    top: int = 0,
+    top_k: int | None = None,
+    nms: float | None = None,
+    nms_alpha: float = 1.0,
+    nms_beta: float = 0.5,
+    allow_uncounted: bool = False,
+    source_format: str | None = None,
+    image_list: Path | None = None,
+    on_error: str = "stop",
+    tags: Mapping[str, str] | None = None,
+) -> Result:
+    """The type of every error, and the mAP that fixing each type would give, as `hoicli diagnose` prints them.
+
+    gt, preds, top_k, nms, on_error: as in `evaluate`. name: of the model, a tag of every row. progressive: oracles in
+    the order in which they are applied, or "all". top: adds the classes and images that fixing would help most. The
+    others are the options of the same names: `hoicli help diagnose`.
+
+    Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
+    """
+    with called() as notes:
+        if as_released and (independent or progressive is not None):
+            raise UsageError("--as-released: the released code has neither --independent nor --progressive")
+        if independent and progressive is not None:
+            raise UsageError(
+                "--progressive: oracles that follow one another share their repairs; leave out --independent"
+            )
+        check_top(top)
+        repairs: Repairing = "released" if as_released else "independent" if independent else "shared"
+        order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
+        policy, own_tags = policy_of(on_error), checked_tags(tags, *(["model"] if name else []))
+        vocabulary = load(dataset or "hico")
+        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
+        model = Model(inputs.predictions(preds, "preds"), name or "preds", name is not None)
+        (diagnosed,) = diagnose_models(
+            [model],
+            None if gt is None else inputs.stream(gt, "gt", "ground truth"),
+            dataset,
+            Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
+            policy,
+            reading=repairs,
+        )
+        rows = diagnosed.rows(per_class=per_class, top=top, order=order, tags=own_tags)
+        policy.report()
+    return Result(rows, notes)
+
+
+def compare(
+    gt: Given,
+    a: Given,
+    b: Given,
+    *others: Given,
+    names: Sequence[str] | None = None,
+    protocol: Names = None,
+    dataset: str | None = None,
+    split: str | None = None,
+    ignore_no_interaction: bool = False,
+    bootstrap: int = 1000,
+    seed: int = 0,
+    errors: bool = True,
+    per_class: bool = False,
+    top: int = 10,
+    top_k: int | None = None,
+    nms: float | None = None,
+    nms_alpha: float = 1.0,
+    nms_beta: float = 0.5,
+    allow_uncounted: bool = False,
+    source_format: str | None = None,
+    image_list: Path | None = None,
+    on_error: str = "stop",
+    tags: Mapping[str, str] | None = None,
+) -> Result:
+    """Whether `b` (and each of `others`) is better than `a`, by how much, and where, as `hoicli compare` prints it.
+
+    gt, a, b, top_k, nms, on_error: as `gt` and `preds` in `evaluate`. names: of the models, in their order; without
+    them "a", "b", "c" and so on. protocol: without one the dataset's main protocol. bootstrap: rounds of resampling.
+    errors: differences in the types of errors, too. top: that many classes and images that changed most. The others are
+    the options of the same names: `hoicli help compare`.
+
+    Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
+    """
+    with called() as notes:
+        check_top(top)
+        chosen = protocols(names_of(protocol) or [main_protocol(load(dataset or "hico")).name], dataset)
+        vocabulary = load(dataset or chosen[0].dataset)
+        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
+        letters = [chr(ord("a") + at) for at in range(2 + len(others))]
+        if names is not None and (len(names) != len(letters) or len(set(names)) != len(names)):
+            raise UsageError(f"names: {', '.join(names)}: give {len(letters)} that differ, in the order of the models")
+        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
+        models = [
+            Model(inputs.predictions(given, letter), name, tagged=True)
+            for given, letter, name in zip((a, b, *others), letters, names or letters, strict=True)
+        ]
+        policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline")
+        rows = compared(
+            models,
+            inputs.stream(gt, "gt", "ground truth"),
+            vocabulary,
+            chosen,
+            Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
+            policy,
+            wanted,
+            Resampling.checked(bootstrap, seed),
+            named=explicit(names_of(protocol)) if protocol else None,
+            errors=errors,
+            top=top,
+            tags=own_tags,
+        )
+        done = list(rows)
+        policy.report()
+    return Result(done, notes)
+
+
+def check_top(top: int) -> None:
+    """Raises `UsageError` for a number below 0."""
+    if top < 0:
+        raise UsageError(f"--top {top}: give a whole number of at least 0")

@@ -1,0 +1,284 @@
+"""`Evaluator`: predictions that arrive image by image, as arrays, from a training loop or from several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from operator import index
+from typing import Any
+
+import numpy as np
+import orjson
+
+from hoicli.api.calling import called, checked_tags, names_of, policy_of
+from hoicli.api.evaluation import Evaluations, Names
+from hoicli.api.inputs import Given, Inputs, Path
+from hoicli.api.results import Result
+from hoicli.arrays.columns import BATCH
+from hoicli.arrays.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
+from hoicli.arrays.foreign import as_array
+from hoicli.arrays.kit import joined, starts_of
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch, match_all
+from hoicli.evaluation.protocols import adjusted, explicit
+from hoicli.evaluation.protocols import protocols as named_protocols
+from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.tally import Tally
+from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
+from hoicli.records.names import is_blank
+from hoicli.records.parsing import short
+from hoicli.resampling.draws import Resampling
+from hoicli.version import __version__
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
+
+State = dict[str, Any]
+"""Plain numeric arrays by name; typed so that `numpy.savez(path, **state)` passes type checkers."""
+
+_OF_BOXES = ("boxes", "labels")
+_OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
+_KEYS = ("header", "box_counts", "triplet_counts", *_OF_BOXES, *_OF_TRIPLETS)
+
+
+class Evaluator:
+    """Evaluates predictions that come image by image, as arrays: in a training loop, or from several processes.
+
+        evaluator = hoicli.Evaluator("gt.jsonl", protocols=["hico", "hico-ko"])
+        for image_id, output in ...:
+            evaluator.update(image_id, boxes=..., labels=..., subject=..., object=..., verb=..., score=...)
+        evaluator.compute().to_dict()
+
+    Images may come in any order and from any process (`merge`): the numbers are those of `hoicli eval` on the same
+    predictions. Updates keep copies of the arrays and check them; `compute` matches.
+    """
+
+    def __init__(
+        self,
+        gt: Given | Evaluator,
+        protocols: Names = None,
+        *,
+        dataset: str | None = None,
+        count_images: str | None = None,
+        grid: str | None = None,
+        top_k: int | None = None,
+        nms: float | None = None,
+        nms_alpha: float = 1.0,
+        nms_beta: float = 0.5,
+        allow_uncounted: bool = False,
+        source_format: str | None = None,
+        image_list: Path | None = None,
+        on_error: str = "stop",
+    ) -> None:
+        """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share its own.
+        protocols and the other options: as in `hoicli.evaluate`; on_error is about lines of `gt`.
+
+        Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
+        """
+        with called() as notes:
+            chosen = adjusted(named_protocols(names_of(protocols), dataset), images=count_images, grid=grid)
+            self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+            self._vocabulary = load(dataset or chosen[0].dataset)
+            if isinstance(gt, Evaluator):
+                self._truth = gt._of(self._vocabulary)
+                notes += gt._truth_notes
+            else:
+                policy = policy_of(on_error)
+                inputs = Inputs.of(self._vocabulary, dataset, on_error, source_format, image_list)
+                lines = inputs.stream(gt, "gt", "ground truth")
+                self._truth = read_truth(lines, self._vocabulary, policy, allow_uncounted=allow_uncounted)
+                policy.report()
+            self._truth_notes: list[str] = list(notes)
+            self._protocols = served(self._truth, chosen, explicit(names_of(protocols)))
+        self._notes = notes
+        self._known = ImageRegister(self._truth.position)
+        self._images: dict[str, Detections] = {}
+
+    def update(
+        self,
+        image_id: str | int,
+        *,
+        boxes: Any,
+        labels: Any,
+        subject: Any,
+        object: Any,
+        verb: Any,
+        score: Any,
+        role: Any = None,
+    ) -> None:
+        """Add the predictions of one image, once.
+
+        boxes [B, 4]: pixels, 0-based x1, y1, x2, y2. labels [B]: the boxes' objects, names or numbers. subject, object
+        [T]: rows of `boxes`. verb [T]: names or numbers. score [T]. Numbers are 0-based places in the dataset's
+        vocabulary (`hoicli vocab`: COCO's order of objects). With V-COCO: role [T], a name or number, None or -1 for
+        the action itself, and then object None or -1. An image without detections has empty arrays.
+
+        Arrays are NumPy's, lists, or anything with `__array__` or DLPack, as torch's tensors, on a GPU too; they are
+        copied. Raises `DataError` that names the image, the argument and the index.
+        """
+        place = f"update({short(image_id)})"
+        name = _image_name(image_id, place)
+        if name in self._images:
+            raise DataError(
+                "this image was updated already; update each once, and reset() before the next epoch", place=place
+            )
+        if name not in self._truth.position:
+            advice = self._known.meant(name) or "give the ground truth of its set"
+            raise DataError(f"{name!r} is not in the ground truth; {advice}", place=place, code=UNKNOWN_IMAGE)
+        given = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
+        if role is not None:
+            given["role"] = role
+        with called():
+            self._images[name] = detections(name, given, self._vocabulary, place)
+
+    def compute(
+        self,
+        *,
+        split: str | None = None,
+        ignore_no_interaction: bool = False,
+        per_class: bool = False,
+        bootstrap: int | None = None,
+        seed: int = 0,
+        tags: Mapping[str, str] | None = None,
+    ) -> Result:
+        """The results of all images so far, with the rows, percent and signatures of `hoicli eval`; ground truth of
+        images without predictions is missed. The options are those of `hoicli.evaluate`. Further updates may follow.
+
+        Raises `DataError` if no image was updated, or most predictions have no class, and `UsageError` for a bad
+        option.
+        """
+        with called() as notes:
+            notes += self._notes
+            if split:
+                self._vocabulary.split(split)
+            own_tags = checked_tags(tags)
+            resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+            if not self._images:
+                raise DataError("no image was updated", place="compute()")
+            tally, coverage = Tally(self._protocols, len(self._vocabulary.interactions)), Coverage()
+            images = iter(self._images.values())
+            while chunk := list(islice(images, BATCH)):
+                batch = Batch(scenes_of_detections(chunk, self._vocabulary), self._truth)
+                coverage.add(batch)
+                tally.add_batch(batch, match_all(batch, self._protocols, self._filters))
+            check_counted(tally, self._vocabulary, "compute()", allowed=self._filters.allow_uncounted)
+            tally.add_truth(self._truth)
+            coverage.report(self._truth, self._protocols)
+            one = (tally, self._vocabulary, self._filters.signature())
+            return Evaluations([one], split, ignore_no_interaction, resampling, own_tags).result(
+                notes, per_class=per_class
+            )
+
+    def reset(self) -> None:
+        """Forget all images; the ground truth stays."""
+        self._images = {}
+
+    def merge(self, other: Evaluator | Mapping[str, Any]) -> Evaluator:
+        """Add the images of another Evaluator, or of its `state()`, and return this one. The order does not matter. An
+        image that both have must have the same predictions, and counts once.
+
+        Raises `DataError` for an image with other predictions here, and for a state that is none or is of other
+        images; then nothing is added.
+        """
+        added: dict[str, Detections] = {}
+        if isinstance(other, Evaluator):
+            other._of(self._vocabulary)
+            images = iter(other._images.values())
+        else:
+            images = self._images_of(other)
+        for image in images:
+            here = self._images.get(image.image_id)
+            place = f"merge(): image {short(image.image_id)}"
+            if image.image_id not in self._truth.position:
+                raise DataError("is not in the ground truth; merge what shares one", place=place, code=UNKNOWN_IMAGE)
+            if here is not None and not image.same_as(here):
+                raise DataError(
+                    "has other predictions here; give each process images of its own (a sampler that repeats images to "
+                    "fill up: range(rank, images, processes) does not)",
+                    place=place,
+                )
+            added[image.image_id] = image
+        self._images |= added
+        return self
+
+    def state(self) -> State:
+        """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`:
+        `header` (JSON as bytes: dataset and image ids), counts [N], and the columns of boxes and triplets."""
+        images = list(self._images.values())
+        header = {"hoicli": __version__, "dataset": self._vocabulary.signed, "images": list(self._images)}
+        state: State = {
+            "header": np.frombuffer(orjson.dumps(header), dtype=np.uint8).copy(),
+            "box_counts": np.array([len(image.boxes) for image in images], dtype=np.int64),
+            "triplet_counts": np.array([len(image.score) for image in images], dtype=np.int64),
+        }
+        for name in (*_OF_BOXES, *_OF_TRIPLETS):
+            empty = np.float64 if name in ("boxes", "score") else np.int64
+            state[name] = joined([getattr(image, name) for image in images], empty)
+        state["boxes"] = state["boxes"].reshape(-1, 4)
+        return state
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], gt: Given | Evaluator, protocols: Names = None, **options: Any
+    ) -> Evaluator:
+        """An Evaluator with the images of a `state()`, which has predictions alone. gt, protocols, options: as in
+        `Evaluator(...)`. Raises as `merge`."""
+        return cls(gt, protocols, **options).merge(state)
+
+    def _of(self, vocabulary: Vocabulary) -> GroundTruth:
+        """The ground truth. Raises `UsageError` if its dataset is another."""
+        if self._vocabulary.signed != vocabulary.signed:
+            raise UsageError(
+                f"the Evaluator is of {self._vocabulary.signed}, not {vocabulary.signed}; use one of this dataset"
+            )
+        return self._truth
+
+    def _images_of(self, state: Mapping[str, Any]) -> Iterator[Detections]:
+        """The images of a state, checked as `update` checks them."""
+        missing = [key for key in _KEYS if key not in state]
+        if missing:
+            raise DataError(f"no {missing[0]!r} in it; give what state() returned", place="state")
+        arrays = {key: as_array(state[key], key) for key in _KEYS}
+        try:
+            header = orjson.loads(arrays["header"].astype(np.uint8).tobytes())
+            ids, dataset = [str(image_id) for image_id in header["images"]], header["dataset"]
+            boxes, triplets = (starts_of(arrays[key]) for key in ("box_counts", "triplet_counts"))
+            whole = len(set(ids)) == len(ids) == len(boxes) - 1 == len(triplets) - 1
+            whole &= min(arrays["box_counts"].min(initial=0), arrays["triplet_counts"].min(initial=0)) >= 0
+            whole &= all(len(arrays[key]) == boxes[-1] for key in _OF_BOXES)
+            whole &= all(len(arrays[key]) == triplets[-1] for key in _OF_TRIPLETS)
+        except (ValueError, TypeError, KeyError, OverflowError):
+            whole = False
+        if not whole:
+            raise DataError("its arrays do not fit together; give what state() returned, whole", place="state")
+        if dataset != self._vocabulary.signed:
+            raise DataError(
+                f"is of {dataset}, not {self._vocabulary.signed}; merge what is of one dataset", place="state"
+            )
+        if not self._vocabulary.roles:
+            del arrays["role"]
+        for row, image_id in enumerate(ids):
+            given = {key: arrays[key][boxes[row] : boxes[row + 1]] for key in _OF_BOXES}
+            given |= {key: arrays[key][triplets[row] : triplets[row + 1]] for key in _OF_TRIPLETS if key in arrays}
+            if "role" in given:
+                given["role"] = given["role"] - 1
+            yield detections(image_id, given, self._vocabulary, f"state: image {short(image_id)}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(protocol.name for protocol in self._protocols)
+        return f"Evaluator({names}; {len(self._images):,} of {len(self._truth.position):,} images)"
+
+
+def _image_name(image_id: Any, place: str) -> str:
+    """The id as text, as a record's. Raises `DataError` for what is no text or whole number, or blank."""
+    if not isinstance(image_id, str):
+        try:
+            return str(index(image_id))
+        except TypeError:
+            kind = type(image_id).__name__
+            raise DataError(f"{kind}; it must be a string or an integer", place=place, field="image_id") from None
+    if is_blank(str(image_id)):
+        raise DataError("empty; name the image as the ground truth does", place=place, field="image_id")
+    return str(image_id)

@@ -1,0 +1,191 @@
+"""Any file as an input of a stream: JSONL is read as it is, and what else `convert` reads is converted first.
+
+    Stream(["instances_test2015.json"], "ground truth", Opening().truth)
+
+Detection, assumptions and messages are those of `convert`. The records are kept in an unnamed temporary file, so that
+they can be read twice and shared among processors; their errors name the dump and the image.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import PurePath
+from typing import Literal
+
+import orjson
+
+from hoicli.converters.containers.source import ZIP_MAGIC, Source
+from hoicli.converters.context import Context, guarded
+from hoicli.converters.conversion import Conversion
+from hoicli.converters.formats import FORMATS, detect
+from hoicli.converters.imagelist import read_image_list
+from hoicli.errors import DataError, UsageError
+from hoicli.io.encoding import MARK
+from hoicli.io.inputs import open_input, parts_of
+from hoicli.io.progress import Progress
+from hoicli.io.spool import Spool
+from hoicli.io.streams import LONGEST_LINE, File, Input
+from hoicli.io.workers import no_garbage_collection
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import dump
+from hoicli.vocabulary.datasets import load
+
+Content = Literal["lines", "dump", "unknown"]
+
+_RECORD = re.compile(rb'\{\s*("image_id"\s*:|[^"\s])')
+"""How a line of records or matches begins, where hoicli wrote it, and a line that is no JSON; others are parsed to see
+what they are."""
+_RECORDS = re.compile(rb'\[\s*\{[^][{}]*"image_id"\s*:')
+"""How a list of records begins, which has to be made lines of (the message says so); V-COCO's list of people does,
+too."""
+_PICKLE, _MATLAB = b"\x80", b"MATLAB "
+_MORE_OPTIONS = re.compile(
+    r"--(?:part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms)\b"
+)
+"""The options of `convert` that other commands do not have."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the paths of a command's streams are read as.
+
+    dataset: the command's; said: whether the user named it with --dataset; fixed: whether a format of another dataset
+    is refused, since the command works in this one. source_format: a name in FORMATS, None to detect it. image_list:
+    the value of --image-list. skip: whether bad items are left out.
+    """
+
+    dataset: str = "hico"
+    said: bool = False
+    fixed: bool = True
+    source_format: str | None = None
+    image_list: str | None = None
+    skip: bool = False
+
+    @property
+    def truth(self) -> Opening:
+        """For ground truth: a format of predictions is not that of these files."""
+        return self._of("ground truth", True)
+
+    @property
+    def predictions(self) -> Opening:
+        """For predictions: a format of ground truth is not that of these files."""
+        return self._of("ground truth", False)
+
+    def _of(self, kind: str, wanted: bool) -> Opening:
+        fits = self.source_format is not None and (FORMATS[self.source_format].holds == kind) == wanted
+        return self if fits else replace(self, source_format=None)
+
+    def __call__(self, paths: Sequence[str]) -> list[Input]:
+        """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,
+        and `UsageError` for a format given for what is no file."""
+        given = [part for path in paths for part in parts_of(path)]
+        named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in given]
+        if self.source_format is not None:
+            if not any(named) and all(map(_exists, given)):
+                way = f"hoicli convert --from {self.source_format} - |"
+                raise UsageError(f"--from {self.source_format}: stdin and pipes are JSONL; name the file, or: {way}")
+            contents: list[Content] = ["dump" if one else "lines" for one in named]
+        else:
+            contents = [content(path) if one else "lines" for path, one in zip(given, named, strict=True)]
+        if "dump" in contents:  # a list of image ids, the companion of a dump
+            contents = ["dump" if one == "unknown" else one for one in contents]
+        inputs: list[Input] = []
+        for converted, run in groupby(zip(given, contents, strict=True), key=lambda one: one[1] == "dump"):
+            together = [path for path, _ in run]
+            inputs += self._converted(together) if converted else map(File, together)
+        return inputs
+
+    def _converted(self, paths: list[str]) -> list[Spool]:
+        """The records of dumps, those of each in a file of their own."""
+        policy, assumed, spools = ErrorPolicy(skip=self.skip, unit="item"), list[str](), list[Spool]()
+        context = Context(load(self.dataset), policy, assumed.append)
+        if self.image_list is not None:
+            context.images, context.image_numbers, context.image_sizes = read_image_list(self.image_list, context)
+        said = self.dataset if self.said else None
+        conversion = Conversion(context, self.source_format, said, fixed=self.fixed)
+        try:
+            with no_garbage_collection(), Progress("convert", unit=" images") as progress:
+                for name, records in groupby(conversion.by_file(paths, progress), key=lambda one: one[0]):
+                    spools.append(Spool(name, numbered=False))
+                    with spools[-1].filling() as file:
+                        for _, record in records:
+                            file.write(dump(record))
+        except DataError as error:
+            problem = self._advised(error.problem, paths, context)
+            raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
+        except UsageError as error:
+            raise UsageError(self._advised(str(error), paths, context)) from None
+        assumed = [self._advised(text, paths, context) for text in assumed]
+        conversion.report(assumed, f"; to do this only once: {self._line(paths, context)}")
+        return spools
+
+    def _advised(self, text: str, paths: list[str], context: Context) -> str:
+        """A message; if it is about an option that only `convert` has, with the command line to add it to."""
+        return f"{text}: {self._line(paths, context)}" if _MORE_OPTIONS.search(text) else text
+
+    def _line(self, paths: list[str], context: Context) -> str:
+        """The command line that converts these paths as it was done here."""
+        words = ["hoicli", "convert"]
+        if self.source_format is not None:
+            words += ["--from", self.source_format]
+        of_format = FORMATS[context.format].dataset if context.format else ""
+        if self.said or (self.fixed and self.dataset not in ("hico", of_format)):
+            words += ["--dataset", self.dataset]
+        if self.image_list is not None:
+            words += ["--image-list", self.image_list]
+        stem = PurePath(paths[0]).name.split(".")[0]
+        target = f"{stem}.jsonl" if not os.path.exists(f"{stem}.jsonl") else f"{stem}-converted.jsonl"
+        return shlex.join([*words, *paths, "-o", target])
+
+
+def _exists(path: str) -> bool:
+    return path == "-" or os.path.exists(path)
+
+
+def content(path: str) -> Content:
+    """What a file holds, judged by its first bytes: lines of JSON (any objects, one a line), what `convert` reads, or
+    neither. Raises `DataError` if it cannot be read."""
+    if os.path.isdir(path) or path.endswith((".npz", ".mat", ".mat.gz")):
+        return "dump"
+    with open_input(path) as stream:
+        head: bytes = stream.peek(1)[: 1 << 16].lstrip(MARK + b" \t\r\n")  # type: ignore[attr-defined]
+        if head.startswith((_PICKLE, ZIP_MAGIC, _MATLAB, b'"')):
+            return "dump"
+        if head.startswith(b"["):
+            return "lines" if _RECORDS.match(head) and not _is_known(path) else "dump"
+        if not head.startswith(b"{"):
+            return "dump" if _ends_as_pickle(path) else "unknown"
+        if _RECORD.match(head):
+            return "lines"
+        line = next((line for line in iter(partial(stream.readline, LONGEST_LINE + 1), b"") if line.strip()), b"")
+        line = line.removeprefix(MARK)
+        try:
+            first = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            cut = len(line) <= LONGEST_LINE and line.strip() != b"{"  # a bad line, or the first of a document
+            return "lines" if (cut and b'"image_id"' in line) or _RECORD.match(head) else "dump"
+        alone = not any(line.strip() for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""))
+    return "dump" if alone and "image_id" not in first and _is_known(path) else "lines"
+
+
+def _is_known(path: str) -> bool:
+    """Whether a file is in a format that `convert` reads."""
+    source = Source(path)
+    try:
+        guarded(partial(detect, source), source)
+    except DataError:
+        return False
+    return True
+
+
+def _ends_as_pickle(path: str) -> bool:
+    """Whether the last byte of a file ends a pickle: the first protocols have no mark at the beginning."""
+    with open(path, "rb") as stream:
+        stream.seek(max(0, os.path.getsize(path) - 1))
+        return stream.read() == b"."

@@ -1,0 +1,89 @@
+"""What is read more than once, or by several processes, but can be made only once: kept in an unnamed file."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, cast
+
+from hoicli.io.outputs import writable
+
+BUFFER = 1 << 20
+
+
+class Spool:
+    """Lines in a temporary file without a name, so that nothing is left behind, however the process ends.
+
+    name: what messages call the lines. numbered: whether they are the lines of a file of that name; the records of a
+    converted dump are not.
+    """
+
+    def __init__(self, name: str, *, numbered: bool) -> None:
+        self.name = name
+        self.numbered = numbered
+        with writable(tempfile.gettempdir()):
+            file = tempfile.TemporaryFile(prefix="hoicli-", buffering=BUFFER)  # noqa: SIM115 (closed with the spool)
+        self._file = cast("IO[bytes]", file)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    @contextmanager
+    def filling(self) -> Iterator[IO[bytes]]:
+        """The file to write the lines to. Raises `DataError` if the disk is full."""
+        with writable(tempfile.gettempdir()):
+            yield self._file
+            self._file.flush()
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The lines from the beginning. Several readers, in this process or in forks of it, do not disturb each
+        other."""
+        yield cast("IO[bytes]", io.BufferedReader(_Reader(self._file), BUFFER))
+
+    @property
+    def size(self) -> int:
+        """Bytes in it."""
+        return os.fstat(self._file.fileno()).st_size
+
+    @property
+    def divisible(self) -> bool:
+        """Whether it can be read from any line on: always."""
+        return True
+
+
+class _Reader(io.RawIOBase):
+    """An open file read from a position of its own: forks share the file's."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to a byte, counted from the beginning or from here."""
+        self._at = offset + (self._at if whence == os.SEEK_CUR else 0)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer`; the number of bytes, 0 at the end."""
+        if hasattr(os, "pread"):
+            data = os.pread(self._file.fileno(), len(buffer), self._at)
+        else:  # Windows, which has no forks either
+            self._file.seek(self._at)
+            data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)

@@ -1,0 +1,283 @@
+"""`Evaluator`: the command's numbers from arrays, in any order and from any number of processes; what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hoicli
+from hoicli.errors import DataError, HoicliError, UsageError
+from hoicli.vocabulary.datasets import load
+from tests.support.arrays import GT, PREDICTIONS, Record, arrays, records
+from tests.support.project import FIXTURES, Hoicli
+
+FOUND = records(PREDICTIONS)
+IMAGE, GOOD = str(FOUND[0]["image_id"]), arrays(FOUND[0])
+TRUTH = hoicli.Evaluator(GT)
+VCOCO = FIXTURES / "vcoco"
+
+
+def filled(found: list[Record], evaluator: hoicli.Evaluator | None = None, **options: Any) -> hoicli.Evaluator:
+    """An Evaluator with these predictions."""
+    evaluator = evaluator or hoicli.Evaluator(TRUTH, **options)
+    for record in found:
+        evaluator.update(record["image_id"], **arrays(record))
+    return evaluator
+
+
+def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]]:
+    """(rows, notes) of a command."""
+    done = hoicli(*arguments)
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    return rows, [line.removeprefix("hoicli: ") for line in done.err.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("options", "computed", "command"),
+    [
+        ({}, {}, ()),
+        ({"protocols": "hico,qpic"}, {"per_class": True}, ("--protocol", "hico,qpic", "--per-class")),
+        ({"protocols": ["hico"], "top_k": 3, "nms": 0.5}, {"split": "rf-uc", "tags": {"epoch": "3"}},
+         ("--protocol", "hico", "--top-k", 3, "--nms", 0.5, "--split", "rf-uc", "--tag", "epoch=3")),
+        ({"protocols": "diag", "count_images": "boxes"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
+         ("--protocol", "diag", "--count-images", "boxes", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
+    ],
+)  # fmt: skip
+def test_rows_and_notes_are_the_command_s(
+    hoicli: Hoicli, options: Record, computed: Record, command: tuple[object, ...]
+) -> None:
+    rows, notes = printed(hoicli, "eval", "--gt", GT, *command, PREDICTIONS)
+    result = filled(FOUND, **options).compute(**computed)
+    assert (result.rows, result.notes) == (rows, notes)
+
+
+def test_a_call_says_nothing_on_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+    result = filled(FOUND, protocols="hico").compute()
+    assert capfd.readouterr() == ("", "")
+    assert result.notes == ["1 of 8 ground-truth images have no predictions: their triplets are missed"]
+    assert str(result).splitlines()[2].split()[:2] == ["hico", "1.94"]
+
+
+def test_vcoco_with_roles(hoicli: Hoicli, tmp_path: Path) -> None:
+    found = [
+        {key: record[key] for key in ("image_id", "boxes", "labels", "hois")}
+        for record in records(VCOCO / "predictions.jsonl")
+    ]
+    path = tmp_path / "predictions.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in found))
+    rows, notes = printed(hoicli, "eval", "--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl", path)
+    evaluator = filled(found, hoicli_evaluator())
+    assert (evaluator.compute().rows, evaluator.compute().notes) == (rows, notes)
+    again = hoicli_evaluator().merge(evaluator.state())
+    assert again.compute().rows == rows
+
+
+def hoicli_evaluator() -> hoicli.Evaluator:
+    """V-COCO's fixture as ground truth."""
+    return hoicli.Evaluator(VCOCO / "ground_truth.jsonl", dataset="vcoco")
+
+
+@settings(max_examples=30)
+@given(st.randoms(use_true_random=False), st.integers(1, 4))
+def test_order_and_sharding_change_nothing(random_: random.Random, processes: int) -> None:
+    """Law 1 and 7: images in any order, over any number of processes, merged in any order, as objects or as arrays."""
+    shuffled = FOUND.copy()
+    random_.shuffle(shuffled)
+    parts = [filled(shuffled[start::processes]) for start in range(processes)]
+    random_.shuffle(parts)
+    whole = hoicli.Evaluator(TRUTH)
+    for part in parts:
+        whole.merge(part.state() if random_.random() < 0.5 else part)
+    assert whole.compute().rows == filled(FOUND).compute().rows
+
+
+def test_names_and_numbers_are_one(hoicli: Hoicli) -> None:
+    vocabulary = load("hico")
+    given = GOOD | {
+        "labels": np.array([vocabulary.object_ids[name] for name in GOOD["labels"]], dtype=np.uint8),
+        "verb": [vocabulary.verb_ids[name] for name in GOOD["verb"]],
+    }
+    for spelled in (given, GOOD | {"labels": np.array(GOOD["labels"]), "verb": tuple(GOOD["verb"])}):
+        evaluator = filled(FOUND[1:])
+        evaluator.update(IMAGE, **spelled)
+        assert evaluator.compute().rows == filled(FOUND).compute().rows
+
+
+def test_single_precision_is_kept() -> None:
+    """A float32 is read as the number it is, in boxes and in scores: as a record with that number has it."""
+    halved = {name: GOOD[name].astype(np.float32) for name in ("boxes", "score")}
+    evaluator = hoicli.Evaluator(TRUTH, "hico")
+    evaluator.update(IMAGE, **GOOD | halved)
+    hois = [hoi | {"score": score} for hoi, score in zip(FOUND[0]["hois"], halved["score"].tolist(), strict=True)]
+    record = FOUND[0] | {"boxes": halved["boxes"].tolist(), "hois": hois}
+    assert evaluator.compute().rows == hoicli.evaluate(GT, [record], protocol="hico").rows
+    assert evaluator.state()["boxes"].dtype == np.float32
+
+
+def test_reset_keeps_the_ground_truth_alone() -> None:
+    evaluator = filled(FOUND)
+    before = evaluator.compute().rows
+    evaluator.reset()
+    with pytest.raises(DataError, match=r"^compute\(\): no image was updated$"):
+        evaluator.compute()
+    assert filled(FOUND, evaluator).compute().rows == before
+
+
+def test_arrays_are_copied() -> None:
+    given = copy.deepcopy(GOOD)
+    evaluator = filled(FOUND[1:])
+    evaluator.update(IMAGE, **given)
+    for name in ("boxes", "subject", "score"):
+        given[name][:] = 0
+    assert evaluator.compute().rows == filled(FOUND).compute().rows
+
+
+def test_copies_and_pickles_compute_the_same() -> None:
+    evaluator = filled(FOUND)
+    rows = evaluator.compute().rows
+    assert copy.deepcopy(evaluator).compute().rows == rows
+    assert pickle.loads(pickle.dumps(evaluator)).compute().rows == rows
+
+
+def test_a_state_is_plain_arrays(tmp_path: Path) -> None:
+    state = filled(FOUND).state()
+    assert all(values.dtype.kind in "iuf" for values in state.values())
+    np.savez(tmp_path / "state.npz", **state)
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as saved:
+        assert hoicli.Evaluator.from_state(saved, GT, top_k=2).compute().rows == filled(FOUND, top_k=2).compute().rows
+    empty = hoicli.Evaluator(TRUTH).state()
+    assert repr(hoicli.Evaluator(TRUTH, "hico").merge(empty)) == "Evaluator(hico; 0 of 8 images)"
+
+
+def test_an_image_of_two_processes_counts_once_if_it_is_the_same() -> None:
+    rows = filled(FOUND).compute().rows
+    assert filled(FOUND[:4]).merge(filled(FOUND[2:])).compute().rows == rows
+    other = hoicli.Evaluator(TRUTH)
+    other.update(IMAGE, **GOOD | {"score": GOOD["score"] / 2})
+    evaluator = filled(FOUND)
+    with pytest.raises(DataError, match=rf'^merge\(\): image "{IMAGE}": has other predictions here; give each process'):
+        evaluator.merge(other)
+    assert evaluator.compute().rows == rows
+
+
+def replaced(name: str, index: int, value: float) -> Any:
+    """One of GOOD's arrays with another value."""
+    array = GOOD[name].astype(np.float64).copy()
+    array.flat[index] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"boxes": GOOD["boxes"][:, :3]}, "boxes: has shape (5, 3), wants (n, 4)"),
+        ({"boxes": GOOD["boxes"].ravel()}, "boxes: has shape (20,), wants (n, 4)"),
+        ({"boxes": GOOD["boxes"].astype(str)}, "boxes: has dtype <U32, wants numbers"),
+        ({"boxes": None}, "boxes: missing; an image has boxes, labels, subject, object, verb, score, empty where"),
+        ({"boxes": replaced("boxes", 6, np.nan)}, "boxes[1]: [135.1, 243.7, NaN, 418.6] is no box; give four finite"),
+        ({"boxes": [[0, 0, 1], [0, 0, 1, 1]]}, "boxes: list is no array ("),
+        ({"labels": GOOD["labels"][1:]}, "labels: 4 labels for 5 boxes; give one label a box"),
+        ({"labels": ["persn", *GOOD["labels"][1:]]}, "labels[0]: unknown object 'persn'; did you mean 'person'?"),
+        ({"labels": [0, 0, 80, 0, 0]}, "labels[2]: number 80, but hico has 80 objects, numbered from 0 as `hoicli"),
+        ({"labels": [0, 0, -1, 0, 0]}, "labels[2]: number -1, but hico has 80 objects"),
+        ({"labels": ["person", 3, None, 0, 0]}, "labels[1]: 3 is no name; give names alone, or numbers alone"),
+        ({"labels": [True] * 5}, "labels: has dtype bool, wants names or integers"),
+        ({"subject": [0, 0, 0, 9, 0, 0]}, "subject[3]: index 9, but the image has 5 boxes; indices are 0-based"),
+        ({"subject": GOOD["subject"] + 0.5}, "subject: has dtype float64, wants integers: indices of boxes"),
+        ({"subject": GOOD["subject"][:, None]}, "subject: has shape (6, 1), wants (n,)"),
+        ({"object": [1, 1, 1, 1, -1, 1]}, "object[4]: index -1, but the image has 5 boxes"),
+        ({"object": [1, 1]}, "object: 2 values for 6 triplets (`subject` has 6)"),
+        ({"verb": ["hold", "wawe", *GOOD["verb"][2:]]}, "verb[1]: unknown verb 'wawe'; did you mean"),
+        ({"verb": [117] * 6}, "verb[0]: number 117, but hico has 117 verbs"),
+        ({"score": replaced("score", 2, np.inf)}, "score[2]: Infinity is no score; give a finite number"),
+        ({"score": 0.5}, "score: has shape (), wants (n,)"),
+        ({"role": ["obj"] * 6}, "role: not of this ground truth or dataset; there are boxes, labels, subject,"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_array_is_said_in_one_line(given: Record, message: str) -> None:
+    evaluator = hoicli.Evaluator(TRUTH)
+    with pytest.raises(DataError) as caught:
+        evaluator.update(IMAGE, **{**GOOD, **given})
+    assert str(caught.value).startswith(f'update("{IMAGE}"): {message}')
+    assert "\n" not in str(caught.value)
+    evaluator.update(IMAGE, **GOOD)  # a refused update leaves no trace
+
+
+@pytest.mark.parametrize(
+    ("image_id", "message"),
+    [
+        ("", 'update(""): image_id: empty; name the image as the ground truth does'),
+        (None, "update(null): image_id: NoneType; it must be a string or an integer"),
+        ("nope", "update(\"nope\"): 'nope' is not in the ground truth; give the ground truth of its set"),
+        (1, f"update(1): '1' is not in the ground truth; did you mean {IMAGE!r}? name images as the ground truth does"),
+        (IMAGE, f'update("{IMAGE}"): this image was updated already; update each once, and reset() before the next '
+                "epoch"),
+    ],
+)  # fmt: skip
+def test_images_that_cannot_be(image_id: Any, message: str) -> None:
+    evaluator = filled(FOUND)
+    with pytest.raises(DataError) as caught:
+        evaluator.update(image_id, **GOOD)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({}, "state: no 'header' in it; give what state() returned"),
+        ({"header": np.frombuffer(b"{", dtype=np.uint8)}, "state: its arrays do not fit together"),
+        ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
+        ({"triplet_counts": np.array([-1, 1, 6, 6, 6, 6, 6])}, "state: its arrays do not fit together"),
+        ({"score": np.zeros(3)}, "state: its arrays do not fit together"),
+        ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but hico has 117 verbs'),
+    ],
+)
+def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
+    state = filled(FOUND).state()
+    given = state | broken if broken else {}
+    with pytest.raises(DataError) as caught:
+        hoicli.Evaluator(TRUTH).merge(given)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_state_of_another_dataset_or_ground_truth() -> None:
+    state = filled(FOUND).state()
+    with pytest.raises(DataError, match=r"^state: is of hico, not vcoco; merge what is of one dataset$"):
+        hoicli_evaluator().merge(state)
+    with pytest.raises(UsageError, match=r"^the Evaluator is of hico, not vcoco"):
+        hoicli.Evaluator(TRUTH, dataset="vcoco")
+    with pytest.raises(DataError, match=r"is not in the ground truth; merge what shares one$"):
+        hoicli.Evaluator([records(GT)[1]]).merge(state)
+
+
+@pytest.mark.parametrize("dataset", ["hico", "vcoco"])
+@settings(max_examples=300)
+@given(data=st.data())
+def test_no_array_is_a_traceback(dataset: str, data: st.DataObject) -> None:
+    """Whatever stands in the arrays is taken, or refused in one line; what is taken can be computed."""
+    evaluator = hoicli.Evaluator(TRUTH) if dataset == "hico" else hoicli_evaluator()
+    record = FOUND[0] if dataset == "hico" else records(VCOCO / "predictions.jsonl")[0]
+    good = arrays(record)
+    odd = st.sampled_from([
+        None, [], "x", 3, 1.5, float("nan"), [None], ["person"], [b"x"], [[]], [[[]]], {}, object(), np.zeros((0, 4)),
+        np.zeros((2, 4)), np.full((5, 4), np.inf), np.arange(6), -np.arange(6), np.array(["ride"] * 6), [2**70] * 6,
+        np.zeros(6, dtype=complex), np.array([object()] * 6), np.zeros(6, dtype="M8[s]"), np.array(3), [True] * 6,
+        np.zeros(6, dtype=[("a", "i4")]), np.ma.masked_array([0] * 6), [1e400] * 6, ["\ud800"] * 6, [""] * 6,
+    ])  # fmt: skip
+    changed = data.draw(st.dictionaries(st.sampled_from(sorted(good)), odd, min_size=1))
+    try:
+        evaluator.update(record["image_id"], **{**good, **changed})
+    except HoicliError as error:
+        assert "\n" not in str(error)  # noqa: PT017 (not every change is refused)
+    else:
+        evaluator.compute()

@@ -1,0 +1,244 @@
+"""Every command that takes records takes any dump: to the byte what it prints for the converted records."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from hoicli.io import streams
+from tests.support.project import FIXTURES, Hoicli, Result
+
+FOREIGN = FIXTURES / "foreign"
+GT, PREDICTIONS, OTHER = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
+DUMPS = (
+    *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
+    *("results_gen_vlkt.json", "logits.npz", "pairs.pkl", "detections_mat"),
+)
+TRUTHS = ("anno_bbox.mat", "anno_bbox.mat,anno.mat", "anno_list.json", "instances_test2015.json", "test_hico.json")
+COMMANDS = (
+    *("eval", "match", "diagnose", "pairstats --verb-score triplet", "shoe-sim --backend lexical"),
+    *("diagnose --emit predictions", "match --only-predicted", f"compare --bootstrap 20 {OTHER}"),
+)
+"""Commands with --gt and predictions."""
+Convert = Callable[..., Path]
+
+
+def foreign(name: str) -> str:
+    """The path of a fixture, or of several with commas."""
+    return ",".join(str(FOREIGN / part) for part in name.split(","))
+
+
+def same(direct: Result, converted: Result) -> None:
+    assert (direct.code, direct.out) == (converted.code, converted.out)
+    assert direct.code == 0
+    assert direct.out
+
+
+@pytest.fixture
+def converted(hoicli: Hoicli, tmp_path: Path) -> Convert:
+    """Converts a dump to a file; its path."""
+
+    def convert(path: object, *options: object) -> Path:
+        target = tmp_path / (Path(str(path)).name.split(".")[0] + ".jsonl")
+        assert hoicli("convert", *options, *str(path).split(","), "-o", target).code == 0
+        return target
+
+    return convert
+
+
+@pytest.mark.parametrize("name", DUMPS)
+def test_predictions_in_every_format(hoicli: Hoicli, converted: Convert, name: str) -> None:
+    options = ("--image-list", GT) if name == "detections_mat" else ()
+    records = converted(foreign(name), *options)
+    same(hoicli("eval", "--gt", GT, *options, foreign(name)), hoicli("eval", "--gt", GT, records))
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_ground_truth_in_every_format(hoicli: Hoicli, converted: Convert, name: str) -> None:
+    records = converted(foreign(name))
+    same(hoicli("eval", "--gt", foreign(name), PREDICTIONS), hoicli("eval", "--gt", records, PREDICTIONS))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_with_both(hoicli: Hoicli, converted: Convert, command: str) -> None:
+    truth, dump = foreign("test_hico.json"), foreign("cdn.json")
+    records = [converted(truth), converted(dump)]
+    direct = hoicli(*command.split(), "--gt", truth, dump)
+    same(direct, hoicli(*command.split(), "--gt", *records))
+    assert direct.err.count("to do this only once") == 2
+
+
+def test_shoe_eval_with_both(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
+    truth, dump = foreign("test_hico.json"), foreign("cdn.json")
+    records, sim = [converted(truth), converted(dump)], tmp_path / "sim.jsonl"
+    assert hoicli("shoe-sim", "--backend", "lexical", "--gt", truth, dump, "-o", sim).code == 0
+    command = ("shoe-eval", "--sim", sim, "--gt")
+    same(hoicli(*command, truth, dump), hoicli(*command, *records))
+
+
+@pytest.mark.parametrize("command", ["validate", "mask", "prompts", "mask --ratio low --rectangles"])
+def test_every_command_with_one_kind(hoicli: Hoicli, converted: Convert, command: str) -> None:
+    truth = foreign("test_hico.json")
+    records, direct = converted(truth), hoicli(*command.split(), truth)
+    found = hoicli(*command.split(), records)
+    assert (direct.code, direct.out) == (found.code, found.out)
+    assert direct.code == 0
+
+
+def test_corrupt(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    truth = foreign("test_hico.json")
+    records = converted(truth)
+    options = ("--images", FIXTURES / "images", "--corruption", "jpeg", "--severity", "1", "--save-images")
+    same(hoicli("corrupt", *options, tmp_path / "a", truth), hoicli("corrupt", *options, tmp_path / "b", records))
+
+
+def test_report(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
+    truth, dump = foreign("test_hico.json"), foreign("cdn.json")
+    command = ("report", "--format", "md", "--gt")
+    direct = hoicli(*command, truth, dump)
+    found = hoicli(*command, converted(truth), converted(dump))
+    renamed = found.out.replace("test_hico.jsonl", "test_hico.json").replace("cdn.jsonl", "cdn.json")
+    assert (direct.code, direct.out) == (0, renamed)
+
+
+def test_vcoco(hoicli: Hoicli, converted: Convert) -> None:
+    folder = FIXTURES / "vcoco"
+    truth = ",".join(str(folder / name) for name in ("vcoco_test.json", "instances.json", "test.ids"))
+    for name in ("predictions.json", "foreign/vcoco_results.pkl"):
+        records = [converted(truth), converted(folder / name)]
+        for command in ("eval --dataset vcoco", "eval --protocol vcoco-s1", "pairstats --dataset vcoco"):
+            direct = hoicli(*command.split(), "--gt", truth, folder / name)
+            same(direct, hoicli(*command.split(), "--gt", *records))
+
+
+def test_swig(hoicli: Hoicli, converted: Convert) -> None:
+    truth, dump = FIXTURES / "swig/foreign/swig_dev_1000.json", FIXTURES / "swig/foreign/preds.pkl"
+    options = ("--dataset", "swig", "--image-list", truth)
+    records = [converted(truth), converted(dump, *options)]
+    same(hoicli("eval", *options, "--gt", truth, dump), hoicli("eval", *options[:2], "--gt", *records))
+
+
+def test_lines_and_a_dump_are_one_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+    first, *rest = PREDICTIONS.read_text().splitlines(keepends=True)
+    whole = [json.loads(line) for line in (FOREIGN / "cdn.json").read_text().split("\n") if line.strip()]
+    (tmp_path / "a.jsonl").write_text(first)
+    content = json.loads((FOREIGN / "cdn.json").read_text())
+    (tmp_path / "b.pkl").write_bytes(pickle.dumps(content[1:]))
+    assert len(whole) == 1
+    assert len(rest) == len(content) - 1
+    paths = (tmp_path / "a.jsonl", tmp_path / "b.pkl")
+    same(hoicli("eval", "--gt", GT, *paths), hoicli("eval", "--gt", GT, foreign("cdn.json")))
+
+
+def test_models_may_be_of_several_kinds(hoicli: Hoicli, converted: Convert) -> None:
+    command = ("diagnose", "--gt", GT, "--name", "a,b")
+    same(
+        hoicli(*command, PREDICTIONS, foreign("preds.pkl")),
+        hoicli(*command, PREDICTIONS, converted(foreign("preds.pkl"))),
+    )
+
+
+def test_a_large_dump_is_shared_out(
+    hoicli: Hoicli,
+    converted: Convert,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content, truth = json.loads((FOREIGN / "cdn.json").read_text()), GT.read_bytes().splitlines()
+    images = [orjson.loads(line) for line in truth]
+    name_of = {record["image_id"]: record for record in images}
+    many, annotated = [], []
+    for copy in range(100):
+        for item in content:
+            number = int(item["filename"].split("_")[-1].split(".")[0]) + 100 * copy
+            many.append({**item, "filename": f"HICO_test2015_{number:08d}.jpg"})
+        for image_id, record in name_of.items():
+            number = int(image_id.split("_")[-1]) + 100 * copy
+            annotated.append(orjson.dumps({**record, "image_id": f"HICO_test2015_{number:08d}"}))
+    dump, gt = tmp_path / "many.pkl.gz", tmp_path / "gt.jsonl"
+    dump.write_bytes(gzip.compress(pickle.dumps(many)))
+    gt.write_bytes(b"\n".join(annotated))
+    records = converted(dump)
+    alone = [hoicli(command, "--gt", gt, records) for command in ("eval", "diagnose")]
+    monkeypatch.setattr(streams, "SHARE", 10_000)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    for command, expected in zip(("eval", "diagnose"), alone, strict=True):
+        same(hoicli(command, "--gt", gt, dump), expected)
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            pickle.dumps([{"filename": "x" * 100}])[:50],
+            ": is cut off (pickle data was truncated); copy or write it again",
+        ),
+        (b"", ": no predictions in it"),
+        (b'[{"filename": "a.jpg", "predictions": [', ": [0]: not readable (the list breaks off)"),
+        (b'[{"a": 1}]', ": not a format hoicli knows (a list of a)"),
+        (b'{"annotations": [], "classes"', ": not JSON (unexpected end of data"),
+        (b"PK\x03\x04", ": "),
+        (b"MATLAB 5.0 MAT-file" + bytes(200), ": "),
+    ],
+)
+def test_a_bad_dump_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "dump"
+    path.write_bytes(data)
+    for arguments in (("--gt", GT, path), ("--gt", path, PREDICTIONS)):
+        result = hoicli("eval", *arguments)
+        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+        expected = message.replace("predictions", "ground truth") if arguments[1] == path and not data else message
+        assert result.err.startswith(f"{path}{expected}")
+
+
+def test_a_folder_without_a_dump(hoicli: Hoicli, tmp_path: Path) -> None:
+    result = hoicli("eval", "--gt", GT, tmp_path)
+    assert result.code == 1
+    assert result.err.startswith(f"{tmp_path}: not a format hoicli knows (a folder without detections_XX.mat or .npz")
+
+
+def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--gt", GT, foreign("test_hico.json"))
+    assert "image HICO_test2015_00000001: hois[0].score: missing; every predicted interaction has" in result.err
+    result = hoicli("eval", "--gt", foreign("cdn.json"), PREDICTIONS)
+    assert "image HICO_test2015_00000001: hois[0].score: ground truth has no scores, so these are" in result.err
+
+
+def test_a_dump_of_another_dataset(hoicli: Hoicli) -> None:
+    for command in ("eval", "match", "diagnose", "pairstats", "report", "validate"):
+        result = hoicli(command, "--gt", GT, FIXTURES / "vcoco/foreign/vcoco_results.pkl")
+        assert (result.code, result.out) == (1, "")
+        assert "vcoco_results.pkl: is of vcoco (vcoco), not of hico: --dataset vcoco" in result.err
+
+
+def test_an_image_in_a_dump_and_in_lines(hoicli: Hoicli) -> None:
+    dump = foreign("cdn.json")
+    result = hoicli("eval", "--gt", GT, dump, PREDICTIONS)
+    assert f"image 'HICO_test2015_00000001' is in {dump} already; keep one line an image" in result.err
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, dump)
+    assert f"{dump}: image HICO_test2015_00000001: image_id: " in result.err
+
+
+def test_a_path_given_twice(hoicli: Hoicli) -> None:
+    for path in (PREDICTIONS, foreign("cdn.json")):
+        result = hoicli("eval", "--gt", GT, path, path)
+        assert (result.code, result.err) == (2, f"hoicli: {path} is given twice; keep one\n")
+
+
+def test_an_output_may_not_be_a_part_of_an_input(hoicli: Hoicli, tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_bytes((FOREIGN / "cdn.json").read_bytes())
+    result = hoicli("eval", "--gt", GT, f"{tmp_path / 'a.json'},{tmp_path / 'b.json'}", "-o", tmp_path / "b.json")
+    assert (result.code, result.out) == (2, "")
+    assert "is an input, too" in result.err

@@ -1,0 +1,179 @@
+"""Any file as an input of a stream: what is read as lines, what is converted, and what a message says of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import orjson
+import pytest
+
+from hoicli.converters.opening import Opening, content
+from hoicli.errors import DataError, UsageError
+from hoicli.io import streams
+from hoicli.io.streams import Line, Stream
+from tests.support.project import FIXTURES, Hoicli
+
+FOREIGN = FIXTURES / "foreign"
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+OF_CDN = FOREIGN / "cdn.json"
+
+
+def records(*paths: Path, opening: Opening | None = None) -> list[Line]:
+    return list(Stream([str(path) for path in paths], "records", opening or Opening()))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b'{"image_id": "a", "boxes": []}\n', "lines"),
+        (b'{"file_name": "a.jpg", "image_id": "a"}\n', "lines"),
+        (b'\n \n\xef\xbb\xbf{"image_id": "a"}\n', "lines"),
+        (b'{"image_id": "a", "boxes": [[1,\n{"image_id": "b"}\n', "lines"),  # a line that is cut off
+        (b'{"boxes": [], "image_id": "a", "hois": [[1,\n{"image_id": "b"}\n', "lines"),
+        (b'{"metric": "mAP", "value": 1}\n', "lines"),  # another kind of line, for the command's own message
+        (b'{"1": [[0, 0.5, 1, 2, 3, 4, 5, 6, 7, 8]]}\n{"2": []}\n', "lines"),
+        (b'{"1": [[0, 0.5, 1, 2, 3, 4, 5, 6, 7, 8]]}', "dump"),  # INP-CC's, on one line
+        (b'{\n "1": []\n}', "dump"),
+        (b'[{"image_id": "a", "boxes": []}]', "lines"),  # records as a list: the message says how to make lines of it
+        (b'[{"image_id": 1, "person_box": [1, 2, 3, 4]}]', "dump"),  # V-COCO's list
+        (b'[{"filename": "a.jpg"}]', "dump"),
+        (b"\"{'preds': []}\"", "dump"),
+        (pickle.dumps([1]), "dump"),
+        (pickle.dumps([1], protocol=0), "dump"),
+        (b"MATLAB 5.0 MAT-file", "dump"),
+        (b"PK\x03\x04", "dump"),
+        (b"", "unknown"),
+        (b"{'image_id': 1}\n", "lines"),
+        (b"hello\n", "unknown"),
+        (b"17\n18\n", "unknown"),
+    ],
+)
+def test_first_bytes_tell(tmp_path: Path, data: bytes, expected: str) -> None:
+    for name, written in (("file", data), ("file.gz", gzip.compress(data))):
+        (tmp_path / name).write_bytes(written)
+        if not (name == "file.gz" and data == pickle.dumps([1], protocol=0)):  # its mark is the last byte
+            assert content(str(tmp_path / name)) == expected
+
+
+def test_a_long_first_line_is_a_dump_unless_it_is_of_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hoicli.converters.opening.LONGEST_LINE", 1 << 17)
+    path = tmp_path / "file"
+    for head, expected in ((b'{"filenames": ["', "dump"), (b'{"image_id": "', "lines")):
+        path.write_bytes(head + b"x" * (1 << 18))
+        assert content(str(path)) == expected
+
+
+def test_a_folder_and_an_array_file_are_dumps(tmp_path: Path) -> None:
+    assert content(str(tmp_path)) == content("x.npz") == content("x.mat") == content("x.mat.gz") == "dump"
+
+
+def test_records_are_the_same_as_converted(hoicli: Hoicli, tmp_path: Path) -> None:
+    converted = hoicli("convert", OF_CDN)
+    assert converted.code == 0
+    assert [orjson.loads(line.data) for line in records(OF_CDN)] == list(map(json.loads, converted.out.splitlines()))
+
+
+def test_a_record_is_placed_by_its_image() -> None:
+    first = records(OF_CDN)[0]
+    assert first.place == f"{OF_CDN}: image HICO_test2015_00000001"
+    assert records(PREDICTIONS)[0].place == f"{PREDICTIONS}:1"
+
+
+def test_dumps_and_lines_stand_in_the_order_given(tmp_path: Path) -> None:
+    lines = PREDICTIONS.read_text().splitlines(keepends=True)
+    for name, part in (("a.jsonl", lines[:1]), ("b.jsonl", lines[-1:])):
+        (tmp_path / name).write_text("".join(part))
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps(json.loads(OF_CDN.read_text())[1:3]))
+    found = records(tmp_path / "a.jsonl", dump, tmp_path / "b.jsonl")
+    assert [Path(line.file).name for line in found] == ["a.jsonl", "dump.json", "dump.json", "b.jsonl"]
+
+
+def test_lines_can_be_read_again_and_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "SHARE", 500)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    stream = Stream([str(OF_CDN)], "predictions", Opening())
+    whole = [line.data for line in stream]
+    assert whole == [line.data for line in stream]
+    shares = stream.shares()
+    assert len(shares) == 3
+    readers = [iter(share) for share in shares]
+    firsts = [next(reader).data for reader in readers]  # side by side, as forks do
+    assert [
+        line for first, reader in zip(firsts, readers, strict=True) for line in (first, *(o.data for o in reader))
+    ] == whole
+
+
+def test_a_joint_source_is_named_with_commas(hoicli: Hoicli) -> None:
+    both = f"{FOREIGN / 'anno_bbox.mat'},{FOREIGN / 'anno.mat'}"
+    converted = hoicli("convert", FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat")
+    found = list(Stream([both], "ground truth", Opening().truth))
+    assert b"".join(line.data for line in found).decode() == converted.out == hoicli("convert", both).out
+
+
+def test_a_list_of_image_ids_belongs_to_the_dump_before_it() -> None:
+    folder = FIXTURES / "vcoco"
+    paths = [folder / name for name in ("vcoco_test.json", "instances.json", "test.ids")]
+    assert len(records(*paths, opening=Opening("vcoco"))) == 8
+
+
+def test_a_file_name_may_have_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "a,b.json"
+    shutil.copy(OF_CDN, path)
+    assert records(path)[0].file == str(path)
+
+
+def test_a_format_of_another_dataset_is_refused() -> None:
+    dump = FIXTURES / "vcoco/foreign/vcoco_results.pkl"
+    for opening in (Opening(), Opening(said=True)):
+        with pytest.raises(DataError, match=r"vcoco_results.pkl: is of vcoco \(vcoco\), not of hico: --dataset vcoco$"):
+            records(dump, opening=opening)
+    assert len(records(dump, opening=Opening(fixed=False))) == 7
+
+
+def test_a_format_is_for_the_files_it_fits() -> None:
+    opening = Opening(source_format="cdn")
+    assert (opening.truth.source_format, opening.predictions.source_format) == (None, "cdn")
+    opening = Opening(source_format="hoia")
+    assert (opening.truth.source_format, opening.predictions.source_format) == ("hoia", None)
+
+
+def test_a_format_is_not_for_stdin() -> None:
+    with pytest.raises(UsageError, match=r"^--from cdn: stdin and pipes are JSONL; name the file, or: hoicli convert"):
+        list(Stream(["-"], "predictions", Opening(source_format="cdn")))
+
+
+def test_stderr_says_what_was_done_and_how_to_save_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records(OF_CDN, opening=Opening(said=True))
+    line = f"hoicli convert --dataset hico {OF_CDN} -o cdn.jsonl\n"
+    said = f"hoicli: converted {OF_CDN} as cdn (predictions): 7 images, 32 boxes, 41 triplets; to do this only once: "
+    assert capsys.readouterr().err == said + line
+    Path("cdn.jsonl").touch()
+    records(OF_CDN)
+    assert capsys.readouterr().err.endswith(f"hoicli convert {OF_CDN} -o cdn-converted.jsonl\n")
+
+
+def test_an_option_that_only_convert_has_comes_with_its_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = FIXTURES / "vlm/answers.jsonl"
+    with pytest.raises(UsageError, match=rf"--coords: .*: hoicli convert --from vlm {answers} -o answers.jsonl$"):
+        records(answers, opening=Opening(source_format="vlm"))
+    records(FOREIGN / "anno_bbox.mat")
+    assert "--part train takes the other: hoicli convert" in capsys.readouterr().err
+
+
+def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
+    content_ = json.loads(OF_CDN.read_text())
+    content_[2]["hoi_prediction"][0]["category_id"] = 500
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(content_))
+    with pytest.raises(DataError, match=rf"^{path}: \[2\]\.hoi_prediction\[0\]"):
+        records(path)
+    assert len(records(path, opening=Opening(skip=True))) == 6
