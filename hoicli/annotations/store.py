@@ -16,12 +16,11 @@ from pathlib import Path
 
 from hoicli.annotations.download import download
 from hoicli.annotations.named import NAMED, NamedTruth, Part, meant_by, named
-from hoicli.arrays.fingerprint import digest_of, fingerprints
+from hoicli.arrays.fingerprint import digest_of, of_scenes, total_of
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
 from hoicli.errors import DataError, UsageError
-from hoicli.io.messages import note
 from hoicli.io.outputs import atomic_path, writable
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
@@ -118,8 +117,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
                     raise DataError("holds predictions; give the ground truth's file", place=files[0])
                 file.write(dump(record))
         digest, images = _digest(temporary, context, files[0])
-    for text in (*notes, conversion.summary()):
-        note(text)
+    conversion.report(notes)
     known = NAMED[name].digests if name in NAMED else ()
     return Added(target, digest, images, digest in known if known else None)
 
@@ -131,7 +129,7 @@ def _digest(path: str, context: Context, place: str) -> tuple[str, int]:
     scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=ErrorPolicy()), vocabulary)
     if not scenes.image_ids:
         raise DataError("holds no image", place=place)
-    return digest_of(fingerprints(scenes)), len(scenes.image_ids)
+    return digest_of(total_of(of_scenes(scenes, vocabulary))), len(scenes.image_ids)
 
 
 def fetch(name: str) -> Added:

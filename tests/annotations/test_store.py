@@ -104,15 +104,12 @@ def test_the_digest_is_of_what_numbers_depend_on(tmp_path: Path) -> None:
     shuffled = random.Random(1).sample(records, len(records))
     assert digest(shuffled) == same
     assert digest([dict(reversed(record.items())) | {"license": 3} for record in records]) == same
-    changes: dict[str, Any] = {
-        "image_id": "other",
-        "boxes": [[*records[0]["boxes"][0][:3], records[0]["boxes"][0][3] + 0.001], *records[0]["boxes"][1:]],
-        "hois": records[0]["hois"][:-1],
-        "image_hois": [["ride", "horse"]],
-        "caveats": ["unmarked_people"],
-    }
-    found = {digest([{**records[0], key: value}, *records[1:]]) for key, value in changes.items()}
-    assert len({same, *found}) == len(changes) + 1
+    first, *rest = records
+    moved = [[*first["boxes"][0][:3], first["boxes"][0][3] + 0.001], *first["boxes"][1:]]
+    other = [{**hoi, "verb": "lie_on"} for hoi in first["hois"]]
+    changes = {"image_id": "other", "boxes": moved, "hois": first["hois"][:-1], "labels": ["person"] * 3}
+    found = {digest([{**first, key: value}, *rest]) for key, value in changes.items()}
+    assert len({same, *found, digest([{**first, "hois": other}, *rest]), digest(rest)}) == len(changes) + 3
 
 
 def test_a_published_digest_has_a_name(shared: Path) -> None:
