@@ -20,6 +20,7 @@ from hoicli.vocabulary.datasets import load
             "hoicli compare --gt gt.jsonl --protocol upt --no-errors --name base,ours preds.jsonl other.jsonl",
             "another protocol, no error types, names of your own",
         ),
+        ("hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl", "for small objects, too?"),
         (
             "hoicli compare --gt gt.jsonl --per-class --format csv -o classes.csv preds.jsonl other.jsonl",
             "every class, for a spreadsheet",
@@ -51,6 +52,7 @@ def compare(
     per_class: bool = flag("--per-class", "Show every class, not only those that changed most."),
     top: int = option(10, "--top K", "Show the K classes and the K images that changed most."),
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     out: options.ResultRows,
 ) -> None:
@@ -62,7 +64,8 @@ def compare(
     """
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
-    from hoicli.evaluation.protocols import MAIN, explicit, protocols
+    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.protocols import MAIN
     from hoicli.evaluation.rows import Wanted
     from hoicli.resampling.draws import Resampling
 
@@ -71,16 +74,17 @@ def compare(
     if len(paths) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     options.at_least_zero("--top", top)
-    chosen = protocols(protocol or [MAIN.get(dataset or "hico", "all")], dataset)
-    vocabulary = load(chosen[0].dataset)
+    chosen = chosen_protocols(protocol or [MAIN.get(dataset or "hico", "all")], dataset)
+    vocabulary, views = load(chosen[0].dataset), viewing.views(chosen[0].dataset)
     resampling = Resampling.checked(bootstrap, seed)
-    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
+    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
     models = Model.named(paths, options.separated(name))
-    tags, policy = out.tags("model", "baseline"), out.policy()
+    tags, policy = out.tags("model", "baseline", *viewing.tags()), out.policy()
     rows = list(
         compared(
             models, Stream([gt], "ground truth"), vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
             named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
+            views=views,
         )
     )  # fmt: skip
     policy.report()

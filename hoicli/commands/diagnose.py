@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER
 from hoicli.commands.manual import command
@@ -11,6 +13,10 @@ from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from hoicli.evaluation.views import Views
+    from hoicli.vocabulary.labels import Vocabulary
 
 EXAMPLES = 40
 """Errors of each type on a gallery page: enough to see a pattern, few enough to look at."""
@@ -25,6 +31,7 @@ EXAMPLES = 40
             "hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl",
             "two models side by side, drawn",
         ),
+        ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and where one is alone"),
         (
             "hoicli diagnose --gt gt.jsonl --top 5 --gallery page --images images preds.jsonl",
             "the worst classes and images, and the errors as a web page",
@@ -72,6 +79,7 @@ def diagnose(
     images: str | None = option(None, "--images DIR", "The folder of the images for --gallery.", mark=READ_FOLDER),
     explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     out: options.ResultRows,
 ) -> None:
@@ -114,25 +122,31 @@ def diagnose(
         raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
     options.at_least_zero("--top", top)
     models = Model.named(paths, options.separated(name))
-    tags = out.tags(*(["model"] if models[0].tagged else []))
+    tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
     policy, filters = out.policy(), filtering.filters()
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(dataset or "hico", reading)
+    if as_released and (viewing.iou or viewing.slice_):
+        raise UsageError("--as-released: the released code has neither --iou nor --slice")
+
+    def asked(vocabulary: Vocabulary) -> Views:
+        return viewing.views(vocabulary.name)
+
     truth = None if gt is None else Stream([gt], "ground truth")
     if emit and truth is not None:
         with open_output(out.output) as write:
-            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading)
+            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, asked)
         policy.report()
         return
     diagnosed = diagnose_models(
-        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
+        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading, asked=asked
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
     if plot is not None:
-        drawn = [row | {"model": model.name} for model in diagnosed for row in model.plotted]
-        plot_diagnosis(drawn, {model.name: model.composition() for model in diagnosed}, plot)
+        drawn = [row | {"model": model.label} for model in diagnosed for row in model.plotted]
+        plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot)
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 

@@ -21,6 +21,7 @@ from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
     from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.views import Views
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
 
@@ -120,7 +121,7 @@ PROTOCOLS = option(
     None,
     "--protocol NAME",
     "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; several with commas, "
-    "or all (default).",
+    "or all (default); or a file of your own (.json).",
     offer=choices.protocols,
     several=True,
 )
@@ -167,6 +168,21 @@ FORMAT = option(
 )
 TAG = option(None, "--tag KEY=VALUE", "Put a tag on every row; repeatable.")
 
+IOU = option(
+    None,
+    "--iou T",
+    "Rows at these thresholds in place of the protocol's own: 0.5,0.75; or 0.5:0.95:0.05, with their mean. An "
+    "extension, in the signature.",
+)
+SLICE = option(
+    None,
+    "--slice NAME",
+    "Rows once more for parts of the data: objects, distance, people, pairs, verb, object, frequency, or a file of "
+    "image_id<TAB>slice lines; other cuts as distance:0.5:1; several with commas.",
+    offer=choices.slices,
+    several=True,
+)
+
 
 @dataclass(frozen=True)
 class Filtering:
@@ -187,6 +203,28 @@ class Filtering:
         from hoicli.evaluation.filters import Filters
 
         return Filters(**asdict(self))
+
+
+@dataclass(frozen=True)
+class Viewing:
+    """What rows are wanted besides those of the protocols themselves."""
+
+    iou: list[str] | None = IOU
+    slice_: list[str] | None = SLICE
+
+    def views(self, dataset: str) -> Views:
+        """What the library takes; raises `UsageError` for a threshold or a slice that there is not."""
+        from hoicli.evaluation.views import ALONE, Views
+
+        if not self.iou and not self.slice_:
+            return ALONE
+        from hoicli.vocabulary.datasets import load
+
+        return Views.parse(self.iou or [], self.slice_ or [], load(dataset))
+
+    def tags(self) -> list[str]:
+        """The tags that rows get of them."""
+        return [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slice_ else [])]
 
 
 @dataclass(frozen=True)

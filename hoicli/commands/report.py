@@ -51,6 +51,7 @@ def report(
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
 ) -> None:
     """One self-contained page about a prediction dump: HTML with figures and a gallery, or Markdown.
@@ -76,6 +77,8 @@ def report(
         bootstrap=bootstrap,
         seed=seed,
         skip=on_error == "skip",
+        iou=viewing.iou or [],
+        slices=viewing.slice_ or [],
         filters=filtering.filters(),
     )
     write_report(asked, output, format_)

@@ -5,7 +5,7 @@ join finds the ground truth of each prediction's class. No Python loop runs per 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -19,6 +19,8 @@ from hoicli.arrays.scenes import Scenes
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
+from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records import caveats
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.vocabulary.labels import SUBJECT
@@ -64,6 +66,9 @@ class Batch:
         self._needed = self._needed_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
         self._people: dict[object, tuple[Ints, Floats]] = {}
+        self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
+        self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
+        self._slices: dict[Slice, Bools] = {}
 
     def _candidate_pairs(self) -> tuple[Ints, Ints]:
         """The box pairs of the subjects and of the objects, for each (prediction, ground truth of its class); -1 if the
@@ -187,18 +192,64 @@ class Batch:
         equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
         positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
-        code = self.dropped(protocol, filters)
-        candidate, candidate_truth, subject, object_ = (
-            self._of_best_person(protocol, code) if protocol.person_first else self._of_class(protocol, code)
-        )
-        overlap = np.minimum(subject, object_)
-        best = _first_largest(candidate, overlap)
-        row, truth, overlap = candidate[best], candidate_truth[best], overlap[best]
+        key = protocol.matching, protocol.threshold, filters
+        if key not in self._outcomes:
+            self._outcomes[key] = self._at_threshold(protocol, filters)
+        found = self._outcomes[key]
+        return found if protocol.part is None else self._within(protocol.part, found)
+
+    def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
+        """The outcomes on all of the data."""
+        best = self._best(protocol.matching, filters)
+        code, overlap = best.code.copy(), np.minimum(best.iou_subject, best.iou_object)
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        rivals, claimed = row[enough], truth[enough]
+        rivals, claimed = best.row[enough], best.truth[enough]
         order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
         code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
-        return Outcomes(code, row, truth, subject[best], object_[best], enough)
+        return replace(best, code=code, enough=enough)
+
+    def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
+        """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
+        if (protocol, filters) not in self._bests:
+            code = self.dropped(protocol, filters)
+            candidate, candidate_truth, subject, object_ = (
+                self._of_best_person(protocol, code) if protocol.person_first else self._of_class(protocol, code)
+            )
+            best = _first_largest(candidate, np.minimum(subject, object_))
+            self._bests[protocol, filters] = Outcomes(
+                code=code,
+                row=candidate[best],
+                truth=candidate_truth[best],
+                iou_subject=subject[best],
+                iou_object=object_[best],
+                enough=np.zeros(len(best), dtype=bool),
+            )
+        return self._bests[protocol, filters]
+
+    def _within(self, part: Part, found: Outcomes) -> Outcomes:
+        """The outcomes on a part of the data. A prediction is in the part of the ground truth it belongs to, and if it
+        belongs to none, in the part that it has by itself; one that does not count anyway keeps its reason."""
+        inside = self.members(part)
+        inside[found.row[found.enough]] = self.truth.members(part)[found.truth[found.enough]]
+        code = np.where(inside | (found.code > TRUE_POSITIVE), found.code, OUTCOME_CODES["outside_slice"])
+        rows = inside[found.row]
+        return Outcomes(
+            code=code.astype(np.uint8),
+            row=found.row[rows],
+            truth=found.truth[rows],
+            iou_subject=found.iou_subject[rows],
+            iou_object=found.iou_object[rows],
+            enough=found.enough[rows],
+        )
+
+    def members(self, part: Part) -> Bools:
+        """[T] the predictions in a part, by their image or by their own boxes."""
+        if part.slice.of == IMAGES:
+            return self.truth.image_members(part)[self.image_of_hoi]
+        if part.slice not in self._slices:
+            self._slices[part.slice] = triplet_parts(part.slice, self.predictions)
+        members: Bools = self._slices[part.slice][part.number].copy()
+        return members
 
     def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
         """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
@@ -286,8 +337,8 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
-    """Outcomes by protocol name."""
-    return {protocol.name: batch.match(protocol, filters) for protocol in protocols}
+    """Outcomes by protocol key."""
+    return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
 
 
 def _first_largest(group: Ints, value: Floats) -> Ints:
