@@ -65,7 +65,7 @@ def compare(
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.protocols import MAIN
+    from hoicli.evaluation.protocols import main_protocol
     from hoicli.evaluation.rows import Wanted
     from hoicli.resampling.draws import Resampling
 
@@ -74,8 +74,9 @@ def compare(
     if len(paths) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     options.at_least_zero("--top", top)
-    chosen = chosen_protocols(protocol or [MAIN.get(dataset or "hico", "all")], dataset)
-    vocabulary, views = load(chosen[0].dataset), viewing.views(chosen[0].dataset)
+    chosen = chosen_protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
+    vocabulary = load(dataset or chosen[0].dataset)
+    views = viewing.views(vocabulary)
     resampling = Resampling.checked(bootstrap, seed)
     wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
     models = Model.named(paths, options.separated(name))

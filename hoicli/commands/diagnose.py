@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER
 from hoicli.commands.manual import command
@@ -13,10 +11,6 @@ from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
-
-if TYPE_CHECKING:
-    from hoicli.evaluation.views import Views
-    from hoicli.vocabulary.labels import Vocabulary
 
 EXAMPLES = 40
 """Errors of each type on a gallery page: enough to see a pattern, few enough to look at."""
@@ -126,21 +120,26 @@ def diagnose(
     policy, filters = out.policy(), filtering.filters()
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
-    check_reading(dataset or "hico", reading)
+    check_reading(load(dataset or "hico"), reading)
     if as_released and (viewing.iou or viewing.slice_):
         raise UsageError("--as-released: the released code has neither --iou nor --slice")
-
-    def asked(vocabulary: Vocabulary) -> Views:
-        return viewing.views(vocabulary.name)
-
     truth = None if gt is None else Stream([gt], "ground truth")
     if emit and truth is not None:
         with open_output(out.output) as write:
-            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, asked)
+            emit_predictions(
+                write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, viewing.views
+            )
         policy.report()
         return
     diagnosed = diagnose_models(
-        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading, asked=asked
+        models,
+        truth,
+        dataset,
+        filters,
+        policy,
+        examples=EXAMPLES if gallery else 0,
+        reading=reading,
+        asked=viewing.views,
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()

@@ -73,10 +73,11 @@ def evaluate(
         else:
             print("\n".join(map(explained, explain_rows)))
         return
-    chosen = adjusted(chosen_protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
-    views = viewing.views(chosen[0].dataset)
+    chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images, grid=grid)
+    known = load(dataset or chosen[0].dataset)
+    views = viewing.views(known)
     if split:
-        load(chosen[0].dataset).split(split)  # an unknown split fails before the work
+        known.split(split)  # an unknown split fails before the work
     tags, policy, filters = out.tags(*viewing.tags()), out.policy(), filtering.filters()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
@@ -88,6 +89,7 @@ def evaluate(
         policy,
         named=explicit(protocol or []),
         views=views,
+        vocabulary=known,
     ):
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)

@@ -58,12 +58,13 @@ def match(
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")
-    chosen = adjusted(chosen_protocols(protocol or ["all"], dataset), images=count_images)
-    views, named = viewing.views(chosen[0].dataset), explicit(protocol or [])
+    chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images)
+    named = explicit(protocol or [])
+    filters, policy = filtering.filters(), options.policy(on_error)
+    vocabulary, truth_lines = load(dataset or chosen[0].dataset), Stream([gt], "ground truth")
+    views = viewing.views(vocabulary)
     if views.of_classes:
         raise UsageError(f"--slice {views.of_classes[0].name}: cuts what is averaged; give it to hoicli eval")
-    filters, policy = filtering.filters(), options.policy(on_error)
-    vocabulary, truth_lines = load(chosen[0].dataset), Stream([gt], "ground truth")
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
     matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
     # a shard may be empty: a job array can have more tasks than images

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hoicli.evaluation.views import Views
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
+    from hoicli.vocabulary.labels import Vocabulary
 
 
 ROUNDS = Count(2, 100_000)
@@ -212,15 +213,13 @@ class Viewing:
     iou: list[str] | None = IOU
     slice_: list[str] | None = SLICE
 
-    def views(self, dataset: str) -> Views:
+    def views(self, vocabulary: Vocabulary) -> Views:
         """What the library takes; raises `UsageError` for a threshold or a slice that there is not."""
         from hoicli.evaluation.views import ALONE, Views
 
         if not self.iou and not self.slice_:
             return ALONE
-        from hoicli.vocabulary.datasets import load
-
-        return Views.parse(self.iou or [], self.slice_ or [], load(dataset))
+        return Views.parse(self.iou or [], self.slice_ or [], vocabulary)
 
     def tags(self) -> list[str]:
         """The tags that rows get of them."""

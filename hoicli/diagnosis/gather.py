@@ -133,7 +133,7 @@ def diagnose_matches(
     """
     protocol = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
-    stream = MatchStream()
+    stream = MatchStream({protocol.name: protocol})
     diagnoses: dict[str, Diagnosis] = {}
     tallies: dict[str, Tally] = {}
     registers: dict[str, ImageRegister] = {}

@@ -103,14 +103,15 @@ class DiagnosedModel:
         return {"edges": edges, "counts": counts}
 
 
-def check_reading(dataset: str, reading: Reading) -> None:
+def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
     """Raises `UsageError` if the released code's numbers cannot be reproduced.
 
     map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so equal scores (in a V-COCO
     dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order."""
-    if reading == "released" and dataset != "hico":
+    if reading == "released" and vocabulary.roles:
+        name = vocabulary.name
         raise UsageError(
-            f"--as-released: for HICO-DET only; the released code for {dataset} ranks equal scores in no certain order"
+            f"--as-released: for HICO-DET only; the released code for {name} ranks equal scores in no certain order"
         )
 
 
@@ -133,8 +134,8 @@ def diagnose_models(
     stream.
     """
     vocabulary = load(dataset or models[0].stream.dataset or "hico")
-    protocol = protocol_of(vocabulary)  # a dataset without one fails before the work
-    check_reading(vocabulary.name, reading)
+    protocol = protocol_of(vocabulary)
+    check_reading(vocabulary, reading)
     uncounted, views = filters.allow_uncounted, asked(vocabulary)
     for slice_ in views.of_data:
         check_diagnosed(within(protocol, Part(slice_, 0)))
@@ -146,7 +147,7 @@ def diagnose_models(
         served(truth, [protocol])
     diagnosed = []
     for model in models:
-        settings = {"data": vocabulary.name}
+        settings = {"data": vocabulary.signed}
         if gt is not None and truth is not None and not model.stream.matched:
             whole = match_and_diagnose(
                 model.stream, truth, [], wanted, filters, policy, examples=examples, reading=reading

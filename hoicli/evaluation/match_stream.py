@@ -14,7 +14,7 @@ from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol, view_key
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of, view_key
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line
@@ -22,7 +22,8 @@ from hoicli.records import caveats
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
-from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.records.parsing import Problem, Record, is_number, parse, short
+from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
 UNKNOWN_PROTOCOL = "unknown-protocol"
@@ -37,7 +38,7 @@ class MatchStream:
     """A whole match stream: by `Protocol.key` of each view a tally, its images, the settings of its lines, and the mask
     of their caveats. protocols: the rows that lines may name."""
 
-    protocols: Mapping[str, Protocol] = field(default_factory=lambda: PROTOCOLS)
+    protocols: Mapping[str, Protocol]
     views: dict[str, Protocol] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     images: dict[str, set[str]] = field(default_factory=dict)
@@ -53,7 +54,8 @@ class MatchStream:
         """The key of a checked record's view, which is noted."""
         key = view_key(record["protocol"], record.get("view", {}))
         if key not in self.views:
-            self.views[key] = read_view(self.protocols[record["protocol"]], record.get("view", {}))
+            row = self.protocols.get(record["protocol"]) or PROTOCOLS[record["protocol"]]
+            self.views[key] = read_view(row, record.get("view", {}))
         return key
 
     def of(self, names: Container[str]) -> list[str]:
@@ -75,12 +77,14 @@ class MatchStream:
 
 
 def read_matches(
-    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] = PROTOCOLS
+    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] | None = None
 ) -> MatchStream:
-    """Gather a match stream for evaluation by `protocols` (rows by name). Raises `DataError` (or counts it in `policy`)
-    for a bad line, an image that occurs twice for one protocol, and lines matched with different settings.
+    """Gather a match stream for evaluation by `protocols` (rows by name; None: those of the dataset).
+
+    Raises `DataError` (or counts it in `policy`) for a bad line, an image that occurs twice for one protocol, and lines
+    matched with different settings.
     """
-    stream = MatchStream(protocols)
+    stream = MatchStream(rows_of(vocabulary) if protocols is None else protocols)
     registers: dict[str, ImageRegister] = {}
     lines = iter(lines)
     while chunk := list(islice(lines, BATCH)):
@@ -100,21 +104,21 @@ def read_matches(
 
 
 def match_problems(
-    record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] = PROTOCOLS
+    record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] | None = None
 ) -> Iterator[Problem]:
     """Everything in a match record that evaluation cannot use; nothing for what `match` writes."""
     if not {"protocol", "predictions", "gt"} <= record.keys():
         hint = "give the ground truth with --gt" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")
         return
-    known = protocols.get(record["protocol"]) if type(record["protocol"]) is str else None
-    if known is not None and known.dataset != vocabulary.name:
-        yield Problem(
-            "protocol", f"{known.name} is of {known.dataset}, not {vocabulary.name}; match one dataset a stream"
-        )
+    name = record["protocol"] if type(record["protocol"]) is str else ""
+    known = (protocols or {}).get(name) or PROTOCOLS.get(name)
+    dataset = record.get("dataset", vocabulary.name if known is None else known.dataset)
+    if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
+        yield _other_dataset(record, str(dataset), vocabulary)
         return
     if known is None:
-        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(protocols)}, or give its file"
+        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}, or give its file"
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
     yield from _caveat_problems(record.get("caveats"), known)
@@ -131,6 +135,18 @@ def match_problems(
         for index, item in enumerate(record[key]):
             yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
     yield from _balance_problems(record, "role" if vocabulary.roles else "label")
+
+
+def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Problem:
+    """The problem of a match record of another dataset, or of the same with another content of its file."""
+    if "dataset" not in record:
+        text = f"{record['protocol']} is of {dataset}, not {vocabulary.name}; match one dataset a stream"
+        return Problem("protocol", text)
+    if vocabulary.own and dataset.startswith(f"{vocabulary.name}-"):
+        fix = f"{vocabulary.path} has changed since; match the predictions again"
+    else:
+        fix = f"--dataset {dataset}" if dataset in DATASETS else "give its file with --dataset FILE.json"
+    return Problem("dataset", f"matches of {short(dataset)}, not of {vocabulary.signed}; {fix}")
 
 
 def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:

@@ -11,18 +11,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, asdict, fields, replace
 from difflib import get_close_matches
-from functools import cache
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol, protocols
+from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol, protocols, rows_of
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
-from hoicli.records.parsing import Record, is_number, short
+from hoicli.records.parsing import Record, is_number, json_type, short
 from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.labels import Vocabulary
 
 ENDING = ".json"
 """A `--protocol` that ends so is a file."""
@@ -33,61 +33,52 @@ EVERY = "every"
 WORDS = ("title", "source", "remark")
 """The fields that change no number, and are not in the digest."""
 _OF_VIEWS = ("changed", "view", "part", "mean_of")
+_NOT_GIVEN = ("roles", *_OF_VIEWS)
+"""The fields of a row that its file does not have: the dataset decides about `roles`."""
 
 
 def chosen_protocols(names: Iterable[str], dataset: str | None = None) -> list[Protocol]:
     """The rows that `--protocol` names: as `protocols`, and after them those of files. Raises what `protocols` and
-    `read_protocol` raise, and `UsageError` for files of several datasets or with one name."""
+    `read_protocol` raise, and `UsageError` for files of another dataset or with one name."""
     listed = [part.strip() for text in names for part in text.split(",")]
-    files = [read_protocol(part) for part in dict.fromkeys(listed) if part.endswith(ENDING)]
+    files = [part for part in dict.fromkeys(listed) if part.endswith(ENDING)]
     others = [part for part in listed if not part.endswith(ENDING)]
-    dataset = dataset or (files[0].dataset if files and set(others) <= {"all"} else None)
+    if not files:
+        return protocols(others, dataset)
+    if dataset is None and set(others) <= {"all"}:
+        dataset = _dataset_of(files[0])
     rows = protocols(others, dataset) if others else []
-    dataset = rows[0].dataset if rows else dataset
-    for number, row in enumerate(files):
-        if row.dataset != dataset:
-            raise UsageError(
-                f"--protocol: {row.name} is of {row.dataset}, not {dataset}; name protocols of one dataset"
-            )
-        if any(row.name == other.name for other in files[:number]):
-            raise UsageError(f"--protocol: two files are called {row.name}; give one another name")
-    return rows + files
+    vocabulary = load(dataset or rows[0].dataset)
+    for path in files:
+        row = read_protocol(path, vocabulary)
+        if any(row.name == other.name for other in rows):
+            raise UsageError(f"--protocol {path}: there is another protocol called {row.name}; give one another name")
+        rows.append(row)
+    return rows
 
 
 def explicit(names: Iterable[str]) -> frozenset[str]:
     """The protocols that `--protocol` names, without `all`; those of files by their names."""
     listed = {part.strip() for text in names for part in text.split(",")} - {"all"}
-    return frozenset(read_protocol(part).name if part.endswith(ENDING) else part for part in listed)
+    return frozenset(str(_record(part)["name"]) if part.endswith(ENDING) else part for part in listed)
 
 
 def protocol_record(row: Protocol) -> Record:
     """The row as its file has it."""
-    record: Record = {column.name: getattr(row, column.name) for column in _columns()}
+    record: Record = {name: getattr(row, name) for name in _columns()}
     grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
     return {**record, "grid": grids.get(row.grid, list(row.grid))}
 
 
-@cache
-def read_protocol(path: str) -> Protocol:
-    """The protocol of a file. Its signature has a digest of what it computes. Raises `DataError` that names the file
-    and the field."""
-    place = display_name(path)
-    with open_input(path) as file:
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise DataError("too large for a protocol; one is a JSON object of a few fields", place=place)
-    try:
-        record = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"not JSON ({error}); hoicli schema protocol says what it holds", place=place) from None
-    if type(record) is not dict:
-        raise DataError("must be one JSON object; hoicli schema protocol says what it holds", place=place)
-
-    def bad(field: str, problem: str) -> DataError:
-        return DataError(problem, place=place, field=field)
-
-    row = _row(record, bad)
-    _check_together(row, bad)
+def read_protocol(path: str, vocabulary: Vocabulary) -> Protocol:
+    """The protocol of a file, for a dataset. Its signature has a digest of what it computes. Raises `DataError` that
+    names the file and the field, `UsageError` if it says that it is of another dataset."""
+    record, bad = _record(path), _errors(path)
+    named = record.get("dataset", vocabulary.name)
+    if named in DATASETS and named != vocabulary.name:
+        raise UsageError(f"--protocol {path}: of {named}, not {vocabulary.name}; name protocols of one dataset")
+    row = _row(record, vocabulary, bad)
+    _check_together(row, vocabulary, bad)
     numbers = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
     digest = sha256(orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
     return replace(row, changed=(("row", digest),))
@@ -96,42 +87,79 @@ def read_protocol(path: str) -> Protocol:
 Bad = Callable[[str, str], DataError]
 
 
-def _columns() -> list[Field[Any]]:
-    return [column for column in fields(Protocol) if column.name not in _OF_VIEWS]
+def _errors(path: str) -> Bad:
+    """Makes the errors about a field of a file."""
+    return lambda field, problem: DataError(problem, place=display_name(path), field=field)
 
 
-def _row(record: Mapping[str, Any], bad: Bad) -> Protocol:
-    """The row of the file: the one it is like, with the fields that it has."""
-    columns = {column.name: column for column in _columns()}
+def _columns() -> dict[str, Field[Any]]:
+    return {column.name: column for column in fields(Protocol) if column.name not in _NOT_GIVEN}
+
+
+def _record(path: str) -> Record:
+    """The object in a file, whose fields there are, and whose name is sound."""
+    bad = _errors(path)
+    with open_input(path) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise bad("", "too large for a protocol; one is a JSON object of a few fields")
+    try:
+        record = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise bad("", f"not JSON ({error}); hoicli schema protocol says what it holds") from None
+    if type(record) is not dict:
+        raise bad("", f"{json_type(record)}, not a JSON object; hoicli schema protocol says what it holds")
+    known = ["like", *_columns()]
     for name in record:
-        if name not in columns and name != "like":
-            near = get_close_matches(name, ["like", *columns], n=1)
-            meant = f"did you mean {near[0]}?" if near else f"the fields are like, {', '.join(columns)}"
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(known)}"
             raise bad(short(name).strip('"'), f"there is no such field; {meant}")
+    if "name" not in record:
+        raise bad("name", "missing; rows and signatures name the protocol by it")
+    name = record["name"]
+    if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}", name) or name == "all":
+        raise bad("name", "must be a word of at most 40 letters, digits, _ . + -")
+    if name in PROTOCOLS:
+        raise bad("name", f"{name} is the published protocol; a file needs a name of its own")
     like = record.get("like")
     if "like" in record and (type(like) is not str or like not in PROTOCOLS):
         raise bad("like", f"{short(like)} is no protocol; choose from {', '.join(PROTOCOLS)}")
-    if like is None and (missing := [name for name in ("name", "grid") if name not in record]):
-        raise bad(
-            missing[0], f"missing; a protocol has a name, and a grid unless it is like another: {', '.join(GRIDS)}"
-        )
-    if "name" not in record:
-        raise bad("name", "missing; rows and signatures name the protocol by it")
+    if "like" not in record and "grid" not in record:
+        raise bad("grid", f"missing; say which protocol it is like, or a grid: {', '.join(GRIDS)}, {EVERY}")
+    if type(record.get("dataset", "")) is not str:
+        raise bad("dataset", f"{short(record['dataset'])}: must be a string")
+    return dict(record)
+
+
+def _dataset_of(path: str) -> str:
+    """The shipped dataset that a file is for: it says, or the protocol does that it is like."""
+    record = _record(path)
+    default = PROTOCOLS[record["like"]].dataset if "like" in record else "hico"
+    named = record.get("dataset", default)
+    if named not in DATASETS:
+        raise _errors(path)("dataset", f"{short(named)} is not shipped; give its file with --dataset")
+    return str(named)
+
+
+def _row(record: Mapping[str, Any], vocabulary: Vocabulary, bad: Bad) -> Protocol:
+    """The row of the file: the one it is like, with the fields that it has."""
+    columns, like = _columns(), record.get("like")
     values = {name: _value(columns[name], value, bad) for name, value in record.items() if name != "like"}
-    if type(like) is str:
-        return replace(PROTOCOLS[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})
-    return Protocol(**{"title": "a protocol of a file", "source": "a file", **values})
+    values["dataset"] = vocabulary.name
+    if like is None:
+        return Protocol(
+            **{"title": "no published protocol", "source": "a file", "roles": bool(vocabulary.roles), **values}
+        )
+    rows = rows_of(vocabulary)
+    if like not in rows:
+        raise bad("like", f"{like} is not of {vocabulary.name}; choose from {', '.join(rows)}")
+    return replace(rows[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})
 
 
 def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
     """A field's value, checked by itself."""
     name = column.name
-    if name == "name":
-        if type(value) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}", value) or value == "all":
-            raise bad(name, "must be a word of at most 40 letters, digits, _ . + -")
-        if value in PROTOCOLS:
-            raise bad(name, f"{value} is the published protocol; a file needs a name of its own")
-        return value
     if name == "grid":
         return _grid(value, bad)
     if name.endswith("_shift"):
@@ -150,9 +178,8 @@ def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
         if type(value) is not list or not all(type(one) is str for one in value) or len(set(value)) < len(value):
             raise bad(name, "must be an array of different names of the dataset's subsets")
         return tuple(value)
-    known = {"images": COUNTED_IMAGES, "dataset": tuple(DATASETS)}.get(name)
-    if known is not None and value not in known:
-        raise bad(name, f"{short(value)}: choose {', '.join(known)}")
+    if name == "images" and value not in COUNTED_IMAGES:
+        raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
     wanted = type("" if column.default is MISSING else column.default)
     if type(value) is not wanted:
         raise bad(name, f"{short(value)}: must be {'true or false' if wanted is bool else 'a string'}")
@@ -174,14 +201,15 @@ def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
     return tuple(map(float, value))
 
 
-def _check_together(row: Protocol, bad: Bad) -> None:
+def _check_together(row: Protocol, vocabulary: Vocabulary, bad: Bad) -> None:
     """Raises a `DataError` for fields that the dataset does not have, or that do not go together."""
-    vocabulary = load(row.dataset)
-    for name, subsets in (("classes", [row.classes] if row.classes else []), ("subsets", row.subsets)):
+    for name, subsets, known in (
+        ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
+        ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),
+    ):
         for subset in subsets:
-            if subset not in vocabulary.subsets:
-                has = ", ".join(vocabulary.subsets) or "none"
-                raise bad(name, f"{row.dataset} has no subset {short(subset)}; it has {has}")
+            if subset not in known:
+                raise bad(name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(known) or 'none'}")
     roles = bool(vocabulary.roles)
     for name, fits in (
         ("person_first", roles),
@@ -191,5 +219,5 @@ def _check_together(row: Protocol, bad: Bad) -> None:
         ("drop_no_interaction", vocabulary.no_interaction is not None),
     ):
         if getattr(row, name) and not fits:
-            why = "goes with person_first" if name == "any_object_when_none" else f"is nothing for {row.dataset}"
+            why = "goes with person_first" if name == "any_object_when_none" else f"is nothing for {vocabulary.name}"
             raise bad(name, f"{why}; leave it out")

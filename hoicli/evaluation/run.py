@@ -13,7 +13,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchStream, read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol
+from hoicli.evaluation.protocols import Protocol, rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
@@ -117,16 +117,17 @@ def tallies(
     *,
     named: Collection[str],
     views: Views = ALONE,
+    vocabulary: Vocabulary | None = None,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
     """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
-    match stream, seen as `views` have it (without thresholds and slices: all views of a match stream). `named`: the
-    protocols that the user named, which must be there; without any, all of a match stream.
-    Ground truth with a match stream adds the images that the stream lacks (shards). Raises `UsageError` for options
-    that need predictions, `DataError` for protocols that the ground truth cannot serve.
+    match stream, seen as `views` have it (without thresholds and slices: all views of a match stream). `vocabulary`:
+    that of the protocols' dataset, if it is a file's. `named`: the protocols that the user named, which must be there;
+    without any, all of a match stream. Ground truth with a match stream adds the images that the stream lacks (shards).
+    Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot serve.
     """
-    vocabulary = load(chosen[0].dataset)
+    vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
-    if matched and not named:
+    if matched and not named and not vocabulary.own:
         vocabulary = load(predictions.dataset or vocabulary.name)
         if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
             raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
@@ -138,7 +139,7 @@ def tallies(
     if filters.removes or any("images" in row.settings() for row in chosen):
         problem = "--top-k, --nms and --count-images act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
-    rows = PROTOCOLS | {row.name: row for row in chosen}
+    rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
     with no_garbage_collection():
         stream = read_matches(predictions, vocabulary, policy, rows)
     seen = {row.name for row in stream.views.values()}
@@ -150,7 +151,8 @@ def tallies(
         names = [row.name for row in served(truth, [rows[name] for name in names], named)]
     asked = {row.key: row for row in views.of([rows[name] for name in names], named)}
     keys = list(asked) if views.thresholds.values or views.of_data else stream.of(names)
-    _check_matched(stream, [asked.get(key, rows[stream.views[key].name]) for key in keys])
+    for key in keys:
+        _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].name])
     if truth is not None:
         stream.add_missed(truth, asked)
     for key in keys:
@@ -159,14 +161,13 @@ def tallies(
         yield stream.tallies[key], vocabulary, settings
 
 
-def _check_matched(stream: MatchStream, wanted: Iterable[Protocol]) -> None:
+def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
     """Raises `UsageError` for a view that a match stream does not have, or that its lines define otherwise."""
-    for row in wanted:
-        if row.mean_of:
-            raise UsageError(f"--iou {dict(row.view)['iou']}: a mean over thresholds needs the predictions, with --gt")
-        if row.view and row.key not in stream.tallies:
-            shown = " ".join(f"--{key} {value}" for key, value in row.view if key != "part")
-            raise UsageError(f"{shown}: the matches of {row.name} are not of it; give it to hoicli match")
-        theirs, ours = stream.settings.get(row.key, {}), row.settings()
-        if any(ours[key] != theirs.get(key) for key in ("row", "slice") if key in ours):
-            raise UsageError(f"{row.key}: was matched with another file of that name; match again")
+    if row.mean_of:
+        raise UsageError(f"--iou {dict(row.view)['iou']}: a mean over thresholds needs the predictions, with --gt")
+    if key not in stream.tallies:
+        shown = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
+        raise UsageError(f"{shown}: the matches of {row.name} are not of it; give it to hoicli match")
+    theirs, ours = stream.settings[key], row.settings()
+    if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
+        raise UsageError(f"{key}: was matched with another file of that name; match again")

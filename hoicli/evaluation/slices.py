@@ -8,6 +8,7 @@ some of them. Every image, triplet and class is in one part, but for those that 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ MEASURES: Mapping[str, Measure] = {
     "pairs": Measure(IMAGES, "how many pairs are annotated in the image", _COUNTS),
     "verb": Measure(CLASSES, "a part for each verb"),
     "object": Measure(CLASSES, "a part for each object"),
-    "frequency": Measure(CLASSES, "the dataset's groups by training triplets"),
+    "frequency": Measure(CLASSES, "the dataset's groups by training triplets, or other cuts where it has the counts"),
 }
 """The slices by name."""
 
@@ -155,7 +156,7 @@ def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
 def _of_classes(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
     pairs = list(enumerate(vocabulary.interactions))
     if given:
-        raise UsageError(f"--slice {text}: {name} is not cut by numbers; leave them out")
+        return _of_training_counts(name, text, given, vocabulary)
     if name == "frequency":
         parts = {group: members for group, members in vocabulary.groups.items() if members}
     elif name == "verb":
@@ -168,6 +169,21 @@ def _of_classes(name: str, text: str, given: Sequence[str], vocabulary: Vocabula
         has_none = "classes by training frequency" if name == "frequency" else "classes by object"
         raise UsageError(f"--slice {text}: {vocabulary.name} has no {has_none}")
     return Slice(name, name, tuple(parts), classes=tuple(parts.values()))
+
+
+def _of_training_counts(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
+    """The classes cut by how many training triplets each has."""
+    if name != "frequency":
+        raise UsageError(f"--slice {text}: {name} is not cut by numbers; leave them out")
+    counts = vocabulary.training_counts
+    if not counts:
+        problem = f"{vocabulary.name} has no training counts, only groups"
+        raise UsageError(f"--slice {text}: {problem}; leave out the cuts, or make a dataset with hoicli vocab --train")
+    cuts = tuple(_numbers(text, given))
+    bounds = list(pairwise([0.0, *cuts, math.inf]))
+    classes = tuple(frozenset(i for i, count in enumerate(counts) if low <= count < high) for low, high in bounds)
+    shown = ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
+    return Slice(shown, name, tuple(_between(cuts, whole=True)), cuts, classes)
 
 
 def _of_file(path: str) -> Slice:

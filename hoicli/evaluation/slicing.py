@@ -7,7 +7,7 @@ import numpy as np
 from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.arrays.scenes import Scenes
 from hoicli.evaluation.slices import FILE, Slice
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 
 def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
@@ -18,7 +18,7 @@ def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
             members[list(slice_.images.get(image_id, ())), image] = True
         return members
     if slice_.measure == "people":
-        people = truth.labels == vocabulary.object_ids[SUBJECT]
+        people = np.isin(truth.labels, sorted(vocabulary.subject_ids))
         counts = _distinct(truth.image_of_box[people], truth.boxes[people], len(truth.image_ids))
     else:
         object_ = np.where(truth.object < 0, truth.subject, truth.object)  # nothing to pair with: the person alone

@@ -98,19 +98,25 @@ class Views:
         A protocol in `named` (None: any) that has no such slice raises `UsageError`; without being named it does
         without, and a note says so.
         """
-        return [view for row in rows for view in self._of(row, named)]
-
-    def _of(self, row: Protocol, named: Container[str] | None) -> Iterator[Protocol]:
-        yield from _at(row, row.threshold, self.thresholds)
+        rows = list(rows)
         for slice_ in self.of_data:
-            if slice_.of == TRIPLETS and row.person_first:
-                problem = f"--slice {slice_.name}: {row.name} looks at the person first, and needs no object"
-                if named is None or row.name in named:
+            if without := [row.name for row in rows if not _has(row, slice_)]:
+                problem = f"--slice {slice_.name}: {', '.join(without)} go by the person first, and may need no object"
+                if named is None or any(name in named for name in without):
                     raise UsageError(f"{problem}; use people, pairs, verb, a file, or protocol vcoco-qpic")
                 note(f"left out: {problem}")
-                continue
-            for number in range(len(slice_.parts)):
+        return [view for row in rows for view in self._of(row)]
+
+    def _of(self, row: Protocol) -> Iterator[Protocol]:
+        yield from _at(row, row.threshold, self.thresholds)
+        for slice_ in self.of_data:
+            for number in range(len(slice_.parts)) if _has(row, slice_) else ():
                 yield from _at(within(row, Part(slice_, number)), row.threshold, self.thresholds)
+
+
+def _has(row: Protocol, slice_: Slice) -> bool:
+    """Whether a protocol's predictions all have what the slice goes by."""
+    return slice_.of != TRIPLETS or not row.person_first
 
 
 ALONE = Views()

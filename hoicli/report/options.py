@@ -46,7 +46,7 @@ class Options:
         viewed = [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slices else [])]
         return Request(
             vocabulary=vocabulary,
-            protocols=chosen_protocols(list(self.protocols) or ["all"], self.dataset),
+            protocols=chosen_protocols(self.protocols, self.dataset),
             filters=self.filters,
             split=vocabulary.split(self.split) if self.split else None,
             tags=parse_tags(list(self.tags), taken=viewed),
