@@ -14,7 +14,8 @@ from hoicli.diagnosis.repairs import Reading as Repairing
 from hoicli.diagnosis.run import Model, diagnose_models
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import adjusted, explicit, main_protocol, protocols
+from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+from hoicli.evaluation.protocols import adjusted, main_protocol
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import Tally
@@ -92,7 +93,7 @@ def evaluate(
     Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
     """
     with called() as notes:
-        chosen = adjusted(protocols(names_of(protocol), dataset), images=count_images, grid=grid)
+        chosen = adjusted(chosen_protocols(names_of(protocol), dataset), images=count_images, grid=grid)
         vocabulary = load(dataset or chosen[0].dataset)
         if split:
             vocabulary.split(split)
@@ -206,7 +207,7 @@ def compare(
     """
     with called() as notes:
         check_top(top)
-        chosen = protocols(names_of(protocol) or [main_protocol(load(dataset or "hico")).name], dataset)
+        chosen = chosen_protocols(names_of(protocol) or [main_protocol(load(dataset or "hico")).name], dataset)
         vocabulary = load(dataset or chosen[0].dataset)
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         letters = [chr(ord("a") + at) for at in range(2 + len(others))]

@@ -23,8 +23,8 @@ from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
-from hoicli.evaluation.protocols import adjusted, explicit
-from hoicli.evaluation.protocols import protocols as named_protocols
+from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+from hoicli.evaluation.protocols import adjusted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
@@ -78,7 +78,7 @@ class Evaluator:
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
         with called() as notes:
-            chosen = adjusted(named_protocols(names_of(protocols), dataset), images=count_images, grid=grid)
+            chosen = adjusted(chosen_protocols(names_of(protocols), dataset), images=count_images, grid=grid)
             self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
             self._vocabulary = load(dataset or chosen[0].dataset)
             if isinstance(gt, Evaluator):

@@ -55,6 +55,11 @@ def single_protocols() -> list[tuple[str, str]]:
     return [(row.name, row.title) for row in table("evaluation.protocols:PROTOCOLS").values()]
 
 
+def slices() -> list[tuple[str, str]]:
+    """What `--slice` takes besides files."""
+    return [(name, row.description) for name, row in table("evaluation.slices:MEASURES").items()]
+
+
 def oracles() -> list[Any]:
     """The oracles that fix one type of error each, and `all`."""
     from hoicli.figures.styles import GROUPED, ORACLES

@@ -20,6 +20,7 @@ from hoicli.vocabulary.datasets import load
             "hoicli compare --gt gt.jsonl --protocol upt --no-errors --name base,ours preds.jsonl other.jsonl",
             "another protocol, no error types, names of your own",
         ),
+        ("hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl", "for small objects, too?"),
         (
             "hoicli compare --gt gt.jsonl --per-class --format csv -o classes.csv preds.jsonl other.jsonl",
             "every class, for a spreadsheet",
@@ -39,7 +40,7 @@ def compare(
         offer=choices.protocols,
         several=True,
     ),
-    dataset: str | None = options.dataset("hico (default), vcoco or swig.", None),
+    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
     name: list[str] | None = options.NAMES,
     split: str | None = options.SPLIT,
     ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
@@ -47,10 +48,11 @@ def compare(
         1000, "--bootstrap N", "How many resamples of the images, and how many swaps.", mark=options.ROUNDS
     ),
     seed: int = options.SEED,
-    errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too (hico and vcoco).", default=True),
+    errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too.", default=True),
     per_class: bool = flag("--per-class", "Show every class, not only those that changed most."),
     top: int = option(10, "--top K", "Show the K classes and the K images that changed most."),
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
     out: options.ResultRows,
@@ -63,7 +65,8 @@ def compare(
     """
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
-    from hoicli.evaluation.protocols import explicit, main_protocol, protocols
+    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.protocols import main_protocol
     from hoicli.evaluation.rows import Wanted
     from hoicli.resampling.draws import Resampling
 
@@ -72,11 +75,12 @@ def compare(
     if len(paths) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     options.at_least_zero("--top", top)
-    chosen = protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
+    chosen = chosen_protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
     vocabulary = load(dataset or chosen[0].dataset)
+    views = viewing.views(vocabulary)
     resampling = Resampling.checked(bootstrap, seed)
-    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
-    tags, policy = out.tags("model", "baseline"), out.policy()
+    wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
+    tags, policy = out.tags("model", "baseline", *viewing.tags()), out.policy()
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     models = Model.named(paths, options.separated(name), opening.predictions)
     truth = Stream([gt], "ground truth", opening.truth)
@@ -84,6 +88,7 @@ def compare(
         compared(
             models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
             named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
+            views=views,
         )
     )  # fmt: skip
     policy.report()

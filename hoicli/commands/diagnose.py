@@ -25,6 +25,7 @@ EXAMPLES = 40
             "hoicli diagnose --gt gt.jsonl --name old --name new --plot errors.png old.jsonl new.jsonl",
             "two models side by side, drawn",
         ),
+        ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and where one is alone"),
         (
             "hoicli diagnose --gt gt.jsonl --top 5 --gallery page --images images preds.jsonl",
             "the worst classes and images, and the errors as a web page",
@@ -42,7 +43,7 @@ def diagnose(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
     dataset: str | None = options.dataset(
-        "hico (default) or vcoco; a match stream says its own.", None, offer=("hico", "vcoco")
+        "hico (default), vcoco, swig or FILE.json; a match stream says its own.", None
     ),
     name: list[str] | None = options.NAMES,
     as_released: bool = flag(
@@ -72,6 +73,7 @@ def diagnose(
     images: str | None = option(None, "--images DIR", "The folder of the images for --gallery.", mark=READ_FOLDER),
     explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
     out: options.ResultRows,
@@ -117,24 +119,35 @@ def diagnose(
     policy, filters = out.policy(), filtering.filters()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     models = Model.named(paths, options.separated(name), opening.predictions)
-    tags = out.tags(*(["model"] if models[0].tagged else []))
+    tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(load(dataset or "hico"), reading)
+    if as_released and (viewing.iou or viewing.slice_):
+        raise UsageError("--as-released: the released code has neither --iou nor --slice")
     truth = None if gt is None else Stream([gt], "ground truth", opening.truth)
     if emit and truth is not None:
         with open_output(out.output) as write:
-            emit_predictions(write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading)
+            emit_predictions(
+                write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, viewing.views
+            )
         policy.report()
         return
     diagnosed = diagnose_models(
-        models, truth, dataset, filters, policy, examples=EXAMPLES if gallery else 0, reading=reading
+        models,
+        truth,
+        dataset,
+        filters,
+        policy,
+        examples=EXAMPLES if gallery else 0,
+        reading=reading,
+        asked=viewing.views,
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
     if plot is not None:
-        drawn = [row | {"model": model.name} for model in diagnosed for row in model.plotted]
-        plot_diagnosis(drawn, {model.name: model.composition() for model in diagnosed}, plot)
+        drawn = [row | {"model": model.label} for model in diagnosed for row in model.plotted]
+        plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot)
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 

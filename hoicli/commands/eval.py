@@ -16,8 +16,13 @@ from hoicli.vocabulary.datasets import load
         ("hoicli eval --gt gt.jsonl preds.jsonl", "every protocol of HICO-DET, side by side"),
         ("hoicli eval --gt gt.jsonl --protocol hico,hico-ko --split rf-uc preds.jsonl", "a zero-shot split"),
         ("hoicli eval --gt gt.jsonl --protocol hico --bootstrap 1000 preds.jsonl", "how sure the numbers are"),
+        (
+            "hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl",
+            "at COCO's thresholds, and for small, medium and large objects",
+        ),
         ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
         ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
+        ("hoicli eval --explain --protocol upt --format jsonl", "its row, to make a protocol of your own from"),
     ],
     see=["match", "compare", "diagnose", "report"],
 )
@@ -40,6 +45,7 @@ def evaluate(
     ),
     explain: bool = flag("--explain", "Say in a few lines what each protocol does, and stop."),
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
     out: options.ResultRows,
@@ -52,7 +58,8 @@ def evaluate(
     """
     from hoicli.evaluation.explanation import explained
     from hoicli.evaluation.predictions import Predictions
-    from hoicli.evaluation.protocols import adjusted, explicit, protocols
+    from hoicli.evaluation.protocol_files import chosen_protocols, explicit, protocol_record
+    from hoicli.evaluation.protocols import adjusted
     from hoicli.evaluation.rows import Wanted, tally_rows
     from hoicli.evaluation.run import tallies
     from hoicli.records.results import Row
@@ -60,13 +67,19 @@ def evaluate(
 
     if explain:
         names = ",".join(protocol or ["all"]).split(",")
-        rows_of = (protocols([name], dataset) for name in names)
-        print("\n".join(explained(row) for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
+        rows_of = (chosen_protocols([name], dataset) for name in names)
+        explain_rows = [row for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)]
+        if out.format_ == "jsonl":
+            out.write([protocol_record(row) for row in explain_rows])
+        else:
+            print("\n".join(map(explained, explain_rows)))
         return
-    chosen = adjusted(protocols(protocol or [], dataset), images=count_images, grid=grid)
+    chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images, grid=grid)
+    known = load(dataset or chosen[0].dataset)
+    views = viewing.views(known)
     if split:
-        load(dataset or chosen[0].dataset).split(split)  # an unknown split fails before the work
-    tags, policy, filters = out.tags(), out.policy(), filtering.filters()
+        known.split(split)  # an unknown split fails before the work
+    tags, policy, filters = out.tags(*viewing.tags()), out.policy(), filtering.filters()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     rows: list[Row] = []
@@ -77,9 +90,10 @@ def evaluate(
         filters,
         policy,
         named=explicit(protocol or []),
-        vocabulary=load(dataset or chosen[0].dataset),
+        views=views,
+        vocabulary=known,
     ):
-        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
+        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
     policy.report()
     out.write(rows)

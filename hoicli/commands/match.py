@@ -5,6 +5,7 @@ from __future__ import annotations
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag
+from hoicli.errors import UsageError
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
@@ -37,6 +38,7 @@ def match(
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
 ) -> None:
@@ -44,37 +46,43 @@ def match(
     ground-truth triplet.
 
     One JSON line for each image and protocol, with everything that eval and diagnose need; name a --protocol to keep
-    the stream small. Ground-truth images without predictions have a line too, since their triplets are missed.
+    the stream small. With --iou and --slice there is one for each threshold and part. Ground-truth images without
+    predictions have a line too, since their triplets are missed.
     """
     from hoicli.evaluation.coverage import Coverage, served
     from hoicli.evaluation.match_records import match_records, missed_records
     from hoicli.evaluation.predictions import Predictions
-    from hoicli.evaluation.protocols import adjusted, explicit, protocols
+    from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+    from hoicli.evaluation.protocols import adjusted
     from hoicli.evaluation.run import matched_batches, read_truth
     from hoicli.records.parsing import dump
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")
-    chosen = adjusted(protocols(protocol or [], dataset), images=count_images)
+    chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images)
+    named = explicit(protocol or [])
     filters, policy = filtering.filters(), options.policy(on_error)
     vocabulary = load(dataset or chosen[0].dataset)
+    views = viewing.views(vocabulary)
+    if views.of_classes:
+        raise UsageError(f"--slice {views.of_classes[0].name}: cuts what is averaged; give it to hoicli eval")
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     truth_lines = Stream([gt], "ground truth", opening.truth)
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
-    chosen = served(truth, chosen, explicit(protocol or []))
+    matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
     # a shard may be empty: a job array can have more tasks than images
     lines = (
         Stream(paths, "predictions", opening.predictions) if only_predicted else Predictions(paths, opening.predictions)
     )
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
-        for batch, outcomes in matched_batches(lines, truth, chosen, filters, policy, all_boxes=True):
+        for batch, outcomes in matched_batches(lines, truth, matched, filters, policy, all_boxes=True):
             coverage.add(batch)
             seen.update(batch.predictions.image_ids)
-            for record in match_records(batch, outcomes, chosen, filters):
+            for record in match_records(batch, outcomes, matched, filters):
                 write(dump(record))
         if not only_predicted:
-            for record in missed_records(truth, seen, chosen, filters):
+            for record in missed_records(truth, seen, matched, filters):
                 write(dump(record))
     policy.report()
-    coverage.report(truth, chosen, shard=only_predicted)
+    coverage.report(truth, matched, shard=only_predicted)

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE, OUTPUT, READ, READ_TRUTH, Count, Mark, OneOf
+from hoicli.commands.checks import FIGURE, OUTPUT, READ, READ_DATASET, READ_TRUTH, Count, Mark, OneOf
 from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
     from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.views import Views
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
+    from hoicli.vocabulary.labels import Vocabulary
 
 
 ROUNDS = Count(2, 100_000)
@@ -99,7 +101,7 @@ def output(mark: Mark = OUTPUT) -> Any:
 
 def dataset(text: str, default: str | None = "hico", *, offer: choices.Offer = DATASETS) -> Any:
     """--dataset."""
-    return option(default, "--dataset NAME", text, offer=offer)
+    return option(default, "--dataset NAME|FILE.json", text, offer=offer, mark=READ_DATASET)
 
 
 def figure(text: str) -> Any:
@@ -128,16 +130,18 @@ PROTOCOLS = option(
     None,
     "--protocol NAME",
     "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; several with commas, "
-    "or all (default).",
+    "or all (default); or a file of your own (.json).",
     offer=choices.protocols,
     several=True,
 )
-DATASET_OF_PROTOCOLS = dataset("Without --protocol: all protocols of hico (default), vcoco or swig.", None)
+DATASET_OF_PROTOCOLS = dataset(
+    "hico (default), vcoco, swig or FILE.json; without --protocol: all of its protocols, FILE.json's main one.", None
+)
 SPLIT = option(
     None,
     "--split NAME",
     "Adds the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first (nf-uc), "
-    "unseen_object (uo), unseen_verb (uv), uc0 to uc4.",
+    "unseen_object (uo), unseen_verb (uv), uc0 to uc4, or one of FILE.json.",
     offer=choices.splits,
 )
 IGNORE_NO_INTERACTION = flag(
@@ -174,6 +178,21 @@ FORMAT = option(
     offer="tables.notations:FORMATS",
 )
 TAG = option(None, "--tag KEY=VALUE", "Put a tag on every row; repeatable.")
+
+IOU = option(
+    None,
+    "--iou T",
+    "Rows at these thresholds in place of the protocol's own: 0.5,0.75; or 0.5:0.95:0.05, with their mean. An "
+    "extension, in the signature.",
+)
+SLICE = option(
+    None,
+    "--slice NAME",
+    "Rows once more for parts of the data: objects, distance, people, pairs, verb, object, frequency, or a file of "
+    "image_id<TAB>slice lines; other cuts as distance:0.5:1; several with commas.",
+    offer=choices.slices,
+    several=True,
+)
 
 
 @dataclass(frozen=True)
@@ -228,6 +247,26 @@ class Dumps:
             image_list=self.image_list,
             skip=policy is not None and policy.skip,
         )
+
+
+@dataclass(frozen=True)
+class Viewing:
+    """What rows are wanted besides those of the protocols themselves."""
+
+    iou: list[str] | None = IOU
+    slice_: list[str] | None = SLICE
+
+    def views(self, vocabulary: Vocabulary) -> Views:
+        """What the library takes; raises `UsageError` for a threshold or a slice that there is not."""
+        from hoicli.evaluation.views import ALONE, Views
+
+        if not self.iou and not self.slice_:
+            return ALONE
+        return Views.parse(self.iou or [], self.slice_ or [], vocabulary)
+
+    def tags(self) -> list[str]:
+        """The tags that rows get of them."""
+        return [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slice_ else [])]
 
 
 @dataclass(frozen=True)

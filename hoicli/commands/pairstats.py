@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def pairstats(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("The benchmark: hico (default) or vcoco.", None, offer=("hico", "vcoco")),
+    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
     name: list[str] | None = options.NAMES,
     verb_score: str = option(
         "verb",

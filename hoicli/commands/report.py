@@ -27,7 +27,7 @@ from hoicli.commands.options import option
 def report(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("The benchmark: hico (default), vcoco or swig.", None),
+    dataset: str | None = options.dataset("The dataset: hico (default), vcoco, swig or FILE.json.", None),
     protocol: list[str] | None = options.PROTOCOLS,
     split: str | None = options.SPLIT,
     top: int = option(10, "--top N", "How many of the weakest classes and images to list."),
@@ -51,6 +51,7 @@ def report(
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
+    viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
 ) -> None:
@@ -77,6 +78,8 @@ def report(
         bootstrap=bootstrap,
         seed=seed,
         skip=on_error == "skip",
+        iou=viewing.iou or [],
+        slices=viewing.slice_ or [],
         filters=filtering.filters(),
         opening=dumps.opening(dataset, options.policy(on_error), within=dataset or "hico"),
     )

@@ -25,11 +25,11 @@ def _kinds() -> list[str]:
 )
 def schema(
     kind: str | None = argument(
-        None, "KIND", "ground_truth, prediction, match or result; none lists them.", one_of=_kinds
+        None, "KIND", "dataset, protocol, ground_truth, prediction, match or result; none lists them.", one_of=_kinds
     ),
     output: str = options.OUT,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of a record kind, or of the file of a dataset."""
+    """Print the JSON Schema (draft 2020-12) of a record kind, or of the file of a dataset or a protocol."""
     text = "".join(f"{name}\n" for name in kinds()) if kind is None else schema_text(kind)
     with open_output(output) as write:
         write(text.encode())

@@ -32,7 +32,8 @@ def shoe_eval(
         None, "--sim FILE", "Similarities of senses, as hoicli shoe-sim writes; repeatable.", mark=READ
     ),
     dataset: str | None = options.dataset(
-        "The dataset whose table gives the ground truth its senses: hico (default), vcoco or swig.", None
+        "The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json: looked up.",
+        None,
     ),
     wordnet: str | None = options.WORDNET,
     delta: float = option(

@@ -13,24 +13,29 @@ import numpy as np
 from hoicli.arrays.kit import Floats
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.evaluation.tally import Mean
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
-from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.ranked import Lists
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary
 
 
 class Compared(NamedTuple):
-    """One model under one protocol: its name, its numbers, and the ranked lists they come from."""
+    """One model under one protocol: its name, the ranked lists, and its numbers: of all classes, then of the parts of
+    slices of classes."""
 
     name: str
-    evaluated: Evaluated
-    lists: RankedLists
+    lists: Lists
+    parts: Sequence[Evaluated]
+
+    @property
+    def evaluated(self) -> Evaluated:
+        """Its numbers of all classes."""
+        return self.parts[0]
 
 
 class Diagnosed(NamedTuple):
@@ -50,10 +55,12 @@ class Comparison:
     top: int
     tags: Mapping[str, str]
 
-    def ends(self, protocol: Protocol, baseline: str, model: str, settings: Mapping[str, str]) -> Row:
-        """What the row of a difference ends in; `settings` are those of the two models."""
-        tags = {"model": model, "baseline": baseline, **self.tags}
-        return row_ends(protocol.name, tags, {**settings, **self.resampling.signature()})
+    def ends(
+        self, protocol: str, baseline: str, model: str, settings: Mapping[str, str], view: Mapping[str, str]
+    ) -> Row:
+        """What the row of a difference ends in; `settings` are those of the two models, `view` what it is of."""
+        tags = {"model": model, "baseline": baseline, **self.tags, **view}
+        return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
 
 
 def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Row]:
@@ -61,18 +68,21 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     subset, AP_diff by class, image_diff by image."""
     baseline = models[0]
     protocol = baseline.evaluated.protocol
-    rounds = resampled([model.lists for model in models], shared.resampling, f"{protocol.name}: resamples")
+    rounds = resampled([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
     for model, alone in zip(models, rounds, strict=True):
-        yield from model.evaluated.rows(model.evaluated.intervals(model.lists, alone, shared.resampling))
+        for part in model.parts:
+            yield from part.rows(part.intervals(model.lists, alone, shared.resampling))
     for model, alone in zip(models[1:], rounds[1:], strict=True):
-        label = f"{protocol.name}: {model.name}, swaps"
+        label = f"{protocol.key}: {model.name}, swaps"
         first, second = swapped(baseline.lists, model.lists, shared.resampling, label)
         paired = PairedRounds((rounds[0], alone), (first, second))
-        settings = {**baseline.evaluated.settings, **model.evaluated.settings}
-        ends = shared.ends(protocol, baseline.name, model.name, settings)
-        yield from _means(baseline, model, paired, ends)
-        yield from _classes(baseline, model, paired, shared.top, ends)
-        yield from _images(baseline, model, shared, ends)
+        for before, after in zip(baseline.parts, model.parts, strict=True):
+            settings = {**before.settings, **after.settings}
+            ends = shared.ends(protocol.name, baseline.name, model.name, settings, after.view)
+            yield from _means(baseline.lists, before, after, paired, ends)
+            if after is model.evaluated:
+                yield from _classes(baseline, model, paired, shared.top, ends)
+                yield from _images(baseline, model, shared, ends)
 
 
 def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
@@ -84,12 +94,13 @@ def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, en
     }  # fmt: skip
 
 
-def _means(baseline: Compared, model: Compared, paired: PairedRounds, ends: Row) -> Iterator[Row]:
-    for first, second in zip(baseline.evaluated.means, model.evaluated.means, strict=True):
-        members = baseline.evaluated.members[first.subset]
+def _means(lists: Lists, before: Evaluated, after: Evaluated, paired: PairedRounds, ends: Row) -> Iterator[Row]:
+    """Of one part. lists: the baseline's."""
+    for first, second in zip(before.means, after.means, strict=True):
+        members = before.members[first.subset]
         found = Difference(first.ap, second.ap)
-        if baseline.lists.images_of_truth(members) >= FEWEST_IMAGES:
-            rounds = paired.differences(partial(Rounds.means, members=members, unannotated=baseline.lists.unannotated))
+        if lists.images_of_truth(members) >= FEWEST_IMAGES:
+            rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
             found = difference(first.ap, second.ap, *rounds, most=1.0)
         yield _row("mAP_diff", {"subset": first.subset}, found, first.classes, ends)
 
@@ -141,7 +152,8 @@ def error_rows(models: Sequence[Diagnosed], settings: Mapping[str, str], shared:
     truth; delta_mAP_diff: more or less to be had from each oracle."""
     baseline = models[0]
     protocol = baseline.diagnosis.protocol
-    ends = [shared.ends(protocol, baseline.name, model.name, settings) for model in models[1:]]
+    view = dict(protocol.view)
+    ends = [shared.ends(protocol.name, baseline.name, model.name, settings, view) for model in models[1:]]
     gains = _gains(models, shared, ends)
     for model, rows, ending in zip(models[1:], gains, ends, strict=True):
         yield from _counts(baseline.diagnosis, model.diagnosis, shared, ending)

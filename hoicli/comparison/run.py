@@ -13,6 +13,7 @@ from hoicli.evaluation.protocols import Protocol, protocol_of
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
@@ -35,38 +36,39 @@ def compare(
     errors: bool,
     top: int,
     tags: Mapping[str, str],
+    views: Views = ALONE,
 ) -> Iterator[Row]:
     """The rows of `comparison.rows`, the first model being the baseline of the others; `errors` adds the types of
-    errors. `named` as `served` has it.
+    errors. `views`: the protocols at other thresholds and on parts of the data, where errors have them, too (but for
+    triplets and classes). `named` as `served` has it.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    protocols = served(truth, protocols, named)
+    protocols = views.of(served(truth, protocols, named), named)
     diagnosed = protocol_of(vocabulary) if errors else None
     if diagnosed is not None and not truth.serves(diagnosed):
         note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
+    errors_of = [] if diagnosed is None else views.diagnosed(diagnosed)
     tallies: list[Tally] = []
-    diagnoses: list[Diagnosed] = []
+    diagnoses: list[list[Diagnosed]] = []
     for model in models:
         predictions = model.stream.unmatched(f"{model.stream.name}: compare")
-        gathered = match_and_diagnose(predictions, truth, protocols, diagnosed, filters, policy)
+        gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
         gathered.coverage.report(truth, protocols, model=model.name)
         tallies.append(gathered.tally)
-        if gathered.diagnosis is not None:
-            diagnoses.append(Diagnosed(model.name, gathered.diagnosis))
+        diagnoses.append([Diagnosed(model.name, diagnosis) for diagnosis in gathered.diagnoses])
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed}
     for sides in zip(*(tally.ranked(vocabulary, shared.image_ids) for tally in tallies), strict=True):
         compared = []
         for model, tally, (protocol, results, lists) in zip(models, tallies, sides, strict=True):
             signed = {**settings, **wanted.settings(), **tally.settings(protocol)}
-            named = {"model": model.name, **tags}
-            compared.append(
-                Compared(model.name, Evaluated(protocol, vocabulary, wanted, results, signed, named), lists)
-            )
+            tagged = {"model": model.name, **tags}
+            parts = Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged)
+            compared.append(Compared(model.name, lists, parts))
         yield from protocol_rows(compared, shared)
-    if diagnosed is not None:
-        settings |= truth.settings(diagnosed)
-        yield from error_rows(diagnoses, settings, shared)
+    for same in zip(*diagnoses, strict=True):
+        view = same[0].diagnosis.protocol
+        yield from error_rows(same, settings | truth.settings(view) | view.settings(), shared)

@@ -24,6 +24,7 @@ from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol, protocol_of
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import check_diagnosed
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -36,22 +37,27 @@ MOST_BOXES = 1_000_000
 
 
 def typed_batches(
-    lines: Iterable[Line], truth: GroundTruth, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
+    lines: Iterable[Line],
+    truth: GroundTruth,
+    filters: Filters,
+    policy: ErrorPolicy,
+    reading: Reading = "shared",
+    protocol: Protocol | None = None,
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
-    """Each batch of predictions with the type of each."""
-    protocol = protocol_of(truth.vocabulary)
+    """Each batch of predictions with the type of each. protocol: a view of the one that defines them, or None."""
+    protocol = protocol or protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy, all_boxes=True):
-        found = located(batch, outcomes[protocol.name], protocol)
+        found = located(batch, outcomes[protocol.key], protocol)
         yield batch, found, types_of(found, reading)
 
 
 @dataclass
 class Gathered:
-    """One model's predictions matched with ground truth: their tally, their diagnosis (or None), examples of errors,
-    and the coverage."""
+    """One model's predictions matched with ground truth: their tally, their diagnosis by each protocol, examples of
+    errors by the first, and the coverage."""
 
     tally: Tally
-    diagnosis: Diagnosis | None
+    diagnoses: list[Diagnosis]
     examples: Examples
     coverage: Coverage
 
@@ -60,41 +66,41 @@ class Gathered:
         self.tally.merge(other.tally)
         self.examples.merge(other.examples)
         self.coverage.merge(other.coverage)
-        if self.diagnosis is not None and other.diagnosis is not None:
-            self.diagnosis.merge(other.diagnosis)
+        for diagnosis, theirs in zip(self.diagnoses, other.diagnoses, strict=True):
+            diagnosis.merge(theirs)
 
 
 def match_and_diagnose(
     predictions: Predictions,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
-    diagnosed: Protocol | None,
+    diagnosed: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
     *,
     examples: int = 0,
     reading: Reading = "shared",
 ) -> Gathered:
-    """A tally of `protocols` and a diagnosis by `diagnosed` (None: no diagnosis) in one pass over the predictions, with
-    up to `examples` errors of each type; a large file is split among processors.
+    """A tally of `protocols` and a diagnosis by each of `diagnosed` in one pass over the predictions, with up to
+    `examples` errors of each type by the first; a large file is split among processors.
 
     The caller reports the coverage.
     """
     classes = len(truth.vocabulary.interactions)
-    every = [*protocols, *([] if diagnosed is None or diagnosed in protocols else [diagnosed])]
-    names = {row.name for row in protocols}
+    tallied = {row.key for row in protocols}
+    every = [*protocols, *(row for row in diagnosed if row.key not in tallied)]
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
-        diagnosis = None if diagnosed is None else Diagnosis(diagnosed, classes, reading)
-        found = Gathered(Tally(protocols, classes), diagnosis, Examples(examples), Coverage())
-        for batch, outcomes in matched_batches(part, truth, every, filters, shared, all_boxes=diagnosed is not None):
+        diagnoses = [Diagnosis(row, classes, reading) for row in diagnosed]
+        found = Gathered(Tally(protocols, classes), diagnoses, Examples(examples), Coverage())
+        for batch, outcomes in matched_batches(part, truth, every, filters, shared, all_boxes=bool(diagnosed)):
             found.coverage.add(batch)
-            found.tally.add_batch(batch, {name: outcome for name, outcome in outcomes.items() if name in names})
-            if diagnosed is not None and diagnosis is not None:
-                where = located(batch, outcomes[diagnosed.name], diagnosed)
+            found.tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
+            for number, diagnosis in enumerate(diagnoses):
+                where = located(batch, outcomes[diagnosis.protocol.key], diagnosis.protocol)
                 types = types_of(where, reading)
                 diagnosis.add(where, types)
-                if examples:
+                if examples and number == 0:
                     found.examples.add(batch, where, types)
         return found
 
@@ -104,10 +110,10 @@ def match_and_diagnose(
         whole.merge(other)
     check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
-    if whole.diagnosis is not None:
-        if examples:
-            whole.examples.add_unseen(truth, whole.diagnosis.images, whole.diagnosis.protocol)
-        whole.diagnosis.add_unseen(truth)
+    if examples and diagnosed:
+        whole.examples.add_unseen(truth, whole.diagnoses[0].images, diagnosed[0])
+    for diagnosis in whole.diagnoses:
+        diagnosis.add_unseen(truth)
     return whole
 
 
@@ -118,47 +124,53 @@ def diagnose_matches(
     reading: Reading = "shared",
     *,
     allow_uncounted: bool = False,
-) -> tuple[Diagnosis, MatchStream]:
-    """One model's diagnosis from its match records (records of other protocols are ignored).
+) -> tuple[list[Diagnosis], MatchStream]:
+    """One model's diagnoses from its match records, one for each view that these are of (records of other protocols are
+    ignored).
 
-    Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol.
+    Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol; `UsageError` for
+    matches on parts of a slice of triplets.
     """
     protocol = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
-    diagnosis, stream, tally = (
-        Diagnosis(protocol, classes, reading),
-        MatchStream({protocol.name: protocol}),
-        Tally([], classes),
-    )
-    register, lines = ImageRegister(), iter(predictions)
+    stream = MatchStream({protocol.name: protocol})
+    diagnoses: dict[str, Diagnosis] = {}
+    tallies: dict[str, Tally] = {}
+    registers: dict[str, ImageRegister] = {}
+    lines = iter(predictions)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
-            records = []
+            records: dict[str, list[Record]] = {}
             for line in chunk:
                 if _is_of_another_protocol(line, protocol):
                     continue
                 try:
                     record = parse(line)
-                    name, image_id = checked_match(record, line, vocabulary, stream)
-                    if name != protocol.name:
+                    key, image_id = checked_match(record, line, vocabulary, stream)
+                    if record["protocol"] != protocol.name:
                         continue
-                    register.add(image_id, line)
+                    registers.setdefault(key, ImageRegister()).add(image_id, line)
                     _check_indices(record, line, protocol)
-                    records.append(record)
+                    records.setdefault(key, []).append(record)
                 except DataError as error:
                     policy.handle(error)
-            if records:
-                stream.add_caveats(protocol.name, records)
-                found = _located_records(records, vocabulary, protocol)
+            for key, of_view in records.items():
+                stream.add_caveats(key, of_view)
+                found = _located_records(of_view, vocabulary, protocol)
+                diagnosis = diagnoses.setdefault(key, Diagnosis(stream.views[key], classes, reading))
                 diagnosis.add(found, types_of(found, reading))
+                tally = tallies.setdefault(key, Tally([], classes))
                 tally.add(found.image_ids, found.image, found.interaction, found.score, {})
-    if not diagnosis.images:
+    if not diagnoses:
         advice = f"write them with hoicli match --protocol {protocol.name}"
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
-    allowed = allow_uncounted or "uncounted" in stream.settings.get(protocol.name, {})
-    check_counted(tally, vocabulary, predictions.name, allowed=allowed)
-    return diagnosis, stream
+    keys = [key for key in stream.of([protocol.name]) if key in diagnoses]
+    for key in keys:
+        check_diagnosed(stream.views[key])
+        allowed = allow_uncounted or "uncounted" in stream.settings[key]
+        check_counted(tallies[key], vocabulary, predictions.name, allowed=allowed)
+    return [diagnoses[key] for key in keys], stream
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -53,6 +53,24 @@ def diagnosis_rows(
     yield from _top_classes(results, diagnosis.positives, classes, top, common)
     largest = max(subsets, key=lambda subset: len(subsets[subset]))
     yield from _top_images(diagnosis, largest, top, common)
+
+
+def part_rows(
+    diagnosis: Diagnosis,
+    vocabulary: Vocabulary,
+    part: Collection[int],
+    *,
+    settings: Mapping[str, str],
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """The counts and means of `diagnosis_rows` over the classes of a part; none for a subset without any of them."""
+    settings = {**settings, **SIGNATURES[diagnosis.reading], "protocol": diagnosis.protocol.name}
+    common: Row = {"protocol": diagnosis.protocol.name, "tags": dict(tags), "signature": signature(settings)}
+    every = diagnosis.subsets(vocabulary)
+    kept = {subset: classes[np.isin(classes, sorted(part))] for subset, classes in every.items()}
+    subsets = {subset: classes for subset, classes in kept.items() if len(classes)}
+    yield from _counts(diagnosis.counts(), subsets, common)
+    yield from _means(list(diagnosis.results(vocabulary)), subsets, common)
 
 
 def _row(metric: str, named: Mapping[str, str], value: float | None, n: int, unit: str, common: Row) -> Row:

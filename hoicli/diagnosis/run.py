@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
 from hoicli.diagnosis.gather import diagnose_matches, diagnosis_records, match_and_diagnose, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
-from hoicli.diagnosis.rows import diagnosis_rows
+from hoicli.diagnosis.rows import diagnosis_rows, part_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import protocol_of
 from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part, within
 from hoicli.io.streams import Opener, Stream, files
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
@@ -50,7 +52,8 @@ class Model:
 
 @dataclass
 class DiagnosedModel:
-    """A model's diagnosis, the settings of its signature, and example errors for a gallery."""
+    """A model's diagnosis by one view of the protocol, the settings of its signature, and example errors for a
+    gallery."""
 
     name: str
     tagged: bool
@@ -59,9 +62,15 @@ class DiagnosedModel:
     settings: Mapping[str, str]
     examples: list[Record] = field(default_factory=list)
     plotted: list[Row] = field(default_factory=list)
+    slices: Sequence[Slice] = ()
+
+    @property
+    def label(self) -> str:
+        """The model's name for figures, with what the view is of."""
+        return ", ".join([self.name, *(f"{key} {value}" for key, value in self.diagnosis.protocol.view)])
 
     def rows(self, *, per_class: bool, top: int, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """The model's result rows, also kept in `plotted` for a plot."""
+        """The model's result rows; those of all classes are kept in `plotted` for a plot."""
         self.plotted = list(
             diagnosis_rows(
                 self.diagnosis,
@@ -70,10 +79,23 @@ class DiagnosedModel:
                 top=top,
                 order=order,
                 settings=self.settings,
-                tags={"model": self.name, **tags} if self.tagged else tags,
+                tags=self._tags(tags),
             )
         )
-        return self.plotted
+        return [*self.plotted, *self._parts(tags)]
+
+    def _tags(self, tags: Mapping[str, str]) -> dict[str, str]:
+        view = dict(self.diagnosis.protocol.view)
+        return {"model": self.name, **tags, **view} if self.tagged else {**tags, **view}
+
+    def _parts(self, tags: Mapping[str, str]) -> Iterator[Row]:
+        """The rows of the parts of slices of classes."""
+        slices = () if "slice" in dict(self.diagnosis.protocol.view) else self.slices
+        for slice_ in slices:
+            for part, classes in zip(slice_.parts, slice_.classes, strict=True):
+                settings = {**self.settings, **slice_.setting(part)}
+                tagged = self._tags(tags) | slice_.tags(part)
+                yield from part_rows(self.diagnosis, self.vocabulary, classes, settings=settings, tags=tagged)
 
     def composition(self) -> dict[str, Any]:
         """The error composition along the ranked list, as `plot_diagnosis` takes it."""
@@ -102,8 +124,10 @@ def diagnose_models(
     *,
     examples: int = 0,
     reading: Reading = "shared",
+    asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
 ) -> list[DiagnosedModel]:
-    """Each model's diagnosis: predictions with `gt`, match records with or without.
+    """Each model's diagnosis: predictions with `gt`, match records with or without. With several views (`asked` of the
+    vocabulary), one for each; the matches are of some already.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
     options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
@@ -112,7 +136,12 @@ def diagnose_models(
     vocabulary = load(dataset or models[0].stream.dataset or "hico")
     protocol = protocol_of(vocabulary)
     check_reading(vocabulary, reading)
-    uncounted = filters.allow_uncounted
+    uncounted, views = filters.allow_uncounted, asked(vocabulary)
+    for slice_ in views.of_data:
+        check_diagnosed(within(protocol, Part(slice_, 0)))
+    wanted = views.diagnosed(protocol)
+    if examples and len(wanted) > 1:
+        raise UsageError("--gallery: of one threshold, on all images; leave out --slice and further --iou")
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
         served(truth, [protocol])
@@ -121,23 +150,31 @@ def diagnose_models(
         settings = {"data": vocabulary.signed}
         if gt is not None and truth is not None and not model.stream.matched:
             whole = match_and_diagnose(
-                model.stream, truth, [], protocol, filters, policy, examples=examples, reading=reading
+                model.stream, truth, [], wanted, filters, policy, examples=examples, reading=reading
             )
             whole.coverage.report(truth, [protocol], model=model.name if len(models) > 1 else None)
-            assert whole.diagnosis is not None
-            settings |= filters.signature() | truth.settings(protocol)
             items = with_images(list(whole.examples.items()), gt) if examples else []
-            diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, whole.diagnosis, settings, items))
+            settings |= filters.signature() | truth.settings(protocol)
+            for diagnosis in whole.diagnoses:
+                signed = settings | diagnosis.protocol.settings()
+                made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed, items)
+                diagnosed.append(replace(made, slices=views.of_classes))
             continue
         if filters.removes or examples:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
-        diagnosis, stream = diagnose_matches(model.stream, vocabulary, policy, reading, allow_uncounted=uncounted)
-        if truth is not None:
-            diagnosis.add_unseen(truth)
-            settings |= truth.settings(protocol)
-        settings |= stream.settings.get(protocol.name, {}) | filters.allowance()
-        settings |= caveats.settings(stream.caveats.get(protocol.name, 0) & protocol.depends_on)
-        diagnosed.append(DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, settings))
+        if views.thresholds.values or views.of_data:
+            raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
+        diagnoses, stream = diagnose_matches(model.stream, vocabulary, policy, reading, allow_uncounted=uncounted)
+        for diagnosis in diagnoses:
+            key, signed = diagnosis.protocol.key, dict(settings)
+            if truth is not None:
+                with_part(diagnosis.protocol)
+                diagnosis.add_unseen(truth)
+                signed |= truth.settings(protocol)
+            signed |= stream.settings.get(key, {}) | filters.allowance()
+            signed |= caveats.settings(stream.caveats.get(key, 0) & protocol.depends_on)
+            made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed)
+            diagnosed.append(replace(made, slices=views.of_classes))
     return diagnosed
 
 
@@ -175,14 +212,19 @@ def emit_predictions(
     filters: Filters,
     policy: ErrorPolicy,
     reading: Reading = "shared",
+    asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
 ) -> None:
     """Write one line for each image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocol = protocol_of(vocabulary)
     served(truth, [protocol])
+    views = asked(vocabulary)
+    if views.slices or len(views.thresholds.values) > 1:
+        raise UsageError("--emit predictions: of one threshold, on all images; leave out --slice and further --iou")
+    (protocol,) = views.diagnosed(protocol)
     coverage, tally = Coverage(), Tally([], len(vocabulary.interactions))
-    settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol)}
-    for batch, found, types in typed_batches(predictions, truth, filters, policy, reading):
+    settings = {**filters.signature(), **SIGNATURES[reading], **truth.settings(protocol), **protocol.settings()}
+    for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, protocol):
         coverage.add(batch)
         tally.add_batch(batch, {})
         for record in diagnosis_records(batch, found, types, settings):

@@ -11,7 +11,7 @@ from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.protocols import Protocol, distinct
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
@@ -46,7 +46,7 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
     refused = [row for row in protocols if not truth.serves(row)]
     if not refused:
         return list(protocols)
-    names = ", ".join(row.name for row in refused)
+    names = ", ".join(row.name for row in distinct(refused))
     lacks = caveats.CAVEATS[caveats.names(refused[0].refuses & truth.caveats)[0]].lacks
     left = [row for row in protocols if row not in refused]
     if not left or named is None or any(row.name in named for row in refused):
@@ -107,7 +107,7 @@ class Coverage:
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
 
-        total = len(truth.scenes.image_ids)
+        protocols, total = distinct(protocols), len(truth.scenes.image_ids)
         if self.images < total and not shard:
             tell(
                 f"{total - self.images:,} of {total:,} ground-truth images have no predictions: "
@@ -131,9 +131,11 @@ class Coverage:
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
         if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
+            fix = "convert anno_bbox.mat with anno.mat for the official labels"
+            fix = "image_hois in the records would name them" if truth.vocabulary.own else fix
             tell(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
-                "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
+                f"(invisible instances are missing; {fix})"
             )
         people = [row.name for row in protocols if row.person_subject]
         if people and (others := truth.other_subjects):

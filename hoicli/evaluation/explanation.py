@@ -65,7 +65,8 @@ def _match_rule(protocol: Protocol, enough: str) -> str:
 
 
 def _shift(shift: Shift) -> str:
-    return {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}[shift]
+    known = {NO_SHIFT: "as recorded (0-based)", ALL_BY_ONE: "+1 on all four", FAR_EDGES: "+1 on x2 and y2"}
+    return known.get(shift, "plus " + " ".join(f"{number:g}" for number in shift))
 
 
 def _grid_name(grid: tuple[float, ...]) -> str:
@@ -75,4 +76,4 @@ def _grid_name(grid: tuple[float, ...]) -> str:
         GRID_TENTHS: "11-point AP at recall i/10",
         EVERY_RECALL: "area under the precision envelope at every recall",
     }
-    return names[grid]
+    return names[grid] if grid in names else f"{len(grid)}-point AP at recall {grid[0]:g} to {grid[-1]:g}"

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
-from hoicli.arrays.scenes import Scenes, are_subjects
+from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -50,6 +52,8 @@ class GroundTruth:
         self._order = order[key[order] >= 0]
         self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
         self.kept: dict[tuple[str, Protocol], Any] = {}
+        self._slices: dict[Slice, Bools] = {}
+        self._members: dict[Part, Bools] = {}
         self.caveats = scenes.every_caveat & caveats.TRUTH
 
     def serves(self, protocol: Protocol) -> bool:
@@ -99,6 +103,11 @@ class GroundTruth:
         return np.flatnonzero(met), self._first[place[met]], self._count[place[met]]
 
     @cached_property
+    def kinds(self) -> Ints:
+        """[B] the labels by which boxes are compared (`box_kinds`)."""
+        return box_kinds(self.scenes.labels, self.vocabulary)
+
+    @cached_property
     def people(self) -> tuple[Ints, Ints]:
         """([P] the boxes labelled person (a label of `subjects`), [N + 1] where each image's begin)."""
         rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
@@ -123,11 +132,37 @@ class GroundTruth:
         numbers = np.arange(len(self.vocabulary.interactions))
         if not protocol.classes:
             return numbers >= 0
-        return np.isin(numbers, sorted(self.vocabulary.subsets[protocol.classes]))
+        return np.isin(numbers, sorted(self.vocabulary.members(protocol.classes)))
+
+    def image_members(self, part: Part) -> Bools:
+        """[N] the images in a part of a slice of images."""
+        members: Bools = self._parts(part.slice)[part.number]
+        return members
+
+    def members(self, part: Part) -> Bools:
+        """[T] the triplets in a part, by their image or by their boxes; computed once."""
+        if part not in self._members:
+            members: Bools = self._parts(part.slice)[part.number]
+            self._members[part] = members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
+        return self._members[part]
+
+    def _parts(self, slice_: Slice) -> Bools:
+        """[parts, N or T] what is in each part of a slice; computed once."""
+        if slice_ not in self._slices:
+            made = (
+                image_parts(slice_, self.scenes, self.vocabulary)
+                if slice_.of == IMAGES
+                else triplet_parts(slice_, self.scenes)
+            )
+            self._slices[slice_] = made
+        return self._slices[slice_]
 
     @_kept
     def counted(self, protocol: Protocol) -> Bools:
         """[T] the ground truth a protocol counts."""
+        if protocol.view:
+            every = self.counted(protocol.matching)
+            return every if protocol.part is None else every & self.members(protocol.part)
         counts = self.scenes.interaction >= 0
         if protocol.classes:
             counts &= self.scored(protocol)[self.scenes.interaction]
@@ -142,7 +177,7 @@ class GroundTruth:
     def present_boxes(self, protocol: Protocol) -> Bools:
         """[B] the ground-truth boxes that a protocol uses: boxes of dropped triplets only are dropped with them."""
         dropped, kept = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
-        counted = self.counted(protocol)
+        counted = self.counted(protocol.matching)
         for rows, boxes in ((~counted, dropped), (counted, kept)):
             boxes[self.scenes.subject[rows]] = True
             boxes[self.scenes.object[rows]] = True
@@ -155,7 +190,7 @@ class GroundTruth:
             return np.ones(len(self.scenes.image_ids), dtype=bool)
         if protocol.images == "boxes":
             return np.diff(self.scenes.box_start) > 0
-        return np.diff(self.counted_before(protocol)[self.scenes.hoi_start]) > 0
+        return np.diff(self.counted_before(protocol.matching)[self.scenes.hoi_start]) > 0
 
     def class_counts(self, protocol: Protocol) -> Ints:
         """[interactions] ground-truth triplets of each class."""

@@ -25,7 +25,7 @@ def match_records(
     batch: Batch, outcomes: Mapping[str, Outcomes], protocols: Iterable[Protocol], filters: Filters
 ) -> Iterator[Record]:
     """The match records of a batch: image by image, and for each image protocol by protocol."""
-    columns = [_BatchColumns(batch, outcomes[protocol.name], protocol) for protocol in protocols]
+    columns = [_BatchColumns(batch, outcomes[protocol.key], protocol) for protocol in protocols]
     of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
     masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
     vocabulary = batch.truth.vocabulary
@@ -37,11 +37,13 @@ def match_records(
 def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int, vocabulary: Vocabulary) -> Record:
     """The first keys of a match record: `dataset` if the protocol's name does not tell it; `caveats` are those of the
     image's records that the protocol depends on."""
+    told = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
     found = caveats.names(mask & protocol.depends_on) if mask & protocol.depends_on else []
     return {
         "image_id": image_id,
         "protocol": protocol.name,
-        **({} if PROTOCOLS[protocol.name].dataset == vocabulary.name else {"dataset": vocabulary.signed}),
+        **({"view": dict(protocol.view)} if protocol.view else {}),
+        **({} if told else {"dataset": vocabulary.signed}),
         "settings": {**filters.signature(), **protocol.settings()},
         **({"caveats": found} if found else {}),
     }
@@ -52,13 +54,13 @@ def missed_records(
 ) -> Iterator[Record]:
     """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
     protocols = list(protocols)
-    counted = {protocol.name: truth.counted(protocol) for protocol in protocols}
+    counted = {protocol.key: truth.counted(protocol) for protocol in protocols}
     masks = (truth.scenes.caveats & caveats.TRUTH).tolist()
     for row, image_id in enumerate(truth.scenes.image_ids):
         if image_id in seen:
             continue
         for protocol in protocols:
-            gt = _ground_truth(truth, row, counted[protocol.name])
+            gt = _ground_truth(truth, row, counted[protocol.key])
             head = _head(image_id, protocol, filters, masks[row], truth.vocabulary)
             yield {**head, "predictions": [], "gt": gt, "box_matches": []}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,8 +14,9 @@ from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of, view_key
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.image import image_id_problems, unknown_label
@@ -26,16 +27,19 @@ from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
 UNKNOWN_PROTOCOL = "unknown-protocol"
+VIEW_KEYS = ("iou", "slice", "part")
+"""The keys of a record's `view`: of one threshold, of one part of the data."""
 COUNTED = ("true_positive", "false_positive")
 """The outcomes of predictions that count; such a prediction has a class."""
 
 
 @dataclass
 class MatchStream:
-    """A whole match stream: for each protocol a tally, its images, the settings of its lines, and the mask of their
-    caveats."""
+    """A whole match stream: by `Protocol.key` of each view a tally, its images, the settings of its lines, and the mask
+    of their caveats. protocols: the rows that lines may name."""
 
     protocols: Mapping[str, Protocol]
+    views: dict[str, Protocol] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     images: dict[str, set[str]] = field(default_factory=dict)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -46,12 +50,28 @@ class MatchStream:
         for record in records:
             self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
 
-    def add_missed(self, truth: GroundTruth) -> None:
-        """Count the ground truth of images that the stream lacks, as a shard does."""
+    def key(self, record: Record) -> str:
+        """The key of a checked record's view, which is noted."""
+        key = view_key(record["protocol"], record.get("view", {}))
+        if key not in self.views:
+            row = self.protocols.get(record["protocol"]) or PROTOCOLS[record["protocol"]]
+            self.views[key] = read_view(row, record.get("view", {}))
+        return key
+
+    def of(self, names: Container[str]) -> list[str]:
+        """The keys of the views of these protocols, in an order that the order of the lines does not change."""
+        rows = [row for row in self.views.values() if row.name in names]
+        place = {name: number for number, name in enumerate(self.protocols)}
+        return [row.key for row in sorted(rows, key=lambda row: (place[row.name], view_order(dict(row.view))))]
+
+    def add_missed(self, truth: GroundTruth, chosen: Mapping[str, Protocol]) -> None:
+        """Count the ground truth of images that the stream lacks, as a shard does. `chosen`: views by key, which know
+        their parts. Raises `UsageError` for a part that is not among them."""
         scenes = truth.scenes
         for name, tally in self.tallies.items():
             seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
-            missed = truth.counted(self.protocols[name]) & ~seen[scenes.image_of_hoi]
+            row = with_part(chosen.get(name, self.views[name]))
+            missed = truth.counted(row) & ~seen[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
@@ -65,7 +85,7 @@ def read_matches(
     matched with different settings.
     """
     stream = MatchStream(rows_of(vocabulary) if protocols is None else protocols)
-    registers = {name: ImageRegister(unit="an image and protocol") for name in PROTOCOLS}
+    registers: dict[str, ImageRegister] = {}
     lines = iter(lines)
     while chunk := list(islice(lines, BATCH)):
         grouped: dict[str, list[tuple[str, Record]]] = {}
@@ -73,7 +93,7 @@ def read_matches(
             try:
                 record = parse(line)
                 name, image_id = checked_match(record, line, vocabulary, stream)
-                registers[name].add(image_id, line)
+                registers.setdefault(name, ImageRegister(unit="an image and protocol")).add(image_id, line)
             except DataError as error:
                 policy.handle(error)
                 continue
@@ -83,25 +103,31 @@ def read_matches(
     return stream
 
 
-def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
+def match_problems(
+    record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] | None = None
+) -> Iterator[Problem]:
     """Everything in a match record that evaluation cannot use; nothing for what `match` writes."""
     if not {"protocol", "predictions", "gt"} <= record.keys():
         hint = "give the ground truth with --gt" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")
         return
-    known = PROTOCOLS.get(record["protocol"]) if type(record["protocol"]) is str else None
+    name = record["protocol"] if type(record["protocol"]) is str else ""
+    known = (protocols or {}).get(name) or PROTOCOLS.get(name)
     dataset = record.get("dataset", vocabulary.name if known is None else known.dataset)
     if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
         yield _other_dataset(record, str(dataset), vocabulary)
         return
     if known is None:
-        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}"
+        text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}, or give its file"
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
     yield from _caveat_problems(record.get("caveats"), known)
     settings = record.get("settings", {})
     if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
         yield Problem("settings", "must be an object of strings; hoicli match writes one")
+    view = record.get("view", {})
+    if type(view) is not dict or not all(key in VIEW_KEYS and type(value) is str for key, value in view.items()):
+        yield Problem("view", f"must be an object of strings {', '.join(VIEW_KEYS)}; hoicli match writes one")
     for key in ("predictions", "gt"):
         if type(record[key]) is not list:
             yield Problem(key, "must be an array; hoicli match writes one")
@@ -184,20 +210,20 @@ def _is_no_class(verb: Any, label: str, vocabulary: Vocabulary) -> bool:
 
 
 def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: MatchStream) -> tuple[str, str]:
-    """(protocol, image id) of a match record; raises `DataError` that names the field if it is bad."""
-    problem = next(match_problems(record, vocabulary), None)
+    """(key of its view, image id) of a match record; raises `DataError` that names the field if it is bad."""
+    problem = next(match_problems(record, vocabulary, stream.protocols), None)
     if problem is not None:
         raise problem.error(line.place)
-    settings = record.get("settings", {})
-    before = stream.settings.setdefault(record["protocol"], settings)
+    settings, key = record.get("settings", {}), stream.key(record)
+    before = stream.settings.setdefault(key, settings)
     if settings != before:
         text = f"{settings} here and {before} before; match the whole stream with one setting"
         raise DataError(text, place=line.place, field="settings")
-    return record["protocol"], str(record["image_id"])
+    return key, str(record["image_id"])
 
 
 def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vocabulary: Vocabulary) -> None:
-    tally = stream.tallies.setdefault(name, Tally([stream.protocols[name]], len(vocabulary.interactions)))
+    tally = stream.tallies.setdefault(name, Tally([stream.views[name]], len(vocabulary.interactions)))
     image_ids = [image_id for image_id, _ in images]
     stream.images.setdefault(name, set()).update(image_ids)
     predictions = [item for _, record in images for item in record["predictions"]]

@@ -5,7 +5,7 @@ join finds the ground truth of each prediction's class. No Python loop runs per 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from hoicli.arrays.boxes import best_per_image, iou, pair_nms
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.arrays.roles import class_columns
-from hoicli.arrays.scenes import Scenes, are_subjects
+from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
+from hoicli.evaluation.slices import IMAGES, Part, Slice
+from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records import caveats
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 
@@ -65,6 +67,7 @@ class Batch:
         image = self.image[predictions.image_of_box]
         self._first_truth_box: Ints = truth.scenes.box_start[image]  # [B] of the image of each predicted box
         self._pair_start = starts_of(truth.scenes.box_start[image + 1] - self._first_truth_box)
+        self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
         if all_boxes:
             self._check(np.diff(self._pair_start), predictions.image_of_box, "boxes")
         rows, first, count = truth.counterparts(self.image_of_hoi, predictions.interaction)
@@ -78,6 +81,9 @@ class Batch:
             self._needed = self._needed_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
         self._people: dict[object, tuple[Ints, Floats]] = {}
+        self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
+        self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
+        self._slices: dict[Slice, Bools] = {}
 
     def _check(self, count: Ints, image: Ints, what: str) -> None:
         """Refuse an image that would be compared for minutes; `count` counterparts of each row, whose image is `image`.
@@ -103,7 +109,7 @@ class Batch:
         if not self.truth.vocabulary.roles:
             return pairs
         # A class with a role does not fix the labels, and may have no object.
-        same_subject = predictions.labels[subject] == annotated.labels[truth_subject]
+        same_subject = self._kinds[subject] == self._truth_kinds[truth_subject]
         same_object = predictions.object_label[candidate] == annotated.object_label[truth]
         same_object &= (object_ >= 0) & (truth_object >= 0)
         return np.where(same_subject, pairs[0], -1), np.where(same_object, pairs[1], -1)
@@ -127,9 +133,9 @@ class Batch:
         return np.flatnonzero(wanted)
 
     def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
-        """Whether a predicted and a ground-truth box have the same label; a box without a label matches any."""
-        label = self.predictions.labels[box]
-        same: Bools = (label == self.truth.scenes.labels[truth_box]) | (label < 0)
+        """Whether a predicted and a ground-truth box have the same label (`box_kinds`); one without a label has any."""
+        label = self._kinds[box]
+        same: Bools = (label == self._truth_kinds[truth_box]) | (label < 0)
         return same
 
     @cached_property
@@ -224,21 +230,62 @@ class Batch:
         equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
         positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
-        code = self.dropped(protocol, filters)
-        if protocol.person_first:
-            blocks = self._of_best_person(protocol, code)
-        elif self._crowded:
-            blocks = self._of_class_in_blocks(protocol, code)
-        else:
-            blocks = iter([self._of_class(protocol, code)])
-        best = [_best(*block) for block in blocks]
-        row, truth, subject, object_ = best[0] if len(best) == 1 else map(np.concatenate, zip(*best, strict=True))
-        overlap = np.minimum(subject, object_)
+        key = protocol.matching, protocol.threshold, filters
+        if key not in self._outcomes:
+            self._outcomes[key] = self._at_threshold(protocol, filters)
+        found = self._outcomes[key]
+        return found if protocol.part is None else self._within(protocol.part, found)
+
+    def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
+        """The outcomes on all of the data."""
+        best = self._best(protocol.matching, filters)
+        code, overlap = best.code.copy(), np.minimum(best.iou_subject, best.iou_object)
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        rivals, claimed = row[enough], truth[enough]
+        rivals, claimed = best.row[enough], best.truth[enough]
         order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
         code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
-        return Outcomes(code, row, truth, subject, object_, enough)
+        return replace(best, code=code, enough=enough)
+
+    def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
+        """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
+        if (protocol, filters) not in self._bests:
+            code = self.dropped(protocol, filters)
+            if protocol.person_first:
+                blocks = self._of_best_person(protocol, code)
+            elif self._crowded:
+                blocks = self._of_class_in_blocks(protocol, code)
+            else:
+                blocks = iter([self._of_class(protocol, code)])
+            best = [_best(*block) for block in blocks]
+            row, truth, subject, object_ = best[0] if len(best) == 1 else map(np.concatenate, zip(*best, strict=True))
+            nothing = np.zeros(len(row), dtype=bool)
+            self._bests[protocol, filters] = Outcomes(code, row, truth, subject, object_, nothing)
+        return self._bests[protocol, filters]
+
+    def _within(self, part: Part, found: Outcomes) -> Outcomes:
+        """The outcomes on a part of the data. A prediction is in the part of the ground truth it belongs to, and if it
+        belongs to none, in the part that it has by itself; one that does not count anyway keeps its reason."""
+        inside = self.members(part)
+        inside[found.row[found.enough]] = self.truth.members(part)[found.truth[found.enough]]
+        code = np.where(inside | (found.code > TRUE_POSITIVE), found.code, OUTCOME_CODES["outside_slice"])
+        rows = inside[found.row]
+        return Outcomes(
+            code=code.astype(np.uint8),
+            row=found.row[rows],
+            truth=found.truth[rows],
+            iou_subject=found.iou_subject[rows],
+            iou_object=found.iou_object[rows],
+            enough=found.enough[rows],
+        )
+
+    def members(self, part: Part) -> Bools:
+        """[T] the predictions in a part, by their image or by their own boxes."""
+        if part.slice.of == IMAGES:
+            return self.truth.image_members(part)[self.image_of_hoi]
+        if part.slice not in self._slices:
+            self._slices[part.slice] = triplet_parts(part.slice, self.predictions)
+        members: Bools = self._slices[part.slice][part.number].copy()
+        return members
 
     def _of_class_in_blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
         """As `_of_class`, some predictions at a time; each IoU is computed where it is needed."""
@@ -250,17 +297,19 @@ class Batch:
                 (predictions.subject[candidate], annotated.subject[truth]),
                 (predictions.object[candidate], annotated.object[truth]),
             ]
-            subject, object_ = (self._iou_where(protocol, *side) for side in sides)
+            labels = [(self._kinds, self._truth_kinds), (predictions.labels, annotated.labels)]
+            subject, object_ = (
+                self._iou_where(protocol, *side, *of_side) for side, of_side in zip(sides, labels, strict=True)
+            )
             if self.truth.vocabulary.roles:
                 object_[sides[1][1] < 0] = 1.0
             yield candidate, truth, subject, object_
 
-    def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
-        """IoU of aligned boxes, 0 where there is none, and for classes with roles where labels differ."""
+    def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
+        """IoU of aligned boxes, 0 where there is none, and for classes with roles where their labels [B] differ."""
         if not self.truth.vocabulary.roles:
             return self._iou(protocol, box, truth_box)
-        labels = (self.predictions.labels[box], self.truth.scenes.labels[truth_box])
-        both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (labels[0] == labels[1]))
+        both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (label[box] == truth_label[truth_box]))
         overlap = np.zeros(len(box))
         overlap[both] = self._iou(protocol, box[both], truth_box[both])
         return overlap
@@ -357,8 +406,8 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
 
 
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
-    """Outcomes by protocol name."""
-    return {protocol.name: batch.match(protocol, filters) for protocol in protocols}
+    """Outcomes by protocol key."""
+    return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
 
 
 def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Candidates:

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from typing import Any
 
 from hoicli.errors import UsageError
+from hoicli.evaluation.slices import Part
 from hoicli.records import caveats
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -65,6 +67,10 @@ class Protocol:
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
     remark: anything else to know, for `--explain`.
+    changed: what differs from the published row, as (key, value) of signatures.
+    view: what of the protocol this is, as (tag, value) of rows (`hoicli.evaluation.views`): its threshold, its part.
+    part: the part of the data that counts, None for all.
+    mean_of: the keys of the views that this one is the mean of; such a view is not matched.
     """
 
     name: str
@@ -92,6 +98,20 @@ class Protocol:
     images: str = "all"
     only_annotated_classes: bool = False
     remark: str = ""
+    changed: tuple[tuple[str, str], ...] = ()
+    view: tuple[tuple[str, str], ...] = ()
+    part: Part | None = None
+    mean_of: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name, and for a view what it is of: no two rows of a run share it."""
+        return view_key(self.name, dict(self.view))
+
+    @cached_property
+    def matching(self) -> Protocol:
+        """The row without what only views have: views of equal `matching` share candidates, whatever counts."""
+        return replace(self, threshold=0.5, only_annotated_classes=False, changed=(), view=(), part=None, mean_of=())
 
     @property
     def iou_key(self) -> tuple[bool, bool, Shift, Shift, Shift]:
@@ -120,13 +140,13 @@ class Protocol:
         return caveats.mask([caveats.PAIRS_ONLY] if self.person_first else [])
 
     def settings(self) -> dict[str, str]:
-        """The columns that differ from the published row, for signatures."""
-        published, changed = PROTOCOLS[self.name], {}
-        if self.images != published.images:
-            changed["images"] = self.images
-        if self.grid != published.grid:
-            changed["recall"] = next(name for name, grid in GRIDS.items() if grid == self.grid)
-        return changed
+        """What differs from the published row, for signatures."""
+        return dict(self.changed)
+
+
+def view_key(name: str, view: Mapping[str, str]) -> str:
+    """`Protocol.key` of a protocol's view."""
+    return "|".join([name, *view.values()])
 
 
 _VSRL = "s-gupta/v-coco vsrl_eval.py"
@@ -266,7 +286,7 @@ DIAGNOSED = {"hico": "diag", "vcoco": "vcoco-s1"}
 """The protocol whose definition of a correct box the error types use."""
 
 _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
-"""The sets of classes of V-COCO's rows, as a dataset with roles has them (`datasets.role_subsets`)."""
+"""The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
 
 
 def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
@@ -318,20 +338,26 @@ def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str |
     if images is not None:
         if images not in COUNTED_IMAGES:
             raise UsageError(f"--count-images {images}: choose {', '.join(COUNTED_IMAGES)}")
-        rows = [replace(row, images=images) for row in rows]
+        rows = [_changed(row, "images", images, images=images) for row in rows]
     if grid is not None:
         if grid not in GRIDS:
             raise UsageError(f"--grid {grid}: choose {', '.join(GRIDS)}")
         without = [row.name for row in rows if row.grid == EVERY_RECALL]
         if without:
             raise UsageError(f"--grid {grid}: {', '.join(without)} read precision at every recall, on no grid")
-        rows = [replace(row, grid=GRIDS[grid]) for row in rows]
+        rows = [_changed(row, "recall", grid, grid=GRIDS[grid]) for row in rows]
     return rows
 
 
-def explicit(names: Iterable[str]) -> frozenset[str]:
-    """The protocols that `--protocol` names, without `all`."""
-    return frozenset(part.strip() for text in names for part in text.split(",")) - {"all"}
+def _changed(row: Protocol, key: str, value: str, **columns: Any) -> Protocol:
+    """The row with other columns, which signatures say as `key:value`; the row itself if it has them already."""
+    other = replace(row, **columns)
+    return row if other == row else replace(other, changed=(*row.changed, (key, value)))
+
+
+def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
+    """One row of each name: the views of a protocol count once."""
+    return list({row.name: row for row in rows}.values())
 
 
 def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from hoicli.arrays.kit import Ints
+from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.slices import Slice
 from hoicli.evaluation.tally import ClassResults, Mean, Tally, subset_classes, subset_means
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.ranked import Lists
 from hoicli.resampling.rounds import Rounds, resampled
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -22,11 +24,12 @@ from hoicli.vocabulary.labels import Vocabulary
 @dataclass(frozen=True)
 class Wanted:
     """Which rows to write: also the subsets of a split (a key of `vocabulary.unseen`); means without no_interaction; a
-    row for each class."""
+    row for each class; means once more for the parts of slices of classes."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
     per_class: bool = False
+    slices: tuple[Slice, ...] = ()
 
     def settings(self) -> dict[str, str]:
         """The settings that these options add to signatures."""
@@ -47,7 +50,8 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """One model's results under one protocol, and the rows to write. settings: for the rows' signatures."""
+    """One model's results under one protocol, and the rows to write. settings: for the rows' signatures. view: the
+    tags of what this is of. within: the classes that are averaged, None for all."""
 
     protocol: Protocol
     vocabulary: Vocabulary
@@ -55,20 +59,48 @@ class Evaluated:
     results: ClassResults
     settings: Mapping[str, str]
     tags: Mapping[str, str]
+    view: Mapping[str, str]
+    within: frozenset[int] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        protocol: Protocol,
+        vocabulary: Vocabulary,
+        wanted: Wanted,
+        results: ClassResults,
+        settings: Mapping[str, str],
+        tags: Mapping[str, str],
+    ) -> list[Evaluated]:
+        """The results as a whole, and of each part of the slices of classes."""
+        view = dict(protocol.view)
+        if taken := sorted(view.keys() & tags.keys()):
+            raise UsageError(f"--tag {', '.join(taken)}: rows of views have a {taken[0]} of their own")
+        whole = cls(protocol, vocabulary, wanted, results, settings, tags, view)
+        parts = () if "slice" in view else wanted.slices
+        return [whole] + [
+            replace(whole, within=members, view=view | slice_.tags(part), settings={**settings, **slice_.setting(part)})
+            for slice_ in parts
+            for part, members in zip(slice_.parts, slice_.classes, strict=True)
+        ]
 
     @cached_property
     def members(self) -> dict[str, Ints]:
         """Subset -> the classes of its mean."""
         ignored, split = self.wanted.ignore_no_interaction, self.wanted.split
         subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
-        return self.results.averaged(subsets)
+        members = self.results.averaged(subsets)
+        if self.within is None:
+            return members
+        kept = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in members.items()}
+        return {name: classes for name, classes in kept.items() if len(classes)}
 
     @cached_property
     def means(self) -> list[Mean]:
         """The mean of each subset."""
         return subset_means(self.results.ap, self.results.max_recall, self.members)
 
-    def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
+    def intervals(self, lists: Lists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """The intervals of all means, and of the classes if requested, from the model's resamples."""
         between = {"lowest": 0.0, "highest": 1.0}
         of_means = {
@@ -76,7 +108,8 @@ class Evaluated:
             for mean in self.means
             if mean.ap is not None and lists.images_of_truth(self.members[mean.subset]) >= FEWEST_IMAGES
         }
-        numbers = np.flatnonzero(lists.truth_images >= FEWEST_IMAGES).tolist() if self.wanted.per_class else []
+        per_class = self.wanted.per_class and self.within is None
+        numbers = np.flatnonzero(lists.truth_images >= FEWEST_IMAGES).tolist() if per_class else []
         ap, every = self.results.ap, rounds.classes()
         of_classes = {number: interval(float(ap[number]), every[number], **between) for number in numbers}
         return Intervals(resampling.signature(), of_means, of_classes)
@@ -113,7 +146,8 @@ class Evaluated:
     def _metrics(self, resampled: str, other: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
         """(metric, last keys of its rows) of `resampled`, which may have intervals, and of `other`, which has none."""
         for metric, drawn in ((resampled, {} if intervals is None else intervals.settings), (other, {})):
-            yield metric, {"unit": "%", **row_ends(self.protocol.name, self.tags, {**self.settings, **drawn})}
+            ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **drawn})
+            yield metric, {"unit": "%", **ends}
 
 
 def tally_rows(
@@ -128,16 +162,18 @@ def tally_rows(
     """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
     settings = {**settings, "data": vocabulary.signed, **wanted.settings()}
 
-    def rows(protocol: Protocol, results: ClassResults, lists: RankedLists | None = None) -> Iterator[Row]:
+    def rows(protocol: Protocol, results: ClassResults, lists: Lists | None = None) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
-        evaluated = Evaluated(protocol, vocabulary, wanted, results, signed, tags)
-        intervals = None
+        rounds: list[Rounds] = []
         if lists is not None and resampling is not None:
-            (rounds,) = resampled([lists], resampling, f"{protocol.name}: resamples")
-            intervals = evaluated.intervals(lists, rounds, resampling)
-        yield from evaluated.rows(intervals)
-        if wanted.per_class:
-            yield from evaluated.class_rows(intervals)
+            rounds = resampled([lists], resampling, f"{protocol.key}: resamples")
+        for evaluated in Evaluated.of(protocol, vocabulary, wanted, results, signed, tags):
+            intervals = None
+            if lists is not None and resampling is not None:
+                intervals = evaluated.intervals(lists, rounds[0], resampling)
+            yield from evaluated.rows(intervals)
+            if wanted.per_class and evaluated.within is None:
+                yield from evaluated.class_rows(intervals)
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):

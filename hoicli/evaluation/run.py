@@ -10,11 +10,12 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_stream import read_matches
+from hoicli.evaluation.match_stream import MatchStream, read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of
+from hoicli.evaluation.protocols import Protocol, rows_of
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
@@ -115,13 +116,14 @@ def tallies(
     policy: ErrorPolicy,
     *,
     named: Collection[str],
+    views: Views = ALONE,
     vocabulary: Vocabulary | None = None,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
     """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
-    match stream. `vocabulary`: that of the protocols' dataset, if it is a file's. `named`: the protocols that the user
-    named, which must be there; without any, all of a match stream. Ground truth with a match stream adds the images
-    that the stream lacks (shards). Raises `UsageError` for options that need predictions, `DataError` for protocols
-    that the ground truth cannot serve.
+    match stream, seen as `views` have it (without thresholds and slices: all views of a match stream). `vocabulary`:
+    that of the protocols' dataset, if it is a file's. `named`: the protocols that the user named, which must be there;
+    without any, all of a match stream. Ground truth with a match stream adds the images that the stream lacks (shards).
+    Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot serve.
     """
     vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
@@ -131,7 +133,7 @@ def tallies(
             raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
-        chosen = served(truth, chosen, named)
+        chosen = views.of(served(truth, chosen, named), named)
         yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()
         return
     if filters.removes or any("images" in row.settings() for row in chosen):
@@ -140,14 +142,32 @@ def tallies(
     rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
     with no_garbage_collection():
         stream = read_matches(predictions, vocabulary, policy, rows)
-    names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]
-    missing = [name for name in names if name not in stream.tallies]
+    seen = {row.name for row in stream.views.values()}
+    names = [row.name for row in chosen] if named else [name for name in rows if name in seen]
+    missing = [name for name in names if name not in seen]
     if missing:
-        raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(stream.tallies) or 'none'}")
+        raise UsageError(f"--protocol {','.join(missing)}: the matches are of {', '.join(sorted(seen)) or 'none'}")
     if truth is not None:
         names = [row.name for row in served(truth, [rows[name] for name in names], named)]
-        stream.add_missed(truth)
-    for name in names:
-        settings = stream.settings[name] | filters.allowance()
-        check_counted(stream.tallies[name], vocabulary, predictions.name, allowed="uncounted" in settings)
-        yield stream.tallies[name], vocabulary, settings
+    asked = {row.key: row for row in views.of([rows[name] for name in names], named)}
+    keys = list(asked) if views.thresholds.values or views.of_data else stream.of(names)
+    for key in keys:
+        _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].name])
+    if truth is not None:
+        stream.add_missed(truth, asked)
+    for key in keys:
+        settings = stream.settings[key] | filters.allowance()
+        check_counted(stream.tallies[key], vocabulary, predictions.name, allowed="uncounted" in settings)
+        yield stream.tallies[key], vocabulary, settings
+
+
+def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
+    """Raises `UsageError` for a view that a match stream does not have, or that its lines define otherwise."""
+    if row.mean_of:
+        raise UsageError(f"--iou {dict(row.view)['iou']}: a mean over thresholds needs the predictions, with --gt")
+    if key not in stream.tallies:
+        shown = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
+        raise UsageError(f"{shown}: the matches of {row.name} are not of it; give it to hoicli match")
+    theirs, ours = stream.settings[key], row.settings()
+    if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
+        raise UsageError(f"{key}: was matched with another file of that name; match again")

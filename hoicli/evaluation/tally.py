@@ -6,7 +6,7 @@ predictions are ranked by (score, image id, position in the image) alone."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.records.outcomes import TRUE_POSITIVE
-from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.ranked import AveragedLists, Lists, RankedLists
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -34,6 +34,12 @@ class ClassResults:
     max_recall: Floats
     positives: Ints
     in_mean: Bools
+
+    @classmethod
+    def mean(cls, several: Sequence[ClassResults]) -> ClassResults:
+        """The mean of the values of each class, under one protocol at several thresholds."""
+        ap, recall = (np.mean([getattr(results, name) for results in several], axis=0) for name in ("ap", "max_recall"))
+        return replace(several[0], ap=ap, max_recall=recall)
 
     def averaged(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
         """The classes of each subset that the protocol averages."""
@@ -77,14 +83,15 @@ class Tally:
 
     def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
         self._protocols = list(protocols)
+        matched = [protocol for protocol in protocols if not protocol.mean_of]
         self._classes = classes
         self._number = np.int16 if classes < 1 << 15 else np.int32
         self._interaction: list[NDArray[np.signedinteger[Any]]] = []
         self._score: list[Floats] = []
         self._image: list[NDArray[np.int32]] = []
-        self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.name: [] for protocol in protocols}
+        self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.key: [] for protocol in matched}
         self._image_ids: list[str] = []
-        self._truth: dict[str, Annotated] = {protocol.name: Annotated() for protocol in protocols}
+        self._truth: dict[str, Annotated] = {protocol.key: Annotated() for protocol in matched}
         self.caveats = 0
         """The mask of the caveats of these images' records or match records."""
 
@@ -116,8 +123,10 @@ class Tally:
         scenes = truth.scenes
         self.caveats |= truth.caveats
         for protocol in self._protocols:
+            if protocol.mean_of:
+                continue
             rows = truth.counted(protocol)
-            self.add_annotated(protocol.name, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
+            self.add_annotated(protocol.key, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
 
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
         """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
@@ -163,20 +172,32 @@ class Tally:
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
         order, bounds = self._ranking()
+        found: dict[str, ClassResults] = {}
         for protocol in self._protocols:
-            yield protocol, self._result(protocol, self._code(protocol)[order], bounds, vocabulary)
+            if protocol.mean_of:
+                result = ClassResults.mean([found[key] for key in protocol.mean_of])
+            else:
+                result = self._result(protocol, self._code(protocol)[order], bounds, vocabulary)
+                found[protocol.key] = result
+            yield protocol, result
 
     def ranked(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
-    ) -> Iterator[tuple[Protocol, ClassResults, RankedLists]]:
+    ) -> Iterator[tuple[Protocol, ClassResults, Lists]]:
         """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
         order, bounds = self._ranking()
         place = {image_id: row for row, image_id in enumerate(image_ids)}
         image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
+        found: dict[str, tuple[ClassResults, RankedLists]] = {}
+        averages = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
+            if protocol.mean_of:
+                results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
+                yield protocol, ClassResults.mean(results), AveragedLists(several)
+                continue
             code = self._code(protocol)[order]
             counted = code <= TRUE_POSITIVE
-            annotated = self._truth[protocol.name]
+            annotated = self._truth[protocol.key]
             lists = RankedLists(
                 hit=code[counted] == TRUE_POSITIVE,
                 image=image[counted],
@@ -187,7 +208,10 @@ class Tally:
                 grid=protocol.grid,
                 cap=protocol.predictions_per_class,
             )
-            yield protocol, self._result(protocol, code, bounds, vocabulary), lists
+            result = self._result(protocol, code, bounds, vocabulary)
+            if averages:
+                found[protocol.key] = result, lists
+            yield protocol, result, lists
 
     @property
     def image_ids(self) -> list[str]:
@@ -195,12 +219,12 @@ class Tally:
         return sorted(set(self._image_ids).union(*(annotated.image_ids for annotated in self._truth.values())))
 
     def _code(self, protocol: Protocol) -> NDArray[np.uint8]:
-        return joined(self._codes[protocol.name], np.uint8)
+        return joined(self._codes[protocol.key], np.uint8)
 
     def _result(
         self, protocol: Protocol, code: NDArray[np.uint8], bounds: Ints, vocabulary: Vocabulary
     ) -> ClassResults:
-        positives = np.bincount(self._truth[protocol.name].classes, minlength=self._classes)
+        positives = np.bincount(self._truth[protocol.key].classes, minlength=self._classes)
         ap, recall = per_class(code, bounds, positives, protocol)
         return ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
 
@@ -234,7 +258,7 @@ def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Boo
     if protocol.drop_no_interaction:
         in_mean[sorted(vocabulary.no_interaction_ids)] = False
     if protocol.classes:
-        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.subsets[protocol.classes]))
+        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.members(protocol.classes)))
     return in_mean
 
 

@@ -14,6 +14,7 @@ OUTCOMES = (
     "object_not_known",  # Known Object: the image has no label for this object
     "other_class",  # the protocol does not score its class
     "ignored_person",  # it belongs to a person without annotations
+    "outside_slice",  # it is in another part of the data
 )
 """The first two count; the others say why a prediction does not."""
 FALSE_POSITIVE, TRUE_POSITIVE = 0, 1

@@ -11,7 +11,7 @@ from hoicli.version import __version__
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "data", "truth", "labels", "people", "boxes", "images", "recall"),
+    *("protocol", "row", "iou", "slice", "data", "truth", "labels", "people", "boxes", "images", "recall"),
     *("split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),

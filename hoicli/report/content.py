@@ -53,7 +53,7 @@ def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row
         *tagged,
         f"Made by hoicli {__version__}. Values are in percent where nothing else is said.",
     ]
-    sections = [_protocols(measured)]
+    sections = [_protocols(measured), _views(measured)]
     sections += [_errors(measured), _pairs(measured)] if measured.diagnosis else [_left_out()]
     sections += row_sections(given)
     sections.append(class_section(measured))
@@ -116,6 +116,23 @@ def _protocols(measured: Measured) -> Section:
         words.append(" In brackets: 95 % bootstrap intervals over images.")
     below = [Paragraph([note]) for note in notes]
     return Section("protocols", "Protocols", [Paragraph(words), *tables, *below])
+
+
+def _views(measured: Measured) -> Section:
+    """The protocols at other thresholds and on parts of the data; empty unless asked for."""
+    tags = measured.request.tags
+    keys = [key for key in ("iou", "slice", "part") if any(key in row["tags"] for row in measured.views)]
+    rows, notes = marked([{**row, **{key: row["tags"].get(key, "") for key in keys}} for row in measured.views])
+    if not rows:
+        return Section("views", "Thresholds and parts", [])
+    table = pivoted(
+        [{**row, "tags": tags} for row in rows if row["metric"] == "mAP"],
+        "mAP at other thresholds, and on parts of the data",
+        index=["protocol", *keys],
+        column=lambda row: (row["metric"], row["subset"]),
+    )
+    words = "On a part of the images or triplets, the mean is over the classes that have ground truth there."
+    return Section("views", "Thresholds and parts", [Paragraph([words]), table, *(Paragraph([note]) for note in notes)])
 
 
 def _left_out() -> Section:
@@ -211,7 +228,8 @@ def _images(measured: Measured) -> Section:
 def _method(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Section:
     """The section with command lines that give the same numbers, what was read, and all signatures."""
     signed: dict[str, dict[str, None]] = {}
-    own = (("eval", measured.evaluation), ("diagnose", measured.diagnosis), ("pairstats", measured.pairs))
+    evaluated = [*measured.evaluation, *measured.views]
+    own = (("eval", evaluated), ("diagnose", measured.diagnosis), ("pairstats", measured.pairs))
     for what, rows in (*own, *((f"rows: {kind}", rows) for kind, rows in given.items())):
         for row in rows:
             signed.setdefault(str(row.get("signature", "")), {})[what] = None

@@ -17,6 +17,7 @@ from hoicli.evaluation.protocols import Protocol, main_protocol, protocol_of
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.streams import Stream
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import sweeps
@@ -36,8 +37,9 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be measured, and how; `split` is the vocabulary's name of it, `top` counts classes and images;
-    `resampling` gives every mAP its interval; `named` are the protocols that were asked for by their names."""
+    """What is to be measured, and how; `views` adds rows of eval at other thresholds and on parts; `split` is the
+    vocabulary's name of it, `top` counts classes and images; `resampling` gives every mAP its interval; `named` are the
+    protocols that were asked for by their names."""
 
     vocabulary: Vocabulary
     protocols: Sequence[Protocol]
@@ -47,6 +49,7 @@ class Request:
     top: int
     resampling: Resampling | None = None
     named: Collection[str] = ()
+    views: Views = ALONE
 
     @property
     def primary(self) -> Protocol:
@@ -64,14 +67,15 @@ class Request:
 class Measured:
     """Rows as the commands give them, and what they do not say.
 
-    evaluation: of eval; classes: its rows per class under `Request.primary`; diagnosis, with `top` (and composition:
-    edges and counts along the ranking), and pairs: of diagnose and pairstats, empty for a dataset without them.
-    coverage counts the predictions; images, triplets and derived (images without image-level labels) the ground truth;
-    skipped the bad lines that were dropped.
+    evaluation: of eval; views: its rows at other thresholds and on parts of the data; classes: its rows per class under
+    `Request.primary`; diagnosis, with `top` (and composition: edges and counts along the ranking), and pairs: of
+    diagnose and pairstats, empty for a dataset without them. coverage counts the predictions; images, triplets and
+    derived (images without image-level labels) the ground truth; skipped the bad lines that were dropped.
     """
 
     request: Request
     evaluation: list[Row]
+    views: list[Row]
     classes: list[Row]
     diagnosis: list[Row]
     composition: tuple[list[int], dict[str, list[int]]]
@@ -95,14 +99,21 @@ def measure(
     request = replace(request, protocols=served(truth, request.protocols, request.named))
     protocol = protocol_of(request.vocabulary)
     diagnosed = protocol if truth.serves(protocol) else None
+    extra = [row for row in request.views.of(request.protocols, request.named) if row.view]
     found = match_and_diagnose(
-        predictions.unmatched("report"), truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
+        predictions.unmatched("report"),
+        truth,
+        [*request.protocols, *extra],
+        [] if diagnosed is None else [diagnosed],
+        request.filters,
+        policy,
+        examples=EXAMPLES,
     )
     found.coverage.report(truth, request.protocols)
-    evaluation, classes = _evaluated(found.tally, request)
+    evaluation, views, classes = _evaluated(found.tally, request)
     rows: list[Row] = []
     composition: tuple[list[int], dict[str, list[int]]] = ([], {})
-    diagnosis = found.diagnosis
+    diagnosis = next(iter(found.diagnoses), None)
     if diagnosis is not None:
         rows = list(
             diagnosis_rows(
@@ -118,6 +129,7 @@ def measure(
     return Measured(
         request,
         evaluation,
+        views,
         classes,
         rows,
         composition,
@@ -131,15 +143,17 @@ def measure(
     )
 
 
-def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row]]:
-    """(eval's rows, those of the classes under the primary protocol)."""
-    wanted = Wanted(request.split, per_class=True)
+def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row], list[Row]]:
+    """(eval's rows, those of views, those of the classes under the primary protocol)."""
+    wanted = Wanted(request.split, per_class=True, slices=request.views.of_classes)
     settings, tags = request.settings, request.tags
     rows = list(tally_rows(tally, request.vocabulary, wanted, request.resampling, settings=settings, tags=tags))
-    primary = request.primary.name
-    return [row for row in rows if "verb" not in row], [
-        row for row in rows if "verb" in row and row["protocol"] == primary
-    ]
+    alone = [row for row in rows if row["tags"] == tags]
+    return (
+        [row for row in alone if "verb" not in row],
+        [row for row in rows if "verb" not in row and row["tags"] != tags],
+        [row for row in alone if "verb" in row and row["protocol"] == request.primary.name],
+    )
 
 
 def _paired(predictions: Predictions, truth: GroundTruth, request: Request, policy: ErrorPolicy) -> list[Row]:

@@ -10,7 +10,8 @@ from pathlib import PurePath
 from hoicli.converters.opening import Opening
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import explicit, protocols
+from hoicli.evaluation.protocol_files import chosen_protocols, explicit
+from hoicli.evaluation.views import Views
 from hoicli.io.inputs import parts_of
 from hoicli.records.results import parse_tags
 from hoicli.report.measured import PAIR_NMS, Request
@@ -36,6 +37,8 @@ class Options:
     bootstrap: int | None = None
     seed: int = 0
     skip: bool = False
+    iou: Sequence[str] = ()
+    slices: Sequence[str] = ()
     opening: Opening = field(default_factory=Opening)
 
     def request(self) -> Request:
@@ -43,15 +46,17 @@ class Options:
         if self.top < 0:
             raise UsageError(f"--top {self.top}: give a whole number of at least 0")
         vocabulary = load(self.dataset)
+        viewed = [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slices else [])]
         return Request(
             vocabulary=vocabulary,
-            protocols=protocols(list(self.protocols), vocabulary),
+            protocols=chosen_protocols(self.protocols, self.dataset),
             filters=self.filters,
             split=vocabulary.split(self.split) if self.split else None,
-            tags=parse_tags(list(self.tags)),
+            tags=parse_tags(list(self.tags), taken=viewed),
             top=self.top,
             resampling=None if self.bootstrap is None else Resampling.checked(self.bootstrap, self.seed),
             named=explicit(self.protocols),
+            views=Views.parse(self.iou, self.slices, vocabulary),
         )
 
     @property
@@ -82,7 +87,11 @@ class Options:
             return f"{shlex.join(['cat', *self.streams])} | {shlex.join(words)}"
 
         protocols = ["--protocol", ",".join(self.protocols)] if self.protocols else []
-        lines = [command("eval", *protocols, *means), command("eval", "--per-class", "--protocol", primary, *means)]
+        views = [word for value in self.iou for word in ("--iou", value)]
+        views += [word for value in self.slices for word in ("--slice", value)]
+        lines = [command("eval", *protocols, *means)]
+        lines += [command("eval", *protocols, *views, *means)] if views else []
+        lines += [command("eval", "--per-class", "--protocol", primary, *means)]
         if diagnosed:
             top = ["--top", str(self.top)] if self.top else []
             nms = ",".join(f"{value:g}" for value in PAIR_NMS)

@@ -13,7 +13,7 @@ import numpy as np
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
-from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.ranked import Lists
 from hoicli.resampling.rounds import Rounds
 
 
@@ -80,7 +80,7 @@ def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list
     return [difference(*row) for row in zip(*totals, *rounds, strict=True)]
 
 
-def image_differences(first: RankedLists, second: RankedLists, members: Ints) -> Floats:
+def image_differences(first: Lists, second: Lists, members: Ints) -> Floats:
     """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
     image is left out."""
     everything = np.ones((first.images, 1), dtype=np.int32)

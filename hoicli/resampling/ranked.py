@@ -7,10 +7,11 @@ positive, a product of a sparse matrix with the weights. Matching and sorting ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,33 @@ Numbers = TypeVar("Numbers", bound="NDArray[Any]")
 
 IMAGES_AT_ONCE = 256
 """Images left out one by one in one piece."""
+
+
+class Lists(Protocol):
+    """Ranked lists of one model (`RankedLists`), or of one model at several thresholds (`AveragedLists`)."""
+
+    @property
+    def images(self) -> int: ...
+
+    @property
+    def truth_image(self) -> Ints: ...
+
+    @property
+    def true_positives(self) -> int: ...
+
+    @property
+    def unannotated(self) -> Bools: ...
+
+    @property
+    def truth_images(self) -> Ints: ...
+
+    def images_of_truth(self, members: Ints) -> int: ...
+
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
+
+    def interleaved(self, other: Any) -> Lists: ...
+
+    def without_each_image(self, members: Ints) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,11 @@ class RankedLists:
     def classes(self) -> int:
         """C."""
         return len(self.bounds) - 1
+
+    @property
+    def true_positives(self) -> int:
+        """How many there are."""
+        return int(self.hit.sum())
 
     @property
     def unannotated(self) -> Bools:
@@ -223,3 +256,55 @@ def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     ones = np.ones(len(row), dtype=np.int32)
     matrix: Any = coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
     return matrix.tocsr()
+
+
+@dataclass(frozen=True)
+class AveragedLists:
+    """Ranked lists of one model at several thresholds, whose AP is the mean of theirs: COCO's AP over IoU. They share
+    images and ground truth."""
+
+    lists: Sequence[RankedLists]
+
+    @property
+    def images(self) -> int:
+        """N."""
+        return self.lists[0].images
+
+    @property
+    def truth_image(self) -> Ints:
+        """[P] the image of each ground truth."""
+        return self.lists[0].truth_image
+
+    @property
+    def true_positives(self) -> int:
+        """How many there are in all lists together."""
+        return sum(lists.true_positives for lists in self.lists)
+
+    @property
+    def unannotated(self) -> Bools:
+        """[C] the classes without ground truth."""
+        return self.lists[0].unannotated
+
+    @property
+    def truth_images(self) -> Ints:
+        """[C] how many images have ground truth of each class."""
+        return self.lists[0].truth_images
+
+    def images_of_truth(self, members: Ints) -> int:
+        """How many images have ground truth of one of the classes."""
+        return self.lists[0].images_of_truth(members)
+
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]:
+        """As `RankedLists.ap`, the mean of all lists."""
+        aps, positives = zip(*(lists.ap(weights) for lists in self.lists), strict=True)
+        mean: Floats = np.mean(aps, axis=0)
+        return mean, positives[0]
+
+    def interleaved(self, other: AveragedLists) -> AveragedLists:
+        """As `RankedLists.interleaved`, at each threshold."""
+        return AveragedLists([one.interleaved(two) for one, two in zip(self.lists, other.lists, strict=True)])
+
+    def without_each_image(self, members: Ints) -> Floats:
+        """As `RankedLists.without_each_image`, the mean of all lists."""
+        means: Floats = np.mean([lists.without_each_image(members) for lists in self.lists], axis=0)
+        return means

@@ -11,7 +11,7 @@ from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
 from hoicli.resampling.draws import Block, Resampling, blocks
-from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.ranked import Lists
 
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
@@ -41,17 +41,17 @@ class Rounds:
         return np.where(self.positives > 0, self.ap, np.nan)
 
 
-def resampled(models: Sequence[RankedLists], resampling: Resampling, label: str) -> list[Rounds]:
+def resampled(models: Sequence[Lists], resampling: Resampling, label: str) -> list[Rounds]:
     """Each model on the same resamples of the test set's images (the bootstrap)."""
 
     def work(block: Block) -> list[Rounds]:
         weights = block.resamples(models[0].images)
         return [Rounds(*model.ap(weights)) for model in models]
 
-    return _all_blocks(work, resampling, label, sum(model.hit.sum() for model in models))
+    return _all_blocks(work, resampling, label, sum(model.true_positives for model in models))
 
 
-def swapped(first: RankedLists, second: RankedLists, resampling: Resampling, label: str) -> list[Rounds]:
+def swapped(first: Lists, second: Lists, resampling: Resampling, label: str) -> list[Rounds]:
     """Two systems made of the two models, each image's output going to one or the other by a coin (approximate
     randomisation).
 
@@ -64,7 +64,7 @@ def swapped(first: RankedLists, second: RankedLists, resampling: Resampling, lab
         coins = block.swaps(first.images)
         return [Rounds(*mixed.ap(np.concatenate(sides))) for sides in ((1 - coins, coins), (coins, 1 - coins))]
 
-    return _all_blocks(work, resampling, label, 2 * mixed.hit.sum())
+    return _all_blocks(work, resampling, label, 2 * mixed.true_positives)
 
 
 def _all_blocks(

@@ -38,7 +38,7 @@ Record = dict[str, Any]
 EVERY = protocols(["all"], "hico")
 
 
-def ranked(truth: Sequence[Record], predictions: Sequence[Record]) -> tuple[list[str], dict[str, RankedLists]]:
+def ranked(truth: Sequence[Record], predictions: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
     gathered = tally(truth, predictions, EVERY)
     ids = gathered.image_ids
     return ids, {row.name: lists for row, _, lists in gathered.ranked(HICO, ids)}
@@ -150,9 +150,8 @@ def test_many_images_left_out_in_several_pieces(monkeypatch: pytest.MonkeyPatch)
 def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
     annotated, protocol = ground_truth(truth), protocol_of(HICO)
     filters = Filters(allow_uncounted=True)
-    found = match_and_diagnose(Given(lines(predictions)), annotated, [], protocol, filters, ErrorPolicy())
-    assert found.diagnosis is not None
-    return found.diagnosis
+    found = match_and_diagnose(Given(lines(predictions)), annotated, [], [protocol], filters, ErrorPolicy())
+    return found.diagnoses[0]
 
 
 @settings(max_examples=60)

@@ -23,7 +23,7 @@ from hoicli.evaluation.tally import averaged, subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.resampling.intervals import interval, quantile
-from hoicli.resampling.ranked import RankedLists, Weights
+from hoicli.resampling.ranked import Lists, Weights
 from hoicli.resampling.rounds import Rounds
 from hoicli.vocabulary.datasets import load
 
@@ -38,7 +38,7 @@ def drawn(rng: np.random.Generator, population: Ints, columns: int) -> Weights:
     return np.stack(sets, axis=1).astype(np.int32)
 
 
-def scores(models: list[RankedLists], weights: Weights, members: dict[str, Ints]) -> dict[str, Floats]:
+def scores(models: list[Lists], weights: Weights, members: dict[str, Ints]) -> dict[str, Floats]:
     """Subset -> [columns] the mAP of the one model, or the second's less the first's."""
     rounds = [Rounds(*model.ap(weights)) for model in models]
     means = [{name: side.means(chosen, models[0].unannotated) for name, chosen in members.items()} for side in rounds]

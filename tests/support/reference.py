@@ -7,7 +7,7 @@ on random data (ties, duplicates, degenerate boxes and all), and the benchmark m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,12 +69,24 @@ def average_precision(protocol: str, hits: list[bool], positives: int) -> tuple[
     return ap, max(recall, default=0.0)
 
 
+def everything(image: str, subject: Box, object_: Box) -> bool:
+    """A part that all of the data is in."""
+    return bool(image or subject or object_)
+
+
 def evaluate(
-    protocol: str, truth: list[Record], predictions: list[Record], interactions: list[tuple[str, str]]
+    protocol: str,
+    truth: list[Record],
+    predictions: list[Record],
+    interactions: list[tuple[str, str]],
+    threshold: float = 0.5,
+    inside: Callable[[str, Box, Box], bool] = everything,
 ) -> dict[tuple[str, str], tuple[float, float, int]]:
-    """{(verb, object): (AP, largest recall, ground truth)} in fractions, for every one of `interactions`."""
+    """{(verb, object): (AP, largest recall, ground truth)} in fractions, for every one of `interactions`, on the part
+    of the data that `inside` tells from an image and the recorded boxes of a triplet in it: ground truth outside is
+    ignored, a prediction goes with the ground truth that it belongs to, and if it belongs to none, by its own boxes."""
     shift = SHIFT_OF_TRUTH[protocol]
-    annotated: dict[tuple[str, str], dict[str, list[tuple[Box, Box]]]] = defaultdict(lambda: defaultdict(list))
+    annotated: dict[tuple[str, str], dict[str, list[tuple[Box, Box, bool]]]] = defaultdict(lambda: defaultdict(list))
     known: dict[str, set[str]] = defaultdict(set)
     with_boxes, with_interactions = set(), set()
     for record in truth:
@@ -94,9 +106,10 @@ def evaluate(
                 tuple(x + d for x, d in zip(record["boxes"][hoi[side]], shift, strict=True))
                 for side in ("subject", "object")
             ]
-            annotated[pair][image].append((boxes[0], boxes[1]))
+            recorded = (tuple(record["boxes"][hoi[side]]) for side in ("subject", "object"))
+            annotated[pair][image].append((boxes[0], boxes[1], inside(image, *recorded)))
 
-    found: dict[tuple[str, str], list[tuple[float, str, int, Box, Box]]] = defaultdict(list)
+    found: dict[tuple[str, str], list[tuple[float, str, int, Box, Box, bool]]] = defaultdict(list)
     for record in predictions:
         image = str(record["image_id"])
         hois = list(enumerate(record["hois"]))
@@ -115,29 +128,33 @@ def evaluate(
             if protocol == "hico-ko" and name not in known[image]:
                 continue
             boxes = [tuple(record["boxes"][hoi[side]]) for side in ("subject", "object")]
+            own = inside(image, *boxes)
             if protocol in ("hico", "hico-ko"):
                 boxes = [tuple(x + 1 for x in box) for box in boxes]
-            found[hoi["verb"], name].append((hoi["score"], image, index, boxes[0], boxes[1]))
+            found[hoi["verb"], name].append((hoi["score"], image, index, boxes[0], boxes[1], own))
 
     results = {}
     for pair in interactions:
-        positives = sum(len(rows) for rows in annotated[pair].values())
+        positives = sum(counts for rows in annotated[pair].values() for _, _, counts in rows)
         ranked = sorted(found[pair], key=lambda item: (-item[0], item[1], item[2]))
         if protocol in ("inp-cc", "swig"):
             ranked = ranked[:19_999]
         taken: set[tuple[str, int]] = set()
         hits = []
-        for _, image, _, subject, object_ in ranked:
-            best, best_row = 0.0, -1
-            for row, (truth_subject, truth_object) in enumerate(annotated[pair][image]):
+        for _, image, _, subject, object_, own in ranked:
+            best, best_row, counts = 0.0, -1, own
+            for row, (truth_subject, truth_object, _) in enumerate(annotated[pair][image]):
                 both = min(overlap(protocol, subject, truth_subject), overlap(protocol, object_, truth_object))
                 if both > best:
                     best, best_row = both, row
-            enough = best > 0.5 if protocol == "upt" else best >= 0.5
+            enough = best > threshold if protocol == "upt" else best >= threshold
+            if enough:
+                counts = annotated[pair][image][best_row][2]
             hit = enough and (image, best_row) not in taken
             if hit:
                 taken.add((image, best_row))
-            hits.append(hit)
+            if counts:
+                hits.append(hit)
         ap, recall = average_precision(protocol, hits, positives)
         results[pair] = (ap, recall, positives)
     return results

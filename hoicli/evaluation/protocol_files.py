@@ -1,0 +1,223 @@
+"""Protocols as files: a row in JSON, which `eval --explain --format jsonl` writes and `--protocol FILE` reads.
+
+    {"name": "hico-75", "like": "hico", "threshold": 0.75}
+
+A file names the row it is `like` and what differs, or everything (formats/protocol.schema.json)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, asdict, fields, replace
+from difflib import get_close_matches
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol, protocols, rows_of
+from hoicli.io.inputs import open_input
+from hoicli.io.messages import display_name
+from hoicli.records.parsing import Record, is_number, json_type, short
+from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.labels import Vocabulary
+
+ENDING = ".json"
+"""A `--protocol` that ends so is a file."""
+LARGEST, MOST_POINTS = 1 << 20, 1001
+"""Bytes of a file; points of a recall grid: COCO has 101."""
+EVERY = "every"
+"""The grid of a protocol that has none."""
+WORDS = ("title", "source", "remark")
+"""The fields that change no number, and are not in the digest."""
+_OF_VIEWS = ("changed", "view", "part", "mean_of")
+_NOT_GIVEN = ("roles", *_OF_VIEWS)
+"""The fields of a row that its file does not have: the dataset decides about `roles`."""
+
+
+def chosen_protocols(names: Iterable[str], dataset: str | None = None) -> list[Protocol]:
+    """The rows that `--protocol` names: as `protocols`, and after them those of files. Raises what `protocols` and
+    `read_protocol` raise, and `UsageError` for files of another dataset or with one name."""
+    listed = [part.strip() for text in names for part in text.split(",")]
+    files = [part for part in dict.fromkeys(listed) if part.endswith(ENDING)]
+    others = [part for part in listed if not part.endswith(ENDING)]
+    if not files:
+        return protocols(others, dataset)
+    if dataset is None and set(others) <= {"all"}:
+        dataset = _dataset_of(files[0])
+    rows = protocols(others, dataset) if others else []
+    vocabulary = load(dataset or rows[0].dataset)
+    for path in files:
+        row = read_protocol(path, vocabulary)
+        if any(row.name == other.name for other in rows):
+            raise UsageError(f"--protocol {path}: there is another protocol called {row.name}; give one another name")
+        rows.append(row)
+    return rows
+
+
+def explicit(names: Iterable[str]) -> frozenset[str]:
+    """The protocols that `--protocol` names, without `all`; those of files by their names."""
+    listed = {part.strip() for text in names for part in text.split(",")} - {"all"}
+    return frozenset(str(_record(part)["name"]) if part.endswith(ENDING) else part for part in listed)
+
+
+def protocol_record(row: Protocol) -> Record:
+    """The row as its file has it."""
+    record: Record = {name: getattr(row, name) for name in _columns()}
+    grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
+    return {**record, "grid": grids.get(row.grid, list(row.grid))}
+
+
+def read_protocol(path: str, vocabulary: Vocabulary) -> Protocol:
+    """The protocol of a file, for a dataset. Its signature has a digest of what it computes. Raises `DataError` that
+    names the file and the field, `UsageError` if it says that it is of another dataset."""
+    record, bad = _record(path), _errors(path)
+    named = record.get("dataset", vocabulary.name)
+    if named in DATASETS and named != vocabulary.name:
+        raise UsageError(f"--protocol {path}: of {named}, not {vocabulary.name}; name protocols of one dataset")
+    row = _row(record, vocabulary, bad)
+    _check_together(row, vocabulary, bad)
+    numbers = {name: value for name, value in asdict(row).items() if name not in (*WORDS, *_OF_VIEWS)}
+    digest = sha256(orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+    return replace(row, changed=(("row", digest),))
+
+
+Bad = Callable[[str, str], DataError]
+
+
+def _errors(path: str) -> Bad:
+    """Makes the errors about a field of a file."""
+    return lambda field, problem: DataError(problem, place=display_name(path), field=field)
+
+
+def _columns() -> dict[str, Field[Any]]:
+    return {column.name: column for column in fields(Protocol) if column.name not in _NOT_GIVEN}
+
+
+def _record(path: str) -> Record:
+    """The object in a file, whose fields there are, and whose name is sound."""
+    bad = _errors(path)
+    with open_input(path) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise bad("", "too large for a protocol; one is a JSON object of a few fields")
+    try:
+        record = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise bad("", f"not JSON ({error}); hoicli schema protocol says what it holds") from None
+    if type(record) is not dict:
+        raise bad("", f"{json_type(record)}, not a JSON object; hoicli schema protocol says what it holds")
+    known = ["like", *_columns()]
+    for name in record:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(known)}"
+            raise bad(short(name).strip('"'), f"there is no such field; {meant}")
+    if "name" not in record:
+        raise bad("name", "missing; rows and signatures name the protocol by it")
+    name = record["name"]
+    if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}", name) or name == "all":
+        raise bad("name", "must be a word of at most 40 letters, digits, _ . + -")
+    if name in PROTOCOLS:
+        raise bad("name", f"{name} is the published protocol; a file needs a name of its own")
+    like = record.get("like")
+    if "like" in record and (type(like) is not str or like not in PROTOCOLS):
+        raise bad("like", f"{short(like)} is no protocol; choose from {', '.join(PROTOCOLS)}")
+    if "like" not in record and "grid" not in record:
+        raise bad("grid", f"missing; say which protocol it is like, or a grid: {', '.join(GRIDS)}, {EVERY}")
+    if type(record.get("dataset", "")) is not str:
+        raise bad("dataset", f"{short(record['dataset'])}: must be a string")
+    return dict(record)
+
+
+def _dataset_of(path: str) -> str:
+    """The shipped dataset that a file is for: it says, or the protocol does that it is like."""
+    record = _record(path)
+    default = PROTOCOLS[record["like"]].dataset if "like" in record else "hico"
+    named = record.get("dataset", default)
+    if named not in DATASETS:
+        raise _errors(path)("dataset", f"{short(named)} is not shipped; give its file with --dataset")
+    return str(named)
+
+
+def _row(record: Mapping[str, Any], vocabulary: Vocabulary, bad: Bad) -> Protocol:
+    """The row of the file: the one it is like, with the fields that it has."""
+    columns, like = _columns(), record.get("like")
+    values = {name: _value(columns[name], value, bad) for name, value in record.items() if name != "like"}
+    values["dataset"] = vocabulary.name
+    if like is None:
+        return Protocol(
+            **{"title": "no published protocol", "source": "a file", "roles": bool(vocabulary.roles), **values}
+        )
+    rows = rows_of(vocabulary)
+    if like not in rows:
+        raise bad("like", f"{like} is not of {vocabulary.name}; choose from {', '.join(rows)}")
+    return replace(rows[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})
+
+
+def _value(column: Field[Any], value: Any, bad: Bad) -> Any:
+    """A field's value, checked by itself."""
+    name = column.name
+    if name == "grid":
+        return _grid(value, bad)
+    if name.endswith("_shift"):
+        if type(value) is not list or len(value) != 4 or not all(is_number(x) and abs(x) <= 100 for x in value):
+            raise bad(name, "must be four numbers, added to x1, y1, x2, y2: [0, 0, 1, 1]")
+        return tuple(map(float, value))
+    if name == "threshold":
+        if not is_number(value) or not 0 < value <= 1:
+            raise bad(name, f"{short(value)} is no IoU; give a number above 0, at most 1")
+        return float(value)
+    if name in ("triplets_per_image", "predictions_per_class"):
+        if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
+            raise bad(name, f"{short(value)}: must be a whole number of at least 1, or null for no limit")
+        return value
+    if name == "subsets":
+        if type(value) is not list or not all(type(one) is str for one in value) or len(set(value)) < len(value):
+            raise bad(name, "must be an array of different names of the dataset's subsets")
+        return tuple(value)
+    if name == "images" and value not in COUNTED_IMAGES:
+        raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
+    wanted = type("" if column.default is MISSING else column.default)
+    if type(value) is not wanted:
+        raise bad(name, f"{short(value)}: must be {'true or false' if wanted is bool else 'a string'}")
+    if wanted is str and not (len(value) <= 1000 and value.isprintable()):
+        raise bad(name, "must be a line of at most 1,000 printable characters")
+    return value
+
+
+def _grid(value: Any, bad: Bad) -> tuple[float, ...]:
+    """The recall values that a file names or lists."""
+    if type(value) is str and value in (*GRIDS, EVERY):
+        return GRIDS.get(value, EVERY_RECALL)
+    if type(value) is not list or not 1 <= len(value) <= MOST_POINTS or not all(map(is_number, value)):
+        raise bad("grid", f"must be {', '.join(GRIDS)}, {EVERY}, or an array of 1 to {MOST_POINTS:,} recall values")
+    if not all(before < after for before, after in zip([-math.inf, *value], value, strict=False)):
+        raise bad("grid", "must ascend, each recall value once")
+    if not 0 <= value[0] <= value[-1] <= 1:
+        raise bad("grid", "recall values lie between 0 and 1")
+    return tuple(map(float, value))
+
+
+def _check_together(row: Protocol, vocabulary: Vocabulary, bad: Bad) -> None:
+    """Raises a `DataError` for fields that the dataset does not have, or that do not go together."""
+    for name, subsets, known in (
+        ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
+        ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),
+    ):
+        for subset in subsets:
+            if subset not in known:
+                raise bad(name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(known) or 'none'}")
+    roles = bool(vocabulary.roles)
+    for name, fits in (
+        ("person_first", roles),
+        ("any_object_when_none", row.person_first),
+        ("known_object", not roles),
+        ("person_subject", not roles),
+        ("drop_no_interaction", vocabulary.no_interaction is not None),
+    ):
+        if getattr(row, name) and not fits:
+            why = "goes with person_first" if name == "any_object_when_none" else f"is nothing for {vocabulary.name}"
+            raise bad(name, f"{why}; leave it out")

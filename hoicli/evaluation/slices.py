@@ -1,0 +1,213 @@
+"""Slices: the parts of the data for which `--slice` prints all rows once more, with what each is cut by.
+
+A slice of images keeps some images whole. A slice of triplets ignores the others rather than count them false: ground
+truth outside a part is not looked for there, and a prediction stands in the part of the ground truth it belongs to, or,
+if it belongs to none, in the part that its own boxes have (`hoicli.evaluation.matching`). A slice of classes averages
+some of them. Every image, triplet and class is in one part, but for those that a FILE leaves out or names twice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+from hoicli.errors import DataError, UsageError
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.labels import Vocabulary
+
+IMAGES, TRIPLETS, CLASSES = "images", "triplets", "classes"
+FILE = "file"
+MOST_PARTS = 50
+"""Parts of a FILE, or of cuts given: each costs a ranking of all predictions."""
+
+_COUNTS = (1.0, 2.0, 3.0, 6.0)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row of MEASURES. of: what it sorts into parts. description: for lists. cuts: where one part ends and the next
+    begins, unless others are given (`objects:400:2500`). names: of the parts between these cuts; () for numbers."""
+
+    of: str
+    description: str
+    cuts: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+MEASURES: Mapping[str, Measure] = {
+    "objects": Measure(
+        TRIPLETS,
+        "small, medium, large by the object box: COCO's 32^2 and 96^2 pixels",
+        (32.0**2, 96.0**2),
+        ("small", "medium", "large"),
+    ),
+    "distance": Measure(TRIPLETS, "of the two boxes' centres, in their mean diagonal", (0.25, 0.5, 1.0)),
+    "people": Measure(IMAGES, "how many people are annotated in the image", _COUNTS),
+    "pairs": Measure(IMAGES, "how many pairs are annotated in the image", _COUNTS),
+    "verb": Measure(CLASSES, "a part for each verb"),
+    "object": Measure(CLASSES, "a part for each object"),
+    "frequency": Measure(CLASSES, "the dataset's groups by training triplets, or other cuts where it has the counts"),
+}
+"""The slices by name."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A slice: name, as rows and signatures have it; measure, a key of MEASURES, or FILE; parts, their names; cuts of a
+    measure in numbers; classes, those of each part; digest and images (image id -> its parts) of a FILE."""
+
+    name: str
+    measure: str
+    parts: tuple[str, ...]
+    cuts: tuple[float, ...] = ()
+    classes: tuple[frozenset[int], ...] = ()
+    digest: str = ""
+    images: Mapping[str, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def of(self) -> str:
+        """IMAGES, TRIPLETS or CLASSES."""
+        return IMAGES if self.measure == FILE else MEASURES[self.measure].of
+
+    def tags(self, part: str) -> dict[str, str]:
+        """What rows of a part are tagged with."""
+        return {"slice": self.name, "part": part}
+
+    def setting(self, part: str) -> dict[str, str]:
+        """What a part adds to signatures."""
+        return {"slice": f"{self.name}{'@' if self.digest else ''}{self.digest}/{part}"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a slice of images or triplets."""
+
+    slice: Slice
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.slice.parts[self.number]
+
+
+def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
+    """The slices that `--slice` names: NAME, NAME with cuts (`distance:0.5:1`) or FILE, each once, in their order.
+
+    Raises `UsageError` for an unknown name, cuts that do not ascend and slices that the dataset does not have;
+    `DataError` for a bad line of a FILE.
+    """
+    found: dict[str, Slice] = {}
+    for text in (part.strip() for several in texts for part in several.split(",")):
+        name, *cuts = text.split(":")
+        if name not in MEASURES:
+            if not Path(text).exists():
+                near = get_close_matches(name, MEASURES, n=1)
+                meant = f" (did you mean {near[0]!r}?)" if near else ""
+                known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
+                raise UsageError(f"--slice {text}: there is no such slice or file; {known}{meant}")
+            made = _of_file(text)
+        elif MEASURES[name].of == CLASSES:
+            made = _of_classes(name, text, cuts, vocabulary)
+        else:
+            made = _of_numbers(name, text, cuts, vocabulary)
+        if found.setdefault(made.name, made) != made:
+            raise UsageError(f"--slice {text}: another slice is called {made.name}; rename one of the files")
+    return list(found.values())
+
+
+def _of_numbers(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
+    measure = MEASURES[name]
+    cuts = tuple(_numbers(text, given)) or measure.cuts
+    names = (
+        measure.names if cuts == measure.cuts and measure.names else tuple(_between(cuts, whole=measure.of == IMAGES))
+    )
+    if vocabulary.roles and measure.of == TRIPLETS:
+        names += ("no_object",)
+    shown = name if cuts == measure.cuts else ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
+    return Slice(shown, name, names, cuts)
+
+
+def _numbers(text: str, given: Sequence[str]) -> Iterator[float]:
+    """The cuts in `text`, checked."""
+    wrong = UsageError(f"--slice {text}: give ascending numbers above 0 as cuts, for example distance:0.5:1")
+    if len(given) >= MOST_PARTS or not all(re.fullmatch(r"\d{1,12}(\.\d{1,12})?", part) for part in given):
+        raise wrong
+    cuts = [float(part) for part in given]
+    if not all(before < after for before, after in pairwise([0.0, *cuts])):
+        raise wrong
+    yield from cuts
+
+
+def _between(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
+    """The names of the parts that the cuts make; `whole` numbers name the last one of a part (3-5)."""
+    for low, high in pairwise([0.0, *cuts]):
+        last = high - 1 if whole and high == int(high) else high
+        yield f"{low:.12g}" if low == last else f"{low:.12g}-{last:.12g}"
+    yield f"{cuts[-1]:.12g}+"
+
+
+def _of_classes(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
+    pairs = list(enumerate(vocabulary.interactions))
+    if given:
+        return _of_training_counts(name, text, given, vocabulary)
+    if name == "frequency":
+        parts = {group: members for group, members in vocabulary.groups.items() if members}
+    elif name == "verb":
+        parts = {verb: frozenset(i for i, pair in pairs if pair[0] == verb) for verb in vocabulary.verbs}
+    else:
+        of_roles = bool(vocabulary.roles)  # these classes are of any object
+        objects = () if of_roles else vocabulary.objects
+        parts = {thing: frozenset(i for i, pair in pairs if pair[1] == thing) for thing in objects}
+    if not parts:
+        has_none = "classes by training frequency" if name == "frequency" else "classes by object"
+        raise UsageError(f"--slice {text}: {vocabulary.name} has no {has_none}")
+    return Slice(name, name, tuple(parts), classes=tuple(parts.values()))
+
+
+def _of_training_counts(name: str, text: str, given: Sequence[str], vocabulary: Vocabulary) -> Slice:
+    """The classes cut by how many training triplets each has."""
+    if name != "frequency":
+        raise UsageError(f"--slice {text}: {name} is not cut by numbers; leave them out")
+    counts = vocabulary.training_counts
+    if not counts:
+        problem = f"{vocabulary.name} has no training counts, only groups"
+        raise UsageError(f"--slice {text}: {problem}; leave out the cuts, or make a dataset with hoicli vocab --train")
+    cuts = tuple(_numbers(text, given))
+    bounds = list(pairwise([0.0, *cuts, math.inf]))
+    classes = tuple(frozenset(i for i, count in enumerate(counts) if low <= count < high) for low, high in bounds)
+    shown = ":".join([name, *(f"{cut:.12g}" for cut in cuts)])
+    return Slice(shown, name, tuple(_between(cuts, whole=True)), cuts, classes)
+
+
+def _of_file(path: str) -> Slice:
+    """The slice that a file of `image_id<TAB>slice` lines makes; its parts are in alphabetical order."""
+    images: dict[str, set[str]] = {}
+    for line in Stream([path], "slices"):
+        try:
+            fields = [text.strip() for text in line.data.decode("utf-8").split("\t")]
+        except UnicodeDecodeError:
+            raise DataError("no UTF-8; write image_id<TAB>slice", place=line.place) from None
+        if len(fields) != 2 or not all(fields):
+            raise DataError("write one image and its slice a line: image_id<TAB>slice", place=line.place)
+        image_id, part = fields
+        if not part.isprintable() or len(part) > 100:
+            raise DataError("a slice's name is at most 100 printable characters", place=line.place)
+        images.setdefault(image_id, set()).add(part)
+    parts = tuple(sorted({part for of_image in images.values() for part in of_image}))
+    if not parts:
+        raise DataError("no slices in it; write image_id<TAB>slice, one a line", place=path)
+    if len(parts) > MOST_PARTS:
+        raise DataError(f"{len(parts):,} slices; at most {MOST_PARTS} in a file", place=path)
+    number = {part: place for place, part in enumerate(parts)}
+    lines = sorted((image_id, part) for image_id, of_image in images.items() for part in of_image)
+    digest = sha256("".join(f"{image_id}\t{part}\n" for image_id, part in lines).encode()).hexdigest()[:8]
+    members = {image_id: frozenset(number[part] for part in of_image) for image_id, of_image in images.items()}
+    name = re.sub(r"[|,\s/@:]", "_", Path(path).name.split(".")[0]) or FILE
+    return Slice(name if name not in MEASURES else f"{name}_file", FILE, parts, digest=digest, images=members)

@@ -1,0 +1,197 @@
+"""Protocols seen another way: at other thresholds, their mean, and on parts of the data (`--iou`, `--slice`).
+
+A view is a `Protocol` whose `view` says what it is of. All views of a protocol share its candidates and IoU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from hoicli.errors import UsageError
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.slices import CLASSES, MEASURES, TRIPLETS, Part, Slice, parse_slices
+from hoicli.io.messages import note
+from hoicli.vocabulary.labels import Vocabulary
+
+MOST_THRESHOLDS = 100
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What `--iou` asks for: values, each once, in their order; ranges, (label, its values), whose mean is wanted."""
+
+    values: tuple[float, ...] = ()
+    ranges: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+
+def parse_thresholds(texts: Iterable[str]) -> Thresholds:
+    """`0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal: the values of a range are the very
+    numbers that its decimals are read as. Raises `UsageError` for anything else."""
+    values: dict[float, None] = {}
+    ranges: dict[str, tuple[float, ...]] = {}
+    for text in (part.strip() for several in texts for part in several.split(",")):
+        numbers = [_decimal(text, part) for part in text.split(":")]
+        if len(numbers) == 1:
+            values[float(numbers[0])] = None
+            continue
+        if len(numbers) != 3:
+            raise UsageError(f"--iou {text}: write a number, or first:last:step, for example 0.5:0.95:0.05")
+        first, last, step = numbers
+        steps = (last - first) / step
+        if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
+            most = MOST_THRESHOLDS - 1
+            raise UsageError(f"--iou {text}: steps of {step} do not lead from {first} to {last} (1 to {most} steps)")
+        members = tuple(float(first + number * step) for number in range(int(steps) + 1))
+        values |= dict.fromkeys(members)
+        ranges[":".join(f"{number.normalize():f}" for number in numbers)] = members
+    if len(values) > MOST_THRESHOLDS:
+        raise UsageError(f"--iou: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
+    return Thresholds(tuple(values), tuple(ranges.items()))
+
+
+def _decimal(text: str, part: str) -> Decimal:
+    try:
+        number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not (number.is_finite() and 0 < number <= 1):
+        raise UsageError(f"--iou {text}: {part!r} is no IoU; give a number above 0, at most 1")
+    return number
+
+
+@dataclass(frozen=True)
+class Views:
+    """What `--iou` and `--slice` ask for besides the protocols themselves."""
+
+    thresholds: Thresholds = Thresholds()
+    slices: tuple[Slice, ...] = ()
+
+    @classmethod
+    def parse(cls, ious: Iterable[str], slices: Iterable[str], vocabulary: Vocabulary) -> Views:
+        """As `parse_thresholds` and `parse_slices`, which say what they raise."""
+        return cls(parse_thresholds(ious), tuple(parse_slices(slices, vocabulary)))
+
+    @property
+    def of_classes(self) -> tuple[Slice, ...]:
+        """The slices of classes, which need no matching of their own."""
+        return tuple(slice_ for slice_ in self.slices if slice_.of == CLASSES)
+
+    @property
+    def of_data(self) -> tuple[Slice, ...]:
+        """The slices of images and triplets."""
+        return tuple(slice_ for slice_ in self.slices if slice_.of != CLASSES)
+
+    def diagnosed(self, row: Protocol) -> list[Protocol]:
+        """The views of a protocol that errors have: at each threshold, on all images and on each part of the slices of
+        images. Not on parts of slices of triplets: a repair gives a prediction other boxes, and so another part."""
+        slices = tuple(slice_ for slice_ in self.of_data if slice_.of != TRIPLETS)
+        thresholds = Thresholds(self.thresholds.values)
+        return Views(thresholds, slices).of([row])
+
+    def of(self, rows: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
+        """Each protocol's views: at each threshold, then the mean over each range, first of all data, then of each part
+        of the slices of images and triplets. Without thresholds and slices, the rows themselves.
+
+        A protocol in `named` (None: any) that has no such slice raises `UsageError`; without being named it does
+        without, and a note says so.
+        """
+        rows = list(rows)
+        for slice_ in self.of_data:
+            if without := [row.name for row in rows if not _has(row, slice_)]:
+                problem = f"--slice {slice_.name}: {', '.join(without)} go by the person first, and may need no object"
+                if named is None or any(name in named for name in without):
+                    raise UsageError(f"{problem}; use people, pairs, verb, a file, or protocol vcoco-qpic")
+                note(f"left out: {problem}")
+        return [view for row in rows for view in self._of(row)]
+
+    def _of(self, row: Protocol) -> Iterator[Protocol]:
+        yield from _at(row, row.threshold, self.thresholds)
+        for slice_ in self.of_data:
+            for number in range(len(slice_.parts)) if _has(row, slice_) else ():
+                yield from _at(within(row, Part(slice_, number)), row.threshold, self.thresholds)
+
+
+def _has(row: Protocol, slice_: Slice) -> bool:
+    """Whether a protocol's predictions all have what the slice goes by."""
+    return slice_.of != TRIPLETS or not row.person_first
+
+
+ALONE = Views()
+"""The protocols alone."""
+
+
+def _at(row: Protocol, published: float, thresholds: Thresholds) -> Iterator[Protocol]:
+    """`row` at each threshold, and the means over ranges; `row` itself if there are none. published: its own."""
+    if not thresholds.values:
+        yield row
+    for value in thresholds.values:
+        yield _labelled(row, repr(value), changed=value != published, threshold=value)
+    for label, members in thresholds.ranges:
+        keys = tuple(_labelled(row, repr(value), changed=False).key for value in members)
+        yield _labelled(row, label, changed=True, mean_of=keys)
+
+
+def _labelled(row: Protocol, label: str, *, changed: bool, **columns: Any) -> Protocol:
+    """The row with other columns; signatures say so if they are `changed`."""
+    setting = (("iou", label),) if changed else ()
+    return replace(row, view=(("iou", label), *row.view), changed=(*row.changed, *setting), **columns)
+
+
+def within(row: Protocol, part: Part) -> Protocol:
+    """The protocol on a part of the data: classes without ground truth there are left out of its means."""
+    view = tuple(part.slice.tags(part.name).items())
+    setting = tuple(part.slice.setting(part.name).items())
+    return replace(
+        row, part=part, view=(*row.view, *view), changed=(*row.changed, *setting), only_annotated_classes=True
+    )
+
+
+def read_view(row: Protocol, view: Mapping[str, str]) -> Protocol:
+    """The view of a protocol that match records are of, by their `view`; the row itself for an empty one. What its
+    lines hold was matched already: the view knows its name, not its part."""
+    if not view:
+        return row
+    in_part = "slice" in view
+    only = row.only_annotated_classes or in_part
+    return replace(row, view=tuple(view.items()), only_annotated_classes=only)
+
+
+def with_part(row: Protocol) -> Protocol:
+    """The view itself. Raises `UsageError` if it is of a part of which it knows only the name (`read_view`)."""
+    slice_ = dict(row.view).get("slice")
+    if row.part is None and slice_ is not None:
+        raise UsageError(f"--gt: the matches are of the slice {slice_}; give them alone, or eval the same --slice")
+    return row
+
+
+def check_diagnosed(row: Protocol) -> None:
+    """Raises `UsageError` for a view that errors do not have (`Views.diagnosed`)."""
+    slice_ = dict(row.view).get("slice", "")
+    measure = MEASURES.get(slice_.partition(":")[0])
+    if measure is not None and measure.of == TRIPLETS:
+        raise UsageError(
+            f"--slice {slice_}: no types of errors by it, since fixing a box would put the prediction into another "
+            "part; use people, pairs, verb, object, frequency or a file"
+        )
+
+
+def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
+    """Sorts views of match records as `Views.of` has them, whatever the order of the lines: slices as in MEASURES, then
+    by name."""
+    slice_, part = view.get("slice", ""), view.get("part", "")
+    measure = slice_.partition(":")[0]
+    names = MEASURES[measure].names if measure in MEASURES else ()
+    number = re.match(r"\d+(\.\d+)?", part)
+    place = names.index(part) if part in names else float(number[0]) if number else len(names)
+    known = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
+    return (slice_ != "", known, slice_, place, part, _as_number(view.get("iou", "")), view.get("iou", ""))
+
+
+def _as_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

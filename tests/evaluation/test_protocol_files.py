@@ -1,0 +1,158 @@
+"""Protocols as files: what they are like, what they compute, and what is wrong with a bad one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hoicli.evaluation.protocol_files import WORDS, protocol_record
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.records.schemas import schema_text
+from tests.support.project import FIXTURES, Hoicli
+
+GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("protocol")))
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def written(path: Path, record: object) -> Path:
+    path.write_text(json.dumps(record))
+    return path
+
+
+def test_the_schema_has_the_fields_of_a_row() -> None:
+    for row in PROTOCOLS.values():
+        record = json.loads(json.dumps(protocol_record(row)))
+        SCHEMA.validate(record)
+        assert {*record, "like"} == set(json.loads(schema_text("protocol"))["properties"])
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_row_printed_and_read_gives_its_numbers(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    """Every published protocol, from the file that `--explain` prints, under another name."""
+    dataset = PROTOCOLS[name].dataset
+    folder = {"hico": FIXTURES, "vcoco": FIXTURES / "vcoco", "swig": FIXTURES / "swig"}[dataset]
+    truth = folder / ("ground_truth.jsonl" if dataset == "vcoco" else "gt.jsonl")
+    (record,) = rows(hoicli("eval", "--explain", "--protocol", name, "--format", "jsonl").out)
+    given = ("eval", "--dataset", dataset, "--gt", truth, folder / "predictions.jsonl", "--protocol")
+    published = rows(hoicli(*given, name).out)
+    for file in ({**record, "name": "mine"}, {"name": "mine", "like": name}):
+        SCHEMA.validate(file)
+        ours = rows(hoicli(*given, written(tmp_path / f"{len(file)}.json", file)).out)
+        for row in ours:
+            parts = row["signature"].split("|")
+            assert parts[:1] == ["protocol:mine"]
+            assert parts[1].startswith("row:")
+            row["signature"] = "|".join([f"protocol:{name}", *parts[2:]])
+        assert [row | {"protocol": name} for row in ours] == published
+
+
+def test_the_digest_is_of_what_is_computed(hoicli: Hoicli, tmp_path: Path) -> None:
+    def digest(**fields: object) -> str:
+        path = written(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", {"name": "mine", "like": "hico", **fields})
+        found = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path).out)
+        return str(found[0]["signature"].split("|")[1])
+
+    assert digest() == digest(title="another title") == digest(threshold=0.5) == digest(remark="x", source="y")
+    assert len({digest(), digest(threshold=0.6), digest(strict=True), digest(grid="tenths"), digest(grid=[0.5])}) == 5
+    assert set(WORDS) == {"title", "source", "remark"}
+
+
+def test_a_threshold_in_a_file_is_iou(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path / "strict.json", {"name": "hico-75", "like": "hico", "threshold": 0.75})
+    given = ("eval", "--gt", GT, PREDICTIONS, "--protocol")
+    ours, theirs = rows(hoicli(*given, path).out), rows(hoicli(*given, "hico", "--iou", "0.75").out)
+    assert [row["value"] for row in ours] == [row["value"] for row in theirs]
+    again = rows(hoicli(*given, path, "--iou", "0.75").out)
+    assert "iou:" not in again[0]["signature"]  # its own threshold
+
+
+def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "triplets_per_image": 1})
+    names = f"hico,{path}"
+    direct = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", names)
+    assert [*dict.fromkeys(row["protocol"] for row in rows(direct.out))] == ["hico", "mine"]
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--gt", GT, PREDICTIONS, "--protocol", names, "--slice", "people").out)
+    sliced = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", names, "--slice", "people").out
+    assert hoicli("eval", matches, "--protocol", names).out == sliced
+    alone = hoicli("eval", matches)
+    assert alone.code == 1
+    assert "unknown protocol 'mine'" in alone.err
+    assert "give its file" in alone.err
+    written(path, {"name": "mine", "like": "qpic", "triplets_per_image": 2})
+    changed = hoicli("eval", matches, "--protocol", names)
+    assert (changed.code, changed.out) == (2, "")
+    assert "another file of that name" in changed.err
+
+
+def test_compare_and_report_take_it(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "grid": "every"})
+    pair = ("--gt", GT, PREDICTIONS)
+    found = rows(hoicli("compare", *pair, FIXTURES / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
+    assert {row["protocol"] for row in found} == {"mine", "diag"}
+    assert "mine" in hoicli("report", *pair, "--protocol", path, "--format", "md").out
+    assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"name": "x"}, "grid: missing; say which protocol it is like"),
+        ({"like": "hico"}, "name: missing"),
+        ({"name": "hico", "like": "hico"}, "name: hico is the published protocol"),
+        ({"name": "a b", "like": "hico"}, "name: must be a word"),
+        ({"name": "all", "like": "hico"}, "name: must be a word"),
+        ({"name": "x", "like": "hicodet"}, 'like: "hicodet" is no protocol; choose from hico'),
+        ({"name": "x", "like": "hico", "treshold": 0.7}, "treshold: there is no such field; did you mean threshold?"),
+        ({"name": "x", "like": "hico", "part": None}, "part: there is no such field"),
+        ({"name": "x", "like": "hico", "threshold": 0}, "threshold: 0 is no IoU"),
+        ({"name": "x", "like": "hico", "threshold": True}, "threshold: true is no IoU"),
+        ({"name": "x", "like": "hico", "strict": 1}, "strict: 1: must be true or false"),
+        ({"name": "x", "like": "hico", "grid": [0, 0.5, 0.5]}, "grid: must ascend"),
+        ({"name": "x", "like": "hico", "grid": [0, 1.5]}, "grid: recall values lie between 0 and 1"),
+        ({"name": "x", "like": "hico", "grid": []}, "grid: must be arange"),
+        ({"name": "x", "like": "hico", "grid": "fine"}, "grid: must be arange"),
+        ({"name": "x", "like": "hico", "truth_shift": [1, 1]}, "truth_shift: must be four numbers"),
+        ({"name": "x", "like": "hico", "triplets_per_image": 0}, "triplets_per_image: 0: must be a whole number"),
+        ({"name": "x", "like": "hico", "images": "some"}, 'images: "some": choose all, boxes, interactions'),
+        ({"name": "x", "like": "hico", "subsets": "rare"}, "subsets: must be an array"),
+        ({"name": "x", "like": "hico", "subsets": ["common"]}, 'subsets: hico has no "common"; it has full, rare'),
+        ({"name": "x", "like": "hico", "classes": "25"}, 'classes: hico has no "25"'),
+        ({"name": "x", "like": "hico", "person_first": True}, "person_first: is nothing for hico"),
+        ({"name": "x", "like": "hico", "any_object_when_none": True}, "any_object_when_none: goes with person_first"),
+        ({"name": "x", "like": "hico", "title": "a\nb"}, "title: must be a line"),
+        ({"name": "x", "like": "hico", "dataset": 3}, "dataset: 3: must be a string"),
+        ({"name": "x", "like": "hico", "dataset": "coco"}, 'dataset: "coco" is not shipped'),
+        ({"name": "x", "like": "vcoco-s1", "dataset": "hico"}, "like: vcoco-s1 is not of hico"),
+        ([], "an array, not a JSON object"),
+        ("{", "not JSON"),
+    ],
+)
+def test_a_bad_file(hoicli: Hoicli, tmp_path: Path, record: object, problem: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(record if isinstance(record, str) else json.dumps(record))
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"{path}: {problem}")
+    assert result.err.count("\n") == 1
+
+
+def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:
+    first, second = (written(tmp_path / f"{name}.json", {"name": "mine", "like": "hico"}) for name in "ab")
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", f"{first},{second}")
+    assert (result.code, result.out) == (2, "")
+    assert "there is another protocol called mine" in result.err
+    third = written(tmp_path / "c.json", {"name": "theirs", "like": "vcoco-s1"})
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", f"{first},{third}")
+    assert result.code == 1
+    assert "like: vcoco-s1 is not of hico" in result.err
+    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", tmp_path / "none.json")
+    assert (result.code, result.err) == (1, f"{tmp_path / 'none.json'}: no such file; check the path\n")

@@ -1,0 +1,334 @@
+"""Slices and thresholds: closed forms, a slow evaluator on random worlds, sums over parts, order and shards."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.protocols import protocols
+from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
+from hoicli.evaluation.slicing import centre_distance, object_area
+from hoicli.evaluation.tally import ClassResults
+from hoicli.evaluation.views import Thresholds, Views, parse_thresholds
+from hoicli.vocabulary.datasets import load
+from tests.support import reference, strategies
+from tests.support.kernel import HICO, Record, ground_truth, tally
+
+Data = tuple[list[Record], list[Record]]
+EVERY = protocols(["all"], "hico")
+Box = tuple[float, ...]
+
+
+def viewed(data: Data, views: Views, names: str = "all") -> dict[str, ClassResults]:
+    rows = views.of(protocols([names], "hico"))
+    return {row.key: results for row, results in tally(*data, rows).results(HICO)}
+
+
+def sliced(*names: str) -> Views:
+    return Views(slices=tuple(parse_slices(names, HICO)))
+
+
+def in_part(slice_: Slice, part: int, truth: list[Record]) -> Callable[[str, Box, Box], bool]:
+    """Whether a triplet is in a part, in plain Python and from the words of the manual."""
+    low = 0.0 if part == 0 else slice_.cuts[part - 1]
+    high = slice_.cuts[part] if part < len(slice_.cuts) else math.inf
+    records = {str(record["image_id"]): record for record in truth}
+
+    def value(image: str, subject: Box, object_: Box) -> float:
+        record = records[image]
+        if slice_.measure == "people":
+            boxes = zip(record["boxes"], record["labels"], strict=True)
+            return len({tuple(box) for box, label in boxes if label == "person"})
+        if slice_.measure == "pairs":
+            return len({(hoi["subject"], hoi["object"]) for hoi in record["hois"]})
+        if slice_.measure == "objects":
+            return max(object_[2] - object_[0], 0) * max(object_[3] - object_[1], 0)
+        centres = [((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in (subject, object_)]
+        apart = math.sqrt((centres[0][0] - centres[1][0]) ** 2 + (centres[0][1] - centres[1][1]) ** 2)
+        sizes = [math.sqrt((box[2] - box[0]) ** 2 + (box[3] - box[1]) ** 2) for box in (subject, object_)]
+        if sum(sizes) == 0:
+            return math.inf if apart else 0.0
+        return apart / (sum(sizes) / 2)
+
+    return lambda image, subject, object_: low <= value(image, subject, object_) < high
+
+
+@settings(max_examples=120, deadline=None)
+@given(strategies.datasets(), st.sampled_from(["objects:4:25", "distance:0.3:0.8", "people:1:2:3", "pairs:1:2:3"]))
+def test_every_part_equals_the_slow_evaluator(data: Data, name: str) -> None:
+    truth, predictions = data
+    (slice_,) = parse_slices([name], HICO)
+    views = Views(parse_thresholds(["0.3,0.5"]), (slice_,))
+    pairs = [pair for pair in HICO.interactions if pair[1] in strategies.LABELS]
+    ours = viewed(data, views)
+    for row in EVERY:
+        for threshold in ("0.3", "0.5"):
+            for number, part in enumerate(slice_.parts):
+                inside = in_part(slice_, number, truth)
+                theirs = reference.evaluate(row.name, truth, predictions, pairs, float(threshold), inside)
+                found = ours[f"{row.name}|{threshold}|{slice_.name}|{part}"]
+                for pair, (ap, recall, positives) in theirs.items():
+                    if row.name == "diag" and pair[0] == "no_interaction":
+                        continue
+                    at = HICO.interaction_ids[pair]
+                    assert found.positives[at] == positives
+                    assert math.isclose(found.ap[at], ap, abs_tol=1e-12), (row.name, part, pair)
+                    assert math.isclose(found.max_recall[at], recall, abs_tol=1e-12), (row.name, part, pair)
+
+
+@settings(max_examples=100, deadline=None)
+@given(strategies.datasets())
+def test_parts_make_up_the_whole(data: Data) -> None:
+    """Ground truth, true and false positives: each stands in one part of every slice."""
+    truth, predictions = data
+    views = sliced("objects:4:25", "distance", "people", "pairs")
+    rows = views.of(EVERY)
+    gathered = tally(truth, predictions, rows)
+    annotated = ground_truth(truth)
+    counts: dict[str, Counter[tuple[str, int]]] = {}
+    for row in rows:
+        codes = gathered._code(row).tolist()
+        of = dict(row.view).get("slice", "")
+        counts.setdefault(f"{row.name}|{of}", Counter()).update(
+            Counter(("code", code) for code in codes if code < 2)
+            + Counter({("truth", 0): int(annotated.counted(row).sum())})
+        )
+    for row in EVERY:
+        for slice_ in views.slices:
+            assert +counts[f"{row.name}|{slice_.name}"] == +counts[f"{row.name}|"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(strategies.datasets(), st.randoms(use_true_random=False))
+def test_order_changes_no_bit(data: Data, shuffle: random.Random) -> None:
+    views = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices)
+    before = viewed(data, views)
+    for records in data:
+        shuffle.shuffle(records)
+    after = viewed(data, views)
+    assert before.keys() == after.keys()
+    for key, results in before.items():
+        np.testing.assert_array_equal(results.ap, after[key].ap)
+        np.testing.assert_array_equal(results.in_mean, after[key].in_mean)
+
+
+@settings(max_examples=60, deadline=None)
+@given(strategies.datasets(), st.integers(1, 4))
+def test_shards_merge_to_the_same_bits(data: Data, cut: int) -> None:
+    rows = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices).of(EVERY)
+    whole = {row.key: results for row, results in tally(*data, rows).results(HICO)}
+    first = {record["image_id"] for record in data[0][:cut]}
+    if len(first) == len(data[0]):
+        return
+    shares = []
+    for here in (True, False):
+        truth, predictions = ([one for one in side if (one["image_id"] in first) is here] for side in data)
+        shares.append(tally(truth, predictions, rows))
+    ours, theirs = shares
+    ours.merge(theirs)
+    for row, results in ours.results(HICO):
+        np.testing.assert_array_equal(results.ap, whole[row.key].ap)
+
+
+def world() -> Data:
+    """One image: a big bicycle ridden and a small one held, both found by the letter; and a false positive on each."""
+    labels = ["person", "bicycle", "bicycle"]
+    boxes = [[0, 0, 100, 200], [50, 50, 250, 250], [300, 0, 320, 20]]
+    hois = [{"subject": 0, "object": 1, "verb": "ride"}, {"subject": 0, "object": 2, "verb": "hold"}]
+    truth = {"image_id": "a", "boxes": boxes, "labels": labels, "hois": hois}
+    stray = [[400, 400, 600, 600], [700, 0, 710, 10]]
+    found = [
+        {"subject": 0, "object": 3, "verb": "ride", "score": 0.9},  # large, on nothing
+        {"subject": 0, "object": 1, "verb": "ride", "score": 0.8},
+        {"subject": 0, "object": 4, "verb": "ride", "score": 0.95},  # small, on nothing
+        {"subject": 0, "object": 2, "verb": "hold", "score": 0.7},
+        {"subject": 0, "object": 2, "verb": "hold", "score": 0.6},  # a duplicate
+    ]
+    predicted = {"image_id": "a", "boxes": boxes + stray, "labels": [*labels, "bicycle", "bicycle"], "hois": found}
+    return [truth], [predicted]
+
+
+def test_a_part_ignores_what_is_outside_it() -> None:
+    """COCO's area ranges, by hand: of rides the small stray box counts only among small objects, where no ride is."""
+    found = viewed(world(), sliced("objects"), "hico")
+    ride, hold = (HICO.interaction_ids[verb, "bicycle"] for verb in ("ride", "hold"))
+    whole, small, medium, large = (
+        found[f"hico{part}"] for part in ("", *(f"|objects|{p}" for p in MEASURES["objects"].names))
+    )
+    assert math.isclose(whole.ap[ride], 1 / 3)  # rank 3
+    assert math.isclose(large.ap[ride], 1 / 2)  # the small stray box is not there
+    assert (small.positives[ride], large.positives[ride], medium.positives.sum()) == (0, 1, 0)
+    assert math.isclose(small.ap[hold], 1.0)
+    assert small.in_mean.sum() == large.in_mean.sum() == 1  # only classes with ground truth in the part
+    assert whole.in_mean.sum() == 600
+
+
+def test_a_prediction_goes_with_its_ground_truth() -> None:
+    """The predicted object is above 32^2 pixels, its ground truth below: both are small."""
+    truth, predictions = world()
+    predictions[0]["boxes"][2] = [300, 0, 333, 33]
+    truth[0]["boxes"][2] = [300, 0, 331, 31]
+    found = viewed((truth, predictions), sliced("objects"), "hico")
+    hold = HICO.interaction_ids["hold", "bicycle"]
+    assert (found["hico|objects|small"].ap[hold], found["hico|objects|small"].positives[hold]) == (
+        pytest.approx(1.0),
+        1,
+    )
+    assert found["hico|objects|medium"].positives[hold] == 0
+
+
+def test_areas_on_the_limit() -> None:
+    assert object_area(np.array([[0, 0, 32, 32], [5, 5, 3, 9.0]])).tolist() == [1024.0, 0.0]
+    truth, predictions = world()
+    truth[0]["boxes"][2] = predictions[0]["boxes"][2] = [300, 0, 332, 32]
+    assert viewed((truth, predictions), sliced("objects"), "hico")["hico|objects|medium"].positives.sum() == 1
+
+
+def test_distances() -> None:
+    square, beside, point = [0, 0, 10, 10], [10, 0, 20, 10], [3, 3, 3, 3]
+    subject = np.array([square, square, point, point], dtype=float)
+    object_ = np.array([beside, square, point, [4, 4, 4, 4]], dtype=float)
+    assert centre_distance(subject, object_).tolist() == [pytest.approx(math.sqrt(0.5)), 0.0, 0.0, math.inf]
+
+
+def test_people_in_one_place_are_one() -> None:
+    truth, predictions = world()
+    truth[0]["boxes"] += [[0, 0, 100, 200], [9, 9, 20, 20]]
+    truth[0]["labels"] += ["person", "person"]
+    found = viewed((truth, predictions), sliced("people"), "hico")
+    assert {key: int(results.positives.sum()) for key, results in found.items()} == {
+        "hico": 2, "hico|people|0": 0, "hico|people|1": 0, "hico|people|2": 2, "hico|people|3-5": 0, "hico|people|6+": 0
+    }  # fmt: skip
+
+
+def test_a_file_of_slices(tmp_path: Path) -> None:
+    path = tmp_path / "night.tsv"
+    path.write_text("a\tdark\nb\tdark\na\tcrowd\n")
+    truth, predictions = world()
+    truth.append({**truth[0], "image_id": "b"})
+    truth.append({**truth[0], "image_id": "c"})
+    found = viewed((truth, predictions), sliced(str(path)), "hico")
+    assert {key: int(results.positives.sum()) for key, results in found.items()} == {
+        "hico": 6, "hico|night|crowd": 2, "hico|night|dark": 4
+    }  # fmt: skip
+    (slice_,) = parse_slices([str(path)], HICO)
+    path.write_text("b\tdark\na\tcrowd\na\tdark\n")
+    assert parse_slices([str(path)], HICO) == [slice_]  # the digest does not depend on the order of the lines
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("a\tx\nb x\n", "s.tsv:2: write one image and its slice a line: image_id<TAB>slice"),
+        ("a\tx\ty\n", "s.tsv:1: write one image"),
+        ("a\t\n", "s.tsv:1: write one image"),
+        ("", "no slices in it"),
+        (b"a\t\xff\n", "s.tsv:1: no UTF-8"),
+        ("a\tx\x1b[0m\n", "s.tsv:1: a slice's name is at most 100 printable characters"),
+        ("".join(f"a\t{number}\n" for number in range(MOST_PARTS + 1)), "51 slices; at most 50 in a file"),
+    ],
+)
+def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str) -> None:
+    path = tmp_path / "s.tsv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError) as caught:
+        parse_slices([str(path)], HICO)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset", "problem"),
+    [
+        ("object_size", "hico", "there is no such slice or file"),
+        ("objets", "hico", "did you mean 'objects'?"),
+        ("distance:1:0.5", "hico", "give ascending numbers above 0"),
+        ("distance:0", "hico", "give ascending numbers above 0"),
+        ("distance:nan", "hico", "give ascending numbers above 0"),
+        ("verb:2", "hico", "verb is not cut by numbers"),
+        ("frequency:10", "hico", "hico has no training counts"),
+        ("frequency", "vcoco", "vcoco has no classes by training frequency"),
+        ("object", "vcoco", "vcoco has no classes by object"),
+    ],
+)
+def test_slices_that_there_are_not(name: str, dataset: str, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_slices([name], load(dataset))
+    assert problem in str(caught.value)
+
+
+def test_the_names_of_parts() -> None:
+    parts = {slice_.name: slice_.parts for slice_ in parse_slices(["people,distance,objects:100,people:2:4"], HICO)}
+    assert parts == {
+        "people": ("0", "1", "2", "3-5", "6+"),
+        "distance": ("0-0.25", "0.25-0.5", "0.5-1", "1+"),
+        "objects:100": ("0-100", "100+"),
+        "people:2:4": ("0-1", "2-3", "4+"),
+    }
+    (objects,) = parse_slices(["objects"], load("vcoco"))
+    assert objects.parts == ("small", "medium", "large", "no_object")
+    verbs, things, groups = parse_slices(["verb", "object", "frequency"], HICO)
+    for slice_ in (verbs, things, groups):  # a partition of the classes
+        assert sorted(number for members in slice_.classes for number in members) == list(range(600))
+
+
+def test_person_first_protocols_have_no_slices_of_triplets(capsys: pytest.CaptureFixture[str]) -> None:
+    views = Views(slices=tuple(parse_slices(["objects"], load("vcoco"))))
+    rows = protocols(["all"], "vcoco")
+    with pytest.raises(UsageError, match="vcoco-s1, vcoco-s2 go by the person first"):
+        views.of(rows, ["vcoco-s1"])
+    assert [row.name for row in views.of(rows, []) if row.part is not None] == ["vcoco-qpic"] * 4
+    assert capsys.readouterr().err.count("left out: --slice objects") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0.5,0.75", (0.5, 0.75)),
+        ("0.5:0.95:0.05", (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)),
+        ("0.1:0.9:0.2", (0.1, 0.3, 0.5, 0.7, 0.9)),
+        ("0.5:1:0.25,0.5,.30", (0.5, 0.75, 1.0, 0.3)),
+    ],
+)
+def test_thresholds_are_the_decimal_literals(text: str, values: tuple[float, ...]) -> None:
+    assert parse_thresholds([text]).values == values
+
+
+def test_a_range_is_called_by_its_numbers() -> None:
+    assert parse_thresholds(["0.50:0.950:.05"]) == parse_thresholds(["0.5:0.95:0.05"])
+    assert parse_thresholds([]) == Thresholds()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "1.1", "-0.5", "nan", "inf", "half", "0.5:0.9", "0.5:0.9:0.15", "0.5:0.9:0", "0.9:0.5:0.1",
+             "0.5:0.5:0.1", "0.0001:1:0.0001", "0.5:0.9:-0.1", "1e400", "0.5,", "0,5"]
+)  # fmt: skip
+def test_what_is_no_threshold(text: str) -> None:
+    with pytest.raises(UsageError, match="--iou"):
+        parse_thresholds([text])
+
+
+def test_a_mean_over_thresholds_is_cocos() -> None:
+    """IoU of subject and object is 1 and 0.8: true at the first thresholds, false at the others, and upt is strict."""
+    boxes, labels = [[0, 0, 10, 10], [50, 0, 60, 10]], ["person", "bicycle"]
+    hoi = {"subject": 0, "object": 1, "verb": "ride"}
+    truth: Any = [{"image_id": "a", "boxes": boxes, "labels": labels, "hois": [hoi]}]
+    moved = [[0, 0, 11, 11], [50, 0, 59, 11]]  # upt adds 1 to x2, y2 of the ground truth: 11 x 11, and 9/11 of it
+    predictions: Any = [{"image_id": "a", "boxes": moved, "labels": labels, "hois": [{**hoi, "score": 0.5}]}]
+    found = viewed((truth, predictions), Views(parse_thresholds(["0.5:0.95:0.05"])), "upt")
+    ride = HICO.interaction_ids["ride", "bicycle"]
+    true = [found[f"upt|{value!r}"].ap[ride] for value in parse_thresholds(["0.5:0.95:0.05"]).values]
+    assert [round(ap) for ap in true] == [1] * 7 + [0] * 3  # 9/11 = 0.818
+    assert math.isclose(found["upt|0.5:0.95:0.05"].ap[ride], 0.7)
+    strict = partial(viewed, (truth, [{**predictions[0], "boxes": [[0, 0, 11, 11], [50, 0, 61, 5.5]]}]))
+    assert strict(Views(parse_thresholds(["0.5"])), "upt")["upt|0.5"].ap[ride] == 0  # exactly 0.5, and > 0.5 is asked

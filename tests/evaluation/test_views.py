@@ -1,0 +1,200 @@
+"""`--iou` and `--slice` in the commands: rows, tags, signatures, match streams, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+GT, PREDICTIONS, OTHER = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
+V_GT, V_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
+VIEW = ("iou", "slice", "part")
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def settings_of(row: dict[str, Any]) -> dict[str, str]:
+    return dict(part.split(":", 1) for part in row["signature"].split("|"))
+
+
+def test_the_rows_themselves_stay(hoicli: Hoicli) -> None:
+    """A slice adds rows and changes none; a threshold that is the protocol's own changes no number and no signature."""
+    plain = rows(hoicli("eval", "--gt", GT, PREDICTIONS).out)
+    sliced = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--slice", "objects,people,verb").out)
+    assert [row for row in sliced if not row["tags"]] == plain
+    same = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--iou", "0.5").out)
+    assert [row | {"tags": {}} for row in same] == plain
+    assert {row["tags"]["iou"] for row in same} == {"0.5"}
+
+
+def test_signatures_mark_what_is_no_published_number(hoicli: Hoicli) -> None:
+    found = rows(hoicli("eval", "--gt", GT, PREDICTIONS, "--iou", "0.5:0.7:0.1", "--slice", "objects,verb").out)
+    for row in found:
+        signed, tags = settings_of(row), row["tags"]
+        assert signed.get("iou") == (None if tags["iou"] == "0.5" else tags["iou"])
+        assert signed.get("slice") == (f"{tags['slice']}/{tags['part']}" if "slice" in tags else None)
+    keys = [(row["protocol"], row["metric"], row["subset"], *row["tags"].items()) for row in found]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize(
+    "options", [("--iou", "0.5,0.8"), ("--slice", "objects,people:2"), ("--iou", ".7", "--slice", "pairs")]
+)
+def test_a_match_stream_gives_the_same_rows(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...]) -> None:
+    given = ("--gt", GT, PREDICTIONS, "--protocol", "hico,diag", *options)
+    path = tmp_path / "matches.jsonl"
+    path.write_text(hoicli("match", *given).out)
+    direct = hoicli("eval", *given).out
+    assert hoicli("eval", path).out == direct
+    assert hoicli("eval", path, "--protocol", "hico,diag", *options).out == direct
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(reversed(lines)))
+    assert hoicli("eval", path).out == direct
+
+
+def test_shards_of_matches_and_the_ground_truth_give_the_same_rows(hoicli: Hoicli, tmp_path: Path) -> None:
+    options = ("--protocol", "hico,qpic", "--iou", "0.5,0.8", "--slice", "objects,people")
+    lines = PREDICTIONS.read_text().splitlines(keepends=True)
+    paths = []
+    for number, part in enumerate((lines[:3], lines[3:])):
+        shard, matches = tmp_path / f"p{number}.jsonl", tmp_path / f"m{number}.jsonl"
+        shard.write_text("".join(part))
+        matches.write_text(hoicli("match", "--gt", GT, shard, "--only-predicted", *options).out)
+        paths.append(matches)
+    direct = hoicli("eval", "--gt", GT, PREDICTIONS, *options).out
+    assert hoicli("eval", "--gt", GT, *paths, *options).out == direct
+    refused = hoicli("eval", "--gt", GT, *paths)
+    assert refused.code == 2
+    assert "--gt: the matches are of the slice objects" in refused.err
+
+
+def test_match_records_say_what_they_are_of(hoicli: Hoicli) -> None:
+    given = ("--gt", GT, PREDICTIONS, "--protocol", "hico", "--iou", "0.8", "--slice", "objects")
+    records = rows(hoicli("match", *given).out)
+    views = [tuple(record["view"].items()) for record in records]
+    assert len(set(zip((record["image_id"] for record in records), views, strict=True))) == len(records)
+    small = [record for record in records if record["view"].get("part") == "small"]
+    assert {record["settings"]["slice"] for record in small} == {"objects/small"}
+    parts = {
+        part: sum(len(r["gt"]) for r in records if r["view"].get("part") == part)
+        for part in ("small", "medium", "large", None)
+    }
+    assert parts.pop(None) == sum(parts.values())
+    assert any(item["outcome"] == "outside_slice" for record in records for item in record["predictions"])
+
+
+def saved(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_diagnosis(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Parts of images and classes add up in counts; a match stream says the same."""
+    given = ("--gt", GT, PREDICTIONS, "--slice", "people,verb", "--iou", "0.8")
+    found = rows(hoicli("diagnose", *given).out)
+    counts: dict[Any, dict[Any, int]] = {}
+    for row in found:
+        if row["metric"] == "count" and row["subset"] == "full":
+            of = counts.setdefault(row["tags"].get("slice"), {})
+            of[row["error"]] = of.get(row["error"], 0) + row["value"]
+    assert counts["people"] == counts["verb"] == counts[None]
+    matches = hoicli("match", "--protocol", "diag", "--iou", "0.8", "--slice", "people", "--gt", GT, PREDICTIONS).out
+    images = hoicli("diagnose", "--gt", GT, PREDICTIONS, "--slice", "people", "--iou", "0.8").out
+    assert hoicli("diagnose", saved(tmp_path / "m.jsonl", matches)).out == images
+
+
+def test_map_of_diagnosis_and_of_eval_agree(hoicli: Hoicli) -> None:
+    options = ("--gt", GT, PREDICTIONS, "--iou", "0.6,0.9", "--slice", "people:2")
+    ours = {
+        (row["subset"], *row["tags"].items()): row["value"]
+        for row in rows(hoicli("diagnose", *options).out)
+        if row["metric"] == "mAP" and row["oracle"] == "none"
+    }
+    theirs = {
+        (row["subset"], *row["tags"].items()): row["value"]
+        for row in rows(hoicli("eval", "--protocol", "diag", *options).out)
+        if row["metric"] == "mAP"
+    }
+    assert ours == theirs
+
+
+def test_comparison(hoicli: Hoicli) -> None:
+    """A model with itself differs in nothing; its means are those of eval, with the same intervals."""
+    options = ("--gt", GT, "--slice", "objects,verb", "--iou", "0.5:0.7:0.1", "--protocol", "hico")
+    found = rows(hoicli("compare", *options, "--bootstrap", "50", "--name", "a,b", PREDICTIONS, PREDICTIONS).out)
+    differences = [row for row in found if row["metric"] in ("mAP_diff", "delta_mAP_diff", "count_diff")]
+    assert {row["value"] for row in differences} <= {0, None}
+    assert {row["tags"].get("iou") for row in differences} == {"0.5", "0.6", "0.7", "0.5:0.7:0.1"}
+    theirs = rows(hoicli("eval", *options, "--bootstrap", "50", PREDICTIONS).out)
+    wanted = {(row["metric"], row["subset"], *row["tags"].items()): row for row in theirs}
+    ours = [row for row in found if row["metric"] == "mAP" and row["tags"]["model"] == "b"]
+    for row in ours:
+        tags = {key: value for key, value in row["tags"].items() if key in VIEW}
+        same = wanted[("mAP", row["subset"], *tags.items())]
+        assert (row["value"], row["n"], row["ci_low"]) == (same["value"], same["n"], same["ci_low"])
+    assert ours
+
+
+def test_a_report_shows_them(hoicli: Hoicli) -> None:
+    text = hoicli("report", "--gt", GT, PREDICTIONS, "--format", "md", "--iou", "0.8", "--slice", "people").out
+    plain = hoicli("report", "--gt", GT, PREDICTIONS, "--format", "md").out
+    assert "## Thresholds and parts" in text
+    assert "## Thresholds and parts" not in plain
+    assert "hoicli eval --iou 0.8 --slice people --gt gt.jsonl predictions.jsonl" in text
+    protocols = plain.split("## Protocols")[1].split("##")[0]
+    assert protocols in text  # the published numbers stand where they stood
+
+
+def test_vcoco(hoicli: Hoicli) -> None:
+    given = ("--dataset", "vcoco", "--gt", V_GT, V_PREDICTIONS)
+    found = rows(hoicli("eval", *given, "--slice", "people,verb,objects", "--iou", "0.6").out)
+    assert {row["protocol"] for row in found if row["tags"].get("slice") == "objects"} == {"vcoco-qpic"}
+    assert {row["tags"]["part"] for row in found if row["tags"].get("slice") == "objects"} >= {"no_object"}
+    assert len({row["protocol"] for row in found if row["tags"].get("slice") == "people"}) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (("eval", "--slice", "objects", "--tag", "part=1"), "--tag part: rows have a part of their own"),
+        (("eval", "--slice", "object"), None),
+        (("match", "--slice", "verb"), "--slice verb: cuts what is averaged; give it to hoicli eval"),
+        (("diagnose", "--slice", "objects"), "--slice objects: no types of errors by it"),
+        (("diagnose", "--iou", "0.6", "--as-released"), "--as-released: the released code has neither"),
+        (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
+        (("diagnose", "--slice", "people", "--gallery", "g"), "--gallery: of one threshold"),
+        (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),
+    ],
+)
+def test_what_is_refused(hoicli: Hoicli, call: tuple[str, ...], message: str | None) -> None:
+    result = hoicli(*call, "--gt", GT, PREDICTIONS)
+    assert result.code == (0 if message is None else 2)
+    assert message is None or message in result.err
+    assert message is None or not result.out
+
+
+def test_a_match_stream_has_what_it_has(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = saved(tmp_path / "m.jsonl", hoicli("match", "--gt", GT, PREDICTIONS, "--protocol", "hico").out)
+    for option in (("--iou", "0.8"), ("--slice", "objects")):
+        result = hoicli("eval", path, *option, "--protocol", "hico")
+        assert (result.code, result.out) == (2, "")
+        assert "give it to hoicli match" in result.err
+    result = hoicli("eval", path, "--iou", "0.5:0.7:0.1")
+    assert (result.code, result.out) == (2, "")
+
+
+def test_emit_at_another_threshold(hoicli: Hoicli) -> None:
+    records = rows(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--emit", "predictions", "--iou", "0.9").out)
+    assert {record["settings"]["iou"] for record in records} == {"0.9"}
+    errors = [item["error"] for record in records for item in record["predictions"]]
+    found = rows(hoicli("diagnose", "--gt", GT, PREDICTIONS, "--iou", "0.9").out)
+    counts = {row["error"]: row["value"] for row in found if row["metric"] == "count" and row["subset"] == "full"}
+    assert {error: errors.count(error) for error in set(errors)} == {
+        key: n for key, n in counts.items() if n and key != "missed_gt"
+    }
