@@ -70,8 +70,12 @@ class Opening:
 
     def __call__(self, paths: Sequence[str]) -> list[Input]:
         """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,
-        and `UsageError` for a format given for what is no file."""
+        and `UsageError` for a format given for what is no file, and for a path given twice: its images would count
+        twice."""
         given = [part for path in paths for part in parts_of(path)]
+        twice = next((path for path in given if given.count(path) > 1), None)
+        if twice is not None:
+            raise UsageError(f"{twice} is given twice; keep one")
         named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in given]
         if self.source_format is not None:
             if not any(named) and all(map(_exists, given)):
