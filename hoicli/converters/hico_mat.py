@@ -214,7 +214,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[
     if given is None:
         context.announce(
             "no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
-            "give anno.mat as a second path"
+            "give both files, as anno_bbox.mat,anno.mat"
         )
         return None
     names = ("list_action", f"list_{split}", f"anno_{split}")
