@@ -19,6 +19,12 @@ _MODULES = {
     "Evaluator": "evaluator",
     "diagnose": "evaluation",
     "compare": "evaluation",
+    "read": "records",
+    "convert": "records",
+    "shoe_sim": "raters",
+    "shoe_eval": "raters",
+    "agree": "raters",
+    "corrupt": "images",
 }
 """The module of `hoicli.api` that has each name; `__init__.pyi` says the same to type checkers."""
 

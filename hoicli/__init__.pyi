@@ -1,7 +1,21 @@
 """The names of `hoicli` for type checkers; `__init__.py` imports each when it is first used."""
 
-from hoicli.api.evaluation import compare as compare
-from hoicli.api.evaluation import diagnose as diagnose
-from hoicli.api.evaluation import evaluate as evaluate
-from hoicli.api.evaluator import Evaluator as Evaluator
+from hoicli.api.evaluation import compare, diagnose, evaluate
+from hoicli.api.evaluator import Evaluator
+from hoicli.api.images import corrupt
+from hoicli.api.raters import agree, shoe_eval, shoe_sim
+from hoicli.api.records import convert, read
 from hoicli.version import __version__ as __version__
+
+__all__ = [
+    "Evaluator",
+    "agree",
+    "compare",
+    "convert",
+    "corrupt",
+    "diagnose",
+    "evaluate",
+    "read",
+    "shoe_eval",
+    "shoe_sim",
+]

@@ -11,7 +11,8 @@ from hoicli.io.messages import kept_notes
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
 
-_OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(?: (?P<value>[a-z0-9][\w.-]*)(?=[:;,)?`]| \(|$))?")
+_OPTION = re.compile(r"hoicli [a-z][^;`]*|--(?P<name>[a-z][a-z-]*)(?: (?P<value>[a-z0-9][\w.-]*)(?=[:;,)?`]| \(|$))?")
+"""A command line that a message recommends, or an option with or without a value before the end of a clause."""
 
 
 @contextmanager
@@ -29,9 +30,11 @@ def called() -> Iterator[list[str]]:
 
 
 def in_python(message: str) -> str:
-    """A message with `--top-k 3` as `top_k=3`, and `--split rf` as `split='rf'`."""
+    """A message with `--top-k 3` as `top_k=3`, and `--split rf` as `split='rf'`; command lines stay."""
 
     def argument(found: re.Match[str]) -> str:
+        if found["name"] is None:
+            return found[0]
         name, value = found["name"].replace("-", "_"), found["value"]
         if value is None:
             return name
@@ -48,8 +51,14 @@ def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
 
 
 def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
-    """The tags of rows. Raises `UsageError` for a name that rows have already."""
-    return parse_tags([f"{key}={value}" for key, value in (tags or {}).items()], taken=taken)
+    """The tags of rows. Raises `UsageError` for a name that is empty or has a =, and for one that rows have already."""
+    for key in tags or {}:
+        if not key or "=" in key:
+            raise UsageError(f"tags: {key!r} is no name of a tag")
+    try:
+        return parse_tags([f"{key}={value}" for key, value in (tags or {}).items()], taken=taken)
+    except UsageError as error:
+        raise UsageError(str(error).replace("--tag ", "tags: ")) from None
 
 
 def names_of(given: str | Sequence[str] | None) -> list[str]:

@@ -82,8 +82,8 @@ def evaluate(
     """The mAP of predictions by published protocols, in percent, as `hoicli eval` prints it.
 
     gt, preds: a path, or several, of JSONL or of any format of `hoicli convert`; records (dicts); or `{image_id:
-    arrays}` with the arguments of `Evaluator.update` as keys, `score` for predictions alone. preds may also be the
-    lines of `hoicli match`; then gt may be None.
+    arrays}` with the arguments of `Evaluator.update` as keys, `score` for predictions alone. preds may also be match
+    records (`hoicli match`); then gt may be None.
     protocol: a name or several (`hico`, `vcoco-s1`, ...); None is every protocol of the dataset (HICO-DET without one).
     split: adds a zero-shot split's unseen and seen classes. bootstrap: rounds for 95 % intervals. top_k, nms: what is
     removed before matching. source_format, image_list: of files that are not JSONL, as in

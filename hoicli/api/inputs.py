@@ -20,14 +20,12 @@ from hoicli.records.parsing import non_finite
 from hoicli.vocabulary.labels import Vocabulary
 
 Path: TypeAlias = "str | os.PathLike[str]"
-Records: TypeAlias = "Iterable[Mapping[str, Any]]"
-Arrays: TypeAlias = "Mapping[str | int, Mapping[str, Any]]"
-Given: TypeAlias = "Path | Sequence[Path] | Records | Arrays"
+Given: TypeAlias = "Path | Sequence[Path] | Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]"
 """A path, or several that are read as one stream; records, as in a line of JSONL; or the arrays of each image by its
 id, named as the arguments of `Evaluator.update`."""
 
 
-class _Held(Stream):
+class HeldStream(Stream):
     """Records in memory as a stream of lines."""
 
     def __init__(self, items: Iterable[Item], argument: str, label: str) -> None:
@@ -38,7 +36,7 @@ class _Held(Stream):
         return iter(self._items)
 
 
-class _HeldPredictions(_Held, Predictions):
+class _HeldPredictions(HeldStream, Predictions):
     """Predictions or match records in memory."""
 
 
@@ -61,9 +59,7 @@ class Inputs:
     ) -> Inputs:
         """For a call that works in a vocabulary; the others are its arguments. Raises `UsageError` for an unknown
         format."""
-        if source_format is not None and (source_format not in FORMATS or not FORMATS[source_format].reads):
-            readable = [row.name for row in FORMATS.values() if row.reads]
-            raise UsageError(f"source_format {source_format!r}: choose from {', '.join(readable)}")
+        check_format(source_format)
         opening = Opening(
             dataset=dataset or vocabulary.path or vocabulary.name,
             said=dataset is not None,
@@ -77,50 +73,55 @@ class Inputs:
     def stream(self, given: Given, argument: str, label: str) -> Stream:
         """A stream of ground truth or of other records that are no predictions. argument: the name in messages; label:
         what the records are. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
-        paths = _paths(given, argument)
+        paths = paths_of(given, argument)
         if paths is not None:
             return Stream(paths, label, self.opening.truth)
-        return _Held(self._items(given, argument, scored=False), argument, label)
+        return HeldStream(held(given, argument, self.vocabulary, scored=False), argument, label)
 
     def predictions(self, given: Given, argument: str) -> Predictions:
         """As `stream`, of predictions or match records."""
-        paths = _paths(given, argument)
+        paths = paths_of(given, argument)
         if paths is not None:
             return Predictions(paths, self.opening.predictions)
-        return _HeldPredictions(self._items(given, argument, scored=True), argument, "predictions")
-
-    def _items(self, given: Any, argument: str, *, scored: bool) -> Iterator[Item]:
-        if isinstance(given, Mapping):
-            for image_id, arrays in given.items():
-                place = f"{argument}[{image_id!r}]"
-                yield Item(
-                    argument, 1, _data(self._record(image_id, arrays, place, scored=scored), place), repr(image_id)
-                )
-            return
-        for index, record in enumerate(given):
-            place = f"{argument}[{index}]"
-            if not isinstance(record, Mapping):
-                raise DataError(f"{type(record).__name__}, not a dict; give a record for each image", place=place)
-            yield Item(argument, 1, _data(record, place), str(index))
-
-    def _record(self, image_id: Any, arrays: Any, place: str, *, scored: bool) -> Mapping[str, Any]:
-        """The record of an image that is given by arrays."""
-        if self.vocabulary is None:
-            raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
-        if not isinstance(arrays, Mapping):
-            problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
-            raise DataError(problem, place=place)
-        found = detections(str(image_id), arrays, self.vocabulary, place, scored=scored)
-        return found.record(self.vocabulary, scored=scored)
+        return _HeldPredictions(held(given, argument, self.vocabulary, scored=True), argument, "predictions")
 
 
-def _paths(given: Given, name: str) -> list[str] | None:
+def check_format(source_format: str | None) -> None:
+    """Raises `UsageError` for a format that is not read."""
+    if source_format is not None and (source_format not in FORMATS or not FORMATS[source_format].reads):
+        readable = [row.name for row in FORMATS.values() if row.reads]
+        raise UsageError(f"source_format {source_format!r}: choose from {', '.join(readable)}")
+
+
+def held(given: Any, argument: str, vocabulary: Vocabulary | None, *, scored: bool | None = None) -> Iterator[Item]:
+    """Records, or the arrays of images, as lines. scored: whether arrays are of predictions; None: whether they have
+    scores. Raises as `Inputs.stream`."""
+    if isinstance(given, Mapping):
+        for image_id, arrays in given.items():
+            place = f"{argument}[{image_id!r}]"
+            if vocabulary is None:
+                raise UsageError(f"{place}: give records (dicts) in a list, or a path; this takes no arrays")
+            if not isinstance(arrays, Mapping):
+                problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
+                raise DataError(problem, place=place)
+            predicted = "score" in arrays if scored is None else scored
+            found = detections(str(image_id), arrays, vocabulary, place, scored=predicted)
+            yield Item(argument, 1, _data(found.record(vocabulary, scored=predicted), place), repr(image_id))
+        return
+    for index, record in enumerate(given):
+        place = f"{argument}[{index}]"
+        if not isinstance(record, Mapping):
+            raise DataError(f"{type(record).__name__}, not a dict; give a record for each image", place=place)
+        yield Item(argument, 1, _data(record, place), str(index))
+
+
+def paths_of(given: Given, argument: str) -> list[str] | None:
     """The paths, if these are paths. Raises `UsageError` for what is none of `Given`."""
     if isinstance(given, str | os.PathLike):
         return [_path(given)]
     if not isinstance(given, Iterable):
         kind = type(given).__name__
-        raise UsageError(f"{name}: is {kind}; give a path, records (dicts), or arrays by image id")
+        raise UsageError(f"{argument}: is {kind}; give a path, records (dicts), or arrays by image id")
     if isinstance(given, Sequence) and given and all(isinstance(path, str | os.PathLike) for path in given):
         return [_path(path) for path in given]
     return None

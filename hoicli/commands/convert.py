@@ -148,7 +148,7 @@ def convert(
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
     what was shifted, assumed or left out.
     """
-    from hoicli.converters.context import Context
+    from hoicli.converters.context import Context, check_format_options
     from hoicli.converters.conversion import Conversion
     from hoicli.converters.formats import converter
     from hoicli.converters.imagelist import read_image_list
@@ -160,11 +160,11 @@ def convert(
         return
     if not paths:
         raise UsageError("convert: give a PATH to convert, or - for stdin (hoicli convert --list shows the formats)")
-    if (coords or boxes or to_vocabulary) and source_format not in (None, "vlm"):
-        raise UsageError("--coords, --boxes and --to-vocabulary are for --from vlm, the answers of models")
-    settings = (activation, power, threshold, box_scores, box_nms)
-    if source_format != "logits" and settings != (None,) * len(settings):
-        raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
+    check_format_options(
+        source_format,
+        of_answers=(coords, boxes, to_vocabulary or None),
+        of_logits=(activation, power, threshold, box_scores, box_nms),
+    )
     policy = options.policy(on_error, unit="item")
     notes: list[str] = []  # printed only after success: a failure is one line
     context = Context(

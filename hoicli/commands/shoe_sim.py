@@ -125,7 +125,9 @@ def shoe_sim(
     if merge is not None or backend == "table":
         if gt is not None or pairs is not None or dataset is not None or asked or backend not in (None, "table"):
             raise UsageError("--merge joins tables: give it the tables alone")
-        rating.merge(options.inputs(paths, "tables"), merge or "mean", policy, output)
+        tables = Stream(options.inputs(paths, "tables"), "tables")
+        rating.write_rows(rating.merged_rows(tables, merge or "mean", policy), output)
+        policy.report()
         return
     if backend is None:
         raise UsageError("give a --backend (wordnet:wup, lexical, llm, ...), or --merge to join tables")
@@ -166,4 +168,5 @@ def shoe_sim(
     if raters is not None:
         raters.run(work, policy, output)
     elif offline is not None:
-        rating.rate_offline(backend, offline, work, policy, output)
+        rating.write_rows(rating.rated_rows(backend, offline, work, policy), output)
+        policy.report()

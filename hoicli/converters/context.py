@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import ObjectNumbers, whole_number
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
@@ -132,6 +132,17 @@ class Context:
             yield from items
         except DataError as error:
             self.policy.handle(error)
+
+
+def check_format_options(
+    source_format: str | None, *, of_answers: Collection[object], of_logits: Collection[object]
+) -> None:
+    """Raises `UsageError` for options of one format (those that are not None) that go with another: of the answers of
+    models, which may be detected, and of raw outputs, which may not."""
+    if source_format not in (None, "vlm") and set(of_answers) != {None}:
+        raise UsageError("--coords, --boxes and --to-vocabulary are for --from vlm, the answers of models")
+    if source_format != "logits" and set(of_logits) != {None}:
+        raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
 
 
 def guarded(step: Callable[[], T], source: Source, where: str | None = None) -> T:

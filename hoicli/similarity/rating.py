@@ -8,7 +8,7 @@ from typing import Protocol
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, parse
 from hoicli.similarity.backends import Backend, Lexical, Measure, synsets_of
@@ -137,23 +137,21 @@ def senses_of(word: str, pos: str) -> list[str]:
     return list(candidates(word, pos)) if pos in LABELS else []
 
 
-def merge(paths: Sequence[str], rule: str, policy: ErrorPolicy, output: str) -> None:
-    """Join tables."""
-    table = read_tables(Stream(paths, "tables"), policy).merged(rule)
-    write_rows((row(pair, rated) for pair, rated in table.items()), output)
-    policy.report()
+def merged_rows(tables: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
+    """The lines of tables joined by a rule of RULES."""
+    table = read_tables(tables, policy).merged(rule)
+    return (row(pair, rated) for pair, rated in table.items())
 
 
-def rate_offline(name: str, backend: Backend, work: Work, policy: ErrorPolicy, output: str) -> None:
-    """Rate with a backend that needs no network. Raises `DataError` if a table lacks a pair."""
+def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> Iterator[Record]:
+    """The lines of a table, from a backend that needs no network. Raises `DataError` if a table lacks a pair."""
     rated = backend.rate(work.pairs)
     missing = [pair for pair, found in zip(work.pairs, rated, strict=True) if found.similarity is None]
     if missing and work.strict:
         _, a, b = missing[0]
         problem = f"{len(missing):,} of {len(work.pairs):,} pairs are not in it, the first {a} and {b}"
         policy.handle(DataError(f"{problem}; rate them too, or pass --on-error skip", place=name))
-    write_rows(work.rows(rated), output)
-    policy.report()
+    return work.rows(rated)
 
 
 def write_rows(rows: Iterable[Record], output: str, error: DataError | None = None) -> None:

@@ -1,0 +1,437 @@
+"""Every call gives what its command prints, says nothing on its own, and raises errors of one line."""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import json
+import pydoc
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hoicli as api
+from hoicli.api.calling import in_python
+from hoicli.errors import DataError, HoicliError, UsageError
+from tests.support.arrays import GT, PREDICTIONS, arrays, records
+from tests.support.project import FIXTURES, ROOT, Hoicli
+
+OTHER, MATCHES = FIXTURES / "other.jsonl", FIXTURES / "expected" / "matches.jsonl"
+SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
+RATINGS = FIXTURES / "ratings.jsonl"
+SHOE_GT, SHOE_FOUND, SIM = SHOE / "gt.jsonl", SHOE / "predictions.jsonl", SHOE / "sim.jsonl"
+
+CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
+    ("eval", lambda: api.evaluate(GT, PREDICTIONS), ("--gt", GT, PREDICTIONS)),
+    ("eval", lambda: api.evaluate(records(GT), records(PREDICTIONS), protocol="hico,upt", per_class=True),
+     ("--gt", GT, "--protocol", "hico,upt", "--per-class", PREDICTIONS)),
+    ("eval", lambda: api.evaluate(GT, PREDICTIONS, protocol=["hico"], bootstrap=50, seed=3, split="uo", grid="tenths"),
+     ("--gt", GT, "--protocol", "hico", "--bootstrap", 50, "--seed", 3, "--split", "uo", "--grid", "tenths",
+      PREDICTIONS)),
+    ("eval", lambda: api.evaluate(GT, PREDICTIONS, top_k=3, nms=0.5, nms_alpha=0.5, nms_beta=1, count_images="all",
+                                  ignore_no_interaction=True, tags={"model": "x"}),
+     ("--gt", GT, "--top-k", 3, "--nms", 0.5, "--nms-alpha", 0.5, "--nms-beta", 1, "--count-images", "all",
+      "--ignore-no-interaction", "--tag", "model=x", PREDICTIONS)),
+    ("eval", lambda: api.evaluate(None, MATCHES), (MATCHES,)),
+    ("eval", lambda: api.evaluate(GT, records(MATCHES)), ("--gt", GT, MATCHES)),
+    ("eval", lambda: api.evaluate(VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl", dataset="vcoco"),
+     ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl")),
+    ("eval", lambda: api.evaluate(FOREIGN / "instances_test2015.json", FOREIGN / "cdn.json", protocol="qpic"),
+     ("--gt", FOREIGN / "instances_test2015.json", "--protocol", "qpic", FOREIGN / "cdn.json")),
+    ("diagnose", lambda: api.diagnose(GT, PREDICTIONS), ("--gt", GT, PREDICTIONS)),
+    ("diagnose", lambda: api.diagnose(GT, records(PREDICTIONS), name="x", per_class=True, top=2, progressive="all"),
+     ("--gt", GT, "--name", "x", "--per-class", "--top", 2, "--progressive", "all", PREDICTIONS)),
+    ("diagnose", lambda: api.diagnose(GT, PREDICTIONS, as_released=True), ("--gt", GT, "--as-released", PREDICTIONS)),
+    ("diagnose", lambda: api.diagnose(GT, PREDICTIONS, independent=True, top_k=3, tags={"a": "b"}),
+     ("--gt", GT, "--independent", "--top-k", 3, "--tag", "a=b", PREDICTIONS)),
+    ("diagnose", lambda: api.diagnose(VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl", dataset="vcoco"),
+     ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl", VCOCO / "predictions.jsonl")),
+    ("compare", lambda: api.compare(GT, PREDICTIONS, OTHER, bootstrap=50, seed=1),
+     ("--gt", GT, "--name", "a,b", "--bootstrap", 50, "--seed", 1, PREDICTIONS, OTHER)),
+    ("compare", lambda: api.compare(GT, PREDICTIONS, records(OTHER), PREDICTIONS, names=["x", "y", "z"], errors=False,
+                                    bootstrap=20, per_class=True, protocol="upt", ignore_no_interaction=True,
+                                    split="rf-uc"),
+     ("--gt", GT, "--name", "x,y,z", "--no-errors", "--bootstrap", 20, "--per-class", "--protocol", "upt",
+      "--ignore-no-interaction", "--split", "rf-uc", PREDICTIONS, OTHER, "COPY")),
+    ("shoe-sim", lambda: api.shoe_sim(SHOE_GT, SHOE_FOUND, backend="wordnet:wup"),
+     ("--backend", "wordnet:wup", "--gt", SHOE_GT, SHOE_FOUND)),
+    ("shoe-sim", lambda: api.shoe_sim(records(SHOE_GT), records(SHOE_FOUND), backend="lexical", all_pairs=True),
+     ("--backend", "lexical", "--all-pairs", "--gt", SHOE_GT, SHOE_FOUND)),
+    ("shoe-sim", lambda: api.shoe_sim(tables=SIM, merge="median"), ("--merge", "median", SIM)),
+    ("shoe-sim", lambda: api.shoe_sim(pairs=records(SIM), backend="wordnet:path"),
+     ("--backend", "wordnet:path", "--pairs", SIM)),
+    ("shoe-eval", lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, per_class=True),
+     ("--gt", SHOE_GT, "--sim", SIM, "--per-class", SHOE_FOUND)),
+    ("shoe-eval", lambda: api.shoe_eval(records(SHOE_GT), records(SHOE_FOUND), records(SIM), delta=0.3, ap="step",
+                                        against="dataset", combine="geometric", min_rank=0.5, tags={"a": "b"}),
+     ("--gt", SHOE_GT, "--sim", SIM, "--delta", 0.3, "--ap", "step", "--against", "dataset", "--combine", "geometric",
+      "--min-rank", 0.5, "--tag", "a=b", SHOE_FOUND)),
+    ("shoe-eval", lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, single_hoi=True, verb_weight=0.25, min_score=0.2),
+     ("--gt", SHOE_GT, "--sim", SIM, "--single-hoi", "--verb-weight", 0.25, "--min-score", 0.2, SHOE_FOUND)),
+    ("agree", lambda: api.agree(RATINGS), (RATINGS,)),
+    ("agree", lambda: api.agree(records(RATINGS), models="gem*,qwen", subsets=True, distribution=True, merge="mean",
+                                permutations=100, seed=5, tags={"a": "b"}),
+     ("--models", "gem*,qwen", "--subsets", "--distribution", "--merge", "mean", "--permutations", 100, "--seed", 5,
+      "--tag", "a=b", RATINGS)),
+    ("convert", lambda: api.read(FOREIGN / "instances_test2015.json"), (FOREIGN / "instances_test2015.json",)),
+    ("convert", lambda: api.read([FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"]),
+     (FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat")),
+    ("convert", lambda: api.read(FOREIGN / "detections_mat", image_list=GT),
+     ("--image-list", GT, FOREIGN / "detections_mat")),
+    ("convert", lambda: api.read(FOREIGN / "logits.npz", source_format="logits", threshold=0.3, power=2.8, box_nms=0.5,
+                                 image_list=GT),
+     ("--from", "logits", "--threshold", 0.3, "--lambda", 2.8, "--box-nms", 0.5, "--image-list", GT,
+      FOREIGN / "logits.npz")),
+    ("convert", lambda: api.read(PREDICTIONS), (PREDICTIONS,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "call", "arguments"), CALLS)
+def test_a_call_gives_the_rows_and_notes_of_its_command(
+    hoicli: Hoicli, tmp_path: Path, command: str, call: Callable[[], Any], arguments: tuple[object, ...]
+) -> None:
+    copy = tmp_path / "copy.jsonl"  # a command reads a file once
+    copy.write_bytes(PREDICTIONS.read_bytes())
+    done = hoicli(command, *(copy if argument == "COPY" else argument for argument in arguments))
+    assert done.code == 0, done.err
+    found = call()
+    printed = [json.loads(line) for line in done.out.splitlines()]
+    assert (list(found) if isinstance(found, list) else found.rows) == printed
+    assert printed
+    assert found.notes == [in_python(line.removeprefix("hoicli: ")) for line in done.err.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("message", "in_a_call"),
+    [
+        ("--top-k 0: give a whole number", "top_k=0: give a whole number"),
+        ("V-COCO records? --dataset vcoco", "V-COCO records? dataset='vcoco'"),
+        ("give it, or pass --on-error skip", "give it, or pass on_error='skip'"),
+        ("--nms-alpha, --nms-beta: exponents", "nms_alpha, nms_beta: exponents"),
+        ("--allow-uncounted computes with the others", "allow_uncounted computes with the others"),
+        ("hoicli convert --from cdn a.json -o b; --seed 3: no", "hoicli convert --from cdn a.json -o b; seed=3: no"),
+    ],
+)  # fmt: skip
+def test_messages_name_arguments_and_leave_command_lines(message: str, in_a_call: str) -> None:
+    assert in_python(message) == in_a_call
+
+
+def test_every_name_has_a_call_here() -> None:
+    called = {name for name in api.__all__ if any(f"api.{name}(" in inspect.getsource(call) for _, call, _ in CALLS)}
+    assert set(api.__all__) - called == {"Evaluator", "convert", "corrupt"}  # each has tests of its own
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    for _, call, _ in CALLS[::5]:
+        call()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_records_of_any_iterable_are_read_once_and_left_alone() -> None:
+    found, truth = records(PREDICTIONS), records(GT)
+    rows = api.evaluate(GT, PREDICTIONS, protocol="hico").rows
+    assert api.evaluate(iter(truth), (record for record in found), protocol="hico").rows == rows
+    assert found == records(PREDICTIONS)
+    of_arrays = {record["image_id"]: arrays(record) for record in found}
+    truth_arrays = {record["image_id"]: arrays(record, scored=False) for record in truth}
+    assert api.evaluate(GT, of_arrays, protocol="hico").rows == rows
+    assert (
+        api.evaluate(truth_arrays, of_arrays, protocol="hico").to_dict()
+        == api.evaluate(
+            [{key: value for key, value in record.items() if key != "image_hois"} for record in truth],
+            found,
+            protocol="hico",
+        ).to_dict()
+    )
+
+
+def test_paths_may_be_several_and_packed(tmp_path: Path) -> None:
+    lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl.gz"
+    first.write_bytes(b"".join(lines[:3]))
+    second.write_bytes(gzip.compress(b"".join(lines[3:])))
+    whole = api.evaluate(str(GT), PREDICTIONS, protocol="hico")
+    assert api.evaluate(GT, [str(first), str(second)], protocol="hico") == whole
+
+
+def test_numbers_of_other_libraries_in_records() -> None:
+    """NumPy's numbers in a record are read as the numbers they are."""
+    found = records(PREDICTIONS)
+    for record in found:
+        record["boxes"] = np.array(record["boxes"])
+        for hoi in record["hois"]:
+            hoi |= {"score": np.float64(hoi["score"]), "subject": np.int32(hoi["subject"])}
+    assert api.evaluate(GT, found, protocol="hico").rows == api.evaluate(GT, PREDICTIONS, protocol="hico").rows
+
+
+# Results
+
+
+def test_a_result_in_every_shape() -> None:
+    result = api.evaluate(GT, PREDICTIONS, protocol="hico")
+    assert result.to_dict() == {f"hico/{row['metric']}/{row['subset']}": row["value"] for row in result.rows}
+    assert result.to_dict()["hico/mAP/full"] == pytest.approx(1.944, abs=1e-3)  # percent
+    assert result.per_class == api.evaluate(GT, PREDICTIONS, protocol="hico", per_class=True).per_class
+    assert len(result.per_class) == 1200
+    assert repr(result) == str(result)
+    with pytest.raises(UsageError, match=r"^per_class: no rows of classes were made; call again with per_class=True$"):
+        _ = api.diagnose(GT, PREDICTIONS).per_class
+
+
+def test_every_value_has_a_key_of_its_own() -> None:
+    """What is about no single class or image is in the dictionary, once, under all commands."""
+    for _, call, _ in CALLS:
+        result = call()
+        if isinstance(result, list):
+            continue
+        wanted = [row for row in result.rows if not {"verb", "object", "role", "image_id"} & row.keys()]
+        assert len(result.to_dict()) == len(wanted), result.to_dict()
+
+
+def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = api.evaluate(GT, PREDICTIONS, protocol="hico", tags={"epoch": "3"})
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match=r"^to_frame needs pandas: pip install pandas$"):
+        result.to_frame()
+    monkeypatch.undo()
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = result.to_frame()
+    assert list(frame["value"]) == [row["value"] for row in result.rows]
+    assert set(frame["epoch"]) == {"3"}
+
+
+# Errors
+
+
+def wrong(given: object) -> Any:
+    """What a type checker would refuse."""
+    return given
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: api.evaluate("no.jsonl", PREDICTIONS), DataError, "no.jsonl: no such file; check the path"),
+        (lambda: api.evaluate(GT, wrong(3)), UsageError, "preds: is int; give a path, records (dicts), or"),
+        (lambda: api.evaluate(GT, []), DataError, "preds: no predictions in it"),
+        (lambda: api.evaluate(GT, wrong([3])), DataError, "preds[0]: int, not a dict; give a record for each image"),
+        (lambda: api.evaluate(GT, records(PREDICTIONS)[0]), DataError,
+         "preds['image_id']: str, not a dict of arrays (boxes, labels, ...); give records as a list"),
+        (lambda: api.evaluate(GT, [{"image_id": "a"}]), DataError, "preds[0]: boxes: missing; every image line has"),
+        (lambda: api.evaluate(GT, records(PREDICTIONS)[:1] * 2), DataError,
+         "preds[1]: image_id: image 'HICO_test2015_00000001' is at preds[0] already; keep one line an image"),
+        (lambda: api.evaluate(records(PREDICTIONS), PREDICTIONS), DataError, "gt[0]: hois[0].score: ground truth"),
+        (lambda: api.evaluate(GT, [{"x": float("nan")}]), DataError, "preds[0]: x: nan: numbers must be finite"),
+        (lambda: api.evaluate(GT, [{"x": object()}]), DataError, "preds[0]: cannot be written as JSON ("),
+        (lambda: api.evaluate(GT, wrong([{1: 2}])), DataError, "preds[0]: cannot be written as JSON ("),
+        (lambda: api.evaluate(GT, PREDICTIONS, protocol="hicoo"), UsageError, "protocol: unknown 'hicoo'; choose from"),
+        (lambda: api.evaluate(GT, PREDICTIONS, dataset="hicoo"), UsageError, "unknown dataset 'hicoo'"),
+        (lambda: api.evaluate(GT, PREDICTIONS, top_k=0), UsageError, "top_k=0: give a whole number of at least 1"),
+        (lambda: api.evaluate(GT, PREDICTIONS, split="nix"), UsageError, "split='nix': hico has uc0"),
+        (lambda: api.evaluate(GT, PREDICTIONS, bootstrap=1), UsageError, "bootstrap=1: give the number of rounds"),
+        (lambda: api.evaluate(GT, PREDICTIONS, on_error="x"), UsageError, "on_error='x': choose stop or skip"),
+        (lambda: api.evaluate(GT, PREDICTIONS, tags={"value": "x"}), UsageError, "tags: value: rows have a value of"),
+        (lambda: api.evaluate(GT, PREDICTIONS, source_format="x"), UsageError, "source_format 'x': choose from"),
+        (lambda: api.evaluate(GT, "-"), DataError, "./-: no such file"),
+        (lambda: api.diagnose(GT, PREDICTIONS, as_released=True, independent=True), UsageError, "as_released: the"),
+        (lambda: api.diagnose(GT, PREDICTIONS, top=-1), UsageError, "top -1: give a whole number of at least 0"),
+        (lambda: api.compare(GT, PREDICTIONS, OTHER, names=["a"]), UsageError, "names: a: give 2 that differ, in the"),
+        (lambda: api.compare(GT, PREDICTIONS, MATCHES), UsageError, f"{MATCHES}: compare needs the predictions"),
+        (lambda: api.shoe_sim(SHOE_GT, SHOE_FOUND), UsageError, "give a backend (wordnet:wup, lexical, table:FILE)"),
+        (lambda: api.shoe_sim(SHOE_GT, backend="lexical"), UsageError, "give gt and preds, a dataset, or lines"),
+        (lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, delta=2), UsageError, "delta"),
+        (lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, dataset="x"), UsageError, "unknown dataset 'x'"),
+        (lambda: api.agree([{"item": "a", "rater": "b", "rating": 9}]), DataError, "ratings[0]: rating: 9 is not from"),
+        (lambda: api.agree(RATINGS, levels=1), UsageError, "levels=1: give a whole number from 2 to 1,000"),
+        (lambda: api.agree(RATINGS, seed=-1), UsageError, "seed -1: give a number from 0"),
+        (lambda: api.read(RATINGS), DataError, f"{RATINGS}: "),
+        (lambda: api.read(PREDICTIONS, coords="1000", source_format="cdn"), UsageError, "coords, boxes and"),
+        (lambda: api.read(PREDICTIONS, threshold=0.5), UsageError, "activation, lambda, threshold, box_scores and"),
+        (lambda: api.read([{"image_id": "a"}]), DataError, "source"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[HoicliError], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+    assert "--" not in str(caught.value)  # no option: this is a call
+
+
+def test_bad_records_are_skipped_and_counted() -> None:
+    found = [*records(PREDICTIONS), {"image_id": "nope", "boxes": [], "labels": [], "hois": []}]
+    result = api.evaluate(GT, found, protocol="hico", on_error="skip")
+    assert result.rows == api.evaluate(GT, PREDICTIONS, protocol="hico").rows
+    assert result.notes[-1].startswith(
+        "skipped 1 line; the first: preds[7]: image_id: 'nope' is not in the ground truth"
+    )
+
+
+# Converting
+
+
+def test_convert_writes_what_the_command_writes(hoicli: Hoicli, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
+    notes = api.convert(PREDICTIONS, ours, to="inpcc-json")
+    done = hoicli("convert", PREDICTIONS, "--to", "inpcc-json", "-o", theirs)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert notes == [line.removeprefix("hoicli: ") for line in done.err.splitlines()]
+    api.convert(records(PREDICTIONS), ours, to="inpcc-json")
+    assert ours.read_bytes() == theirs.read_bytes()
+    api.convert(FOREIGN / "cdn.json", tmp_path / "cdn.jsonl.gz")
+    assert list(api.read(tmp_path / "cdn.jsonl.gz")) == list(api.read(FOREIGN / "cdn.json"))
+
+
+def test_records_come_back_plain_and_checked() -> None:
+    found = records(PREDICTIONS)
+    given = [record | {"boxes": np.array(record["boxes"])} for record in found]
+    assert list(api.read(given)) == found
+    of_arrays = api.read({record["image_id"]: arrays(record) for record in found})
+    assert [record["hois"] for record in of_arrays] == [record["hois"] for record in found]
+    found[2]["hois"][0]["subject"] = 9
+    with pytest.raises(DataError, match=r"^source(:3|\[2\]|: image \S+): hois\[0\]\.subject: index 9"):
+        api.read(found)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda folder: api.convert(PREDICTIONS, folder / "no" / "x"), "output "),
+        (lambda folder: api.convert(PREDICTIONS, folder / "x", to="hoia"), "to 'hoia': choose from vcoco-pkl"),
+        (lambda _: api.convert(PREDICTIONS, "-"), "output: give a file; `hoicli.read` returns the records"),
+        (lambda _: api.convert(PREDICTIONS, PREDICTIONS), f"output {PREDICTIONS}: is an input too; give another"),
+    ],
+)
+def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], message: str) -> None:
+    before = PREDICTIONS.read_bytes()
+    with pytest.raises(UsageError) as caught:
+        call(tmp_path)
+    assert str(caught.value).startswith(message)
+    assert PREDICTIONS.read_bytes() == before
+    assert not list(tmp_path.iterdir())
+
+
+# Corruptions
+
+
+def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    image.fromarray(pixels).save(tmp_path / "a.png")
+    done = hoicli("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", "--severity", "2,5", "--seed", 7,
+                  "--jobs", 1, tmp_path / "a.png")  # fmt: skip
+    written = [json.loads(line) for line in done.out.splitlines()]
+    assert len(written) == 40
+    for record in written:
+        shown = np.asarray(image.open(tmp_path / "out" / record["file_name"]))
+        ours = api.corrupt(pixels, record["corruption"], record["severity"], image_id="a", seed=7)
+        assert np.array_equal(shown, ours), record["corruption"]
+    grey = pixels[:, :, 0]
+    assert api.corrupt(grey, "jpeg", 3).shape == grey.shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (np.zeros((4, 4, 3)), "jpeg", 1),
+            "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, or grey",
+        ),
+        ((np.zeros((3, 4, 4), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 4), wants uint8"),
+        ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
+        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name 'jpg': no corruption; did you mean 'jpeg'?"),
+        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 6), "severity 6: give a whole number from 1 to 5"),
+        (("x.jpg", "jpeg", 1), "image: is <U5 (), wants uint8"),
+    ],
+)
+def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: str) -> None:
+    pytest.importorskip("cv2")
+    with pytest.raises(HoicliError) as caught:
+        api.corrupt(*arguments)
+    assert str(caught.value).startswith(message)
+
+
+# The package
+
+
+NAMES = {"evaluate", "Evaluator", "diagnose", "compare", "convert", "read", "shoe_sim", "shoe_eval", "corrupt", "agree"}
+
+
+def test_ten_names_and_no_more() -> None:
+    assert set(api.__all__) == NAMES
+    assert {name for name in dir(api) if not name.startswith("__")} == NAMES
+    text = pydoc.plain(pydoc.render_doc(api))
+    functions = re.findall(r"^    (\w+)\(", text[text.index("\nFUNCTIONS") :], re.MULTILINE)
+    classes = re.findall(r"^    class (\w+)\(", text, re.MULTILINE)
+    assert {*functions, *classes} == NAMES
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        _ = api.evalute  # type: ignore[attr-defined]
+
+
+def test_every_name_is_documented_with_its_errors() -> None:
+    for name in NAMES:
+        text = inspect.getdoc(getattr(api, name).__init__ if name == "Evaluator" else getattr(api, name))
+        assert text is not None
+        assert "Raises `DataError`" in text, name
+
+
+def test_the_import_loads_nothing() -> None:
+    code = "import hoicli, sys; print({'numpy', 'scipy', 'typer', 'orjson', 're'} & sys.modules.keys() or 'nothing')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "nothing\n"
+
+
+USER = """
+import numpy as np
+
+import hoicli
+from hoicli.api.calling import in_python
+from hoicli.errors import DataError
+
+
+def score(gt: str, preds: list[dict[str, object]]) -> float | None:
+    evaluator = hoicli.Evaluator(gt, protocols=["hico"], dataset="hico")
+    evaluator.update("a", boxes=np.zeros((1, 4)), labels=["dog"], subject=[0], object=[0], verb=[0], score=[1.0])
+    other = hoicli.Evaluator.from_state(evaluator.state(), evaluator)
+    np.savez("state.npz", **other.merge(evaluator.state()).state())
+    try:
+        return hoicli.evaluate(gt, preds, protocol="hico").to_dict()["hico/mAP/full"]
+    except DataError as error:
+        print(error.place)
+    reveal_type(hoicli.read(gt)[0])
+    reveal_type(evaluator.compute().rows)
+    hoicli.evaluate(gt, preds, protokoll="hico")
+    return None
+"""
+
+
+def test_a_strict_type_checker_reads_the_signatures(tmp_path: Path) -> None:
+    """In a user's own file, of the package as it is installed."""
+    (tmp_path / "user.py").write_text(USER)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--cache-dir",
+        str(ROOT / ".mypy_cache"),
+        "user.py",
+    ]
+    environment = {"MYPYPATH": str(ROOT), "PATH": ""}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    lines = [re.sub(r"^user\.py:\d+: ", "", line) for line in done.stdout.splitlines()]
+    assert [line for line in lines if line.startswith(("note: Revealed", "error"))] == [
+        'note: Revealed type is "dict[str, Any]"',
+        'note: Revealed type is "list[dict[str, Any]]"',
+        'error: Unexpected keyword argument "protokoll" for "evaluate"; did you mean "protocol"?  [call-arg]',
+    ], done.stdout
+    assert lines[-1].startswith("Found 1 error in 1 file")
