@@ -70,6 +70,7 @@ class Conversion:
             self._context.format = name
             self._settle_kind(name, source)
             self._settle_dataset(name, source)
+            self._context.open_names = self._dataset is None and self._names_stated(name)
             self._check_numbering(name)
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
@@ -103,6 +104,11 @@ class Conversion:
             hint = f"choose {', '.join(fitting)}"
             problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
+
+    def _names_stated(self, name: str) -> bool:
+        """Whether the format that is read or written states names, and the other does so or is records."""
+        stated = {FORMATS[each].named for each in (name, self._context.target) if each not in ("", "records")}
+        return stated == {True}
 
     def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's. Raises `DataError` if
@@ -140,7 +146,8 @@ class Conversion:
         if _plainly_sound(record):
             return
         scored = any("score" in hoi for hoi in record["hois"])
-        for found in problems(record, self._context.vocabulary, scored=scored):
+        vocabulary = None if self._context.open_names else self._context.vocabulary
+        for found in problems(record, vocabulary, scored=scored):
             raise found.error(place)
 
 

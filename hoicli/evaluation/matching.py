@@ -200,6 +200,18 @@ class Batch:
         code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
         return Outcomes(code, row, truth, subject[best], object_[best], enough)
 
+    def covered(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        """Every (prediction, ground-truth triplet of its class) whose boxes have the same labels and overlap enough:
+        rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
+        be one of several for a triplet."""
+        every = np.zeros(len(self.predictions.score), dtype=np.uint8)
+        row, truth, subject, object_ = self._of_class(protocol, every)
+        enough = np.minimum(subject, object_) >= protocol.threshold
+        row, truth = row[enough], truth[enough]
+        labels, annotated = self.predictions.labels, self.truth.scenes
+        same = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
+        return row[same], truth[same]
+
     def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
         """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
         live = np.flatnonzero(code[self._candidate] == 0)
@@ -282,6 +294,7 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
         second + np.array(protocol.truth_shift)[:, np.newaxis],
         inclusive=protocol.inclusive,
         touching_overlap=protocol.touching_overlap,
+        inclusive_overlap=protocol.inclusive_overlap,
     )
 
 
