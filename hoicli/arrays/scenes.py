@@ -10,6 +10,7 @@ import numpy as np
 from hoicli.arrays.images import Images
 from hoicli.arrays.kit import Bools, Ints
 from hoicli.records import caveats
+from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,12 @@ class Scenes(Images):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}
         return replace(self, hoi_start=np.searchsorted(rows, self.hoi_start), **columns)
+
+
+def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
+    """[N] which labels (object ids, -1 for none) a subject may have: person, or the dataset's `subjects`."""
+    found: Bools = np.isin(labels, sorted(vocabulary.subject_ids))
+    return found
 
 
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")

@@ -54,9 +54,9 @@ def match(
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")
-    chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
+    chosen = adjusted(protocols(protocol or [], dataset), images=count_images)
     filters, policy = filtering.filters(), options.policy(on_error)
-    vocabulary, truth_lines = load(chosen[0].dataset), Stream([gt], "ground truth")
+    vocabulary, truth_lines = load(dataset or chosen[0].dataset), Stream([gt], "ground truth")
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
     chosen = served(truth, chosen, explicit(protocol or []))
     # a shard may be empty: a job array can have more tasks than images

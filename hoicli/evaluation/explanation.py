@@ -23,7 +23,7 @@ def explained(protocol: Protocol) -> str:
     predictions = _shift(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
     labels = "; the subject must be labelled person" if protocol.person_subject else ""
-    if protocol.dataset == "vcoco" and not protocol.person_first:
+    if protocol.roles and not protocol.person_first:
         labels = "; boxes of different labels do not overlap"
     sign = ">" if protocol.strict else ">="
     caps = [

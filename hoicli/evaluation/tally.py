@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,8 @@ class Tally:
     def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
         self._protocols = list(protocols)
         self._classes = classes
-        self._interaction: list[NDArray[np.int16]] = []
+        self._number = np.int16 if classes < 1 << 15 else np.int32
+        self._interaction: list[NDArray[np.signedinteger[Any]]] = []
         self._score: list[Floats] = []
         self._image: list[NDArray[np.int32]] = []
         self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.name: [] for protocol in protocols}
@@ -98,7 +99,7 @@ class Tally:
         """Add a batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
         self._image.append((image + len(self._image_ids)).astype(np.int32))
         self._image_ids.extend(image_ids)
-        self._interaction.append(interaction.astype(np.int16))
+        self._interaction.append(interaction.astype(self._number))
         self._score.append(score)
         for name, code in codes.items():
             self._codes[name].append(code)
@@ -149,7 +150,7 @@ class Tally:
         image = joined(self._image, np.int32)
         order = np.lexsort((-joined(self._score, np.float64), image))
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
-        return int((joined(self._interaction, np.int16)[best] < 0).sum()), len(best)
+        return int((joined(self._interaction, self._number)[best] < 0).sum()), len(best)
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
         """A protocol's settings for signatures: what differs from the published protocol, and the caveats."""
@@ -205,7 +206,7 @@ class Tally:
 
     def _ranking(self) -> tuple[Ints, Ints]:
         """([T] all predictions by class, then rank; [C + 1] where each class begins)."""
-        interaction = joined(self._interaction, np.int16)
+        interaction = joined(self._interaction, self._number)
         order = ranking(interaction, joined(self._score, np.float64), self._arrangement)
         return order, np.searchsorted(interaction[order], np.arange(self._classes + 1))
 
@@ -288,7 +289,7 @@ def subset_classes(
     everything = frozenset(range(len(vocabulary.interactions)))
     subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
     if protocol.subsets:
-        subsets = {name: vocabulary.subsets[name] for name in protocol.subsets}
+        subsets = {name: vocabulary.members(name) for name in protocol.subsets}
     if split is not None:
         subsets |= {"unseen": vocabulary.unseen[split], "seen": everything - vocabulary.unseen[split]}
     left_out = vocabulary.no_interaction_ids if ignore_no_interaction else frozenset[int]()
