@@ -8,7 +8,7 @@ from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
 from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
-from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.datasets import load
 
 
 @command(
@@ -28,7 +28,7 @@ from hoicli.vocabulary.datasets import DATASETS, load
 def recall(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The dataset: hico or swig."),
+    dataset: str = options.dataset("The dataset: hico, swig, or the FILE.json of your own.", offer=("hico", "swig")),
     k: str = option("20,50,100", "--k K,K,...", "How many predictions of an image count, the best first."),
     graph_constraint: bool | None = flag(
         "--graph-constraint/--no-graph-constraint",
@@ -94,8 +94,8 @@ def recall(
         unseen = not_in_training(truth, Stream([train], "training set"), policy)
     convention = RELEASED[as_released] if as_released else PUBLISHED
     found = measured(Predictions(paths).unmatched("recall"), truth, convention, policy, unseen=unseen)
-    settings = {"data": vocabulary.name, **Filters(allow_uncounted=allow_uncounted).allowance()}
-    if vocabulary.name in DATASETS:  # no paper evaluates them so
+    settings = {"data": vocabulary.signed, **Filters(allow_uncounted=allow_uncounted).allowance()}
+    if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(
         recall_rows(found, ks, constraints, settings=settings, tags=tags, per_class=per_class, resampling=resampling)

@@ -15,6 +15,7 @@ from hoicli.evaluation.coverage import Coverage
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.run import gathered
+from hoicli.io.messages import note
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
@@ -83,12 +84,11 @@ class Measured:
         """The parts of R, mR and, with `unseen`, zR."""
         image, _ = self._image
         rows = np.flatnonzero(self._counted)
+        absent = np.count_nonzero(self.verb_counts == 0) if self.convention.every_verb else 0
         verb = self.truth.scenes.verb[rows]
-        verbs = len(self.truth.vocabulary.verbs)
-        absent = verbs - len(np.unique(verb)) if self.convention.every_verb else 0
         parts = {
             "R": Parts(rows, image[rows], np.zeros_like(rows)),
-            "mR": Parts(rows, image[rows], verb, several=True, absent=absent),
+            "mR": Parts(rows, image[rows], verb, several=True, absent=int(absent)),
         }
         if self.unseen is not None:
             rows = rows[self.unseen.triplets[rows]]
@@ -170,7 +170,10 @@ def measured(
         found.merge(other)
         coverage.merge(covered)
     coverage.report(truth, [convention.matching])
-    return Measured(truth, found, convention, unseen)
+    result = Measured(truth, found, convention, unseen)
+    if convention.every_verb and (absent := int(np.count_nonzero(result.verb_counts == 0))):
+        note(f"no ground truth of {absent:,} of {len(result.verb_counts):,} verbs: they count 0 in mR@K, as released")
+    return result
 
 
 def _batches(lines: Iterable[Line], truth: GroundTruth, policy: ErrorPolicy) -> Iterator[Batch]:
