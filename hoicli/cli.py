@@ -25,6 +25,7 @@ COMMANDS = {
     "match": "Match predictions with ground truth: one line for each image, for eval and for jq.",
     "eval": "The mAP of a prediction dump by each published protocol.",
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
+    "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "report": "Everything about a dump in one HTML or Markdown file: tables, figures, worst classes, gallery.",

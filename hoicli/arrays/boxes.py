@@ -17,25 +17,31 @@ SMALL_GROUP = 512
 """Triplets of one image and class up to which a group is suppressed together with others."""
 
 
-def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True) -> Floats:
+def iou(
+    first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True, inclusive_overlap: bool = False
+) -> Floats:
     """[M] intersection over union of the aligned columns of two [4, M] arrays (rows x1, y1, x2, y2), in [0, 1].
 
     inclusive: x2 is the last pixel, a box is x2 - x1 + 1 wide (PASCAL VOC; ho-rcnn VOCevaldet_bboxpair.m, QPIC
     hico_eval.py); otherwise x2 is the far edge (torchvision box_iou; INP-CC hico_evaluator.py).
     touching_overlap=False: boxes whose edges merely meet have no overlap even where the shared pixel column would
     count (QPIC returns 0 when left >= right, before its + 1). A box with no area overlaps nothing.
+    inclusive_overlap: what two boxes share has the last pixel, their own areas do not, so that a value may exceed 1,
+    and be negative for boxes of some pixels (Maelic/SGG-Benchmark box_ops.py).
 
     Coordinates are the first axis, so that all passes are over contiguous memory.
     """
-    edge = 1.0 if inclusive else 0.0
+    edge = 1.0 if inclusive or inclusive_overlap else 0.0
+    own_edge = 1.0 if inclusive else 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         width = np.minimum(first[2], second[2]) - np.maximum(first[0], second[0])
         height = np.minimum(first[3], second[3]) - np.maximum(first[1], second[1])
         meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
         intersection = (width + edge) * (height + edge)
-        union = _area(first, edge) + _area(second, edge) - intersection
+        union = _area(first, own_edge) + _area(second, own_edge) - intersection
     meet &= np.isfinite(union)  # a box whose area no double holds overlaps nothing
-    overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
+    with np.errstate(divide="ignore"):  # a union of 0 is only met by inclusive_overlap
+        overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
     return overlap
 
 

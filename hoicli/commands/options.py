@@ -70,8 +70,8 @@ def option(
     return info
 
 
-def flag(name: str, text: str, *, default: bool = False, panel: str | None = None) -> Any:
-    """An option without a value; name: --this, or --this/--no-this."""
+def flag(name: str, text: str, *, default: bool | None = False, panel: str | None = None) -> Any:
+    """An option without a value; name: --this, or --this/--no-this, where None is neither."""
     return typer.Option(default, name, help=text, rich_help_panel=panel)
 
 

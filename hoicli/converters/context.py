@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+VERB_SCORES = "verb scores (the format has one score a triplet)"
+"""What formats that are written leave out."""
+
 
 @dataclass
 class Context:
@@ -32,6 +35,7 @@ class Context:
     logits: how raw outputs become triplets (`--activation` and related options).
     format, target: the names of FORMATS that are read and written.
     split: "test" or "train", for sources that hold both.
+    open_names: labels may be any, because the files state them and no dataset was named.
     verb_base, object_order: the file's numbering of verbs and objects, if it differs from its format's. coords, boxes,
     to_vocabulary: the options of these names, for answers of models. announce: prints an assumption (joins by position,
     derived labels). dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
@@ -47,6 +51,7 @@ class Context:
     image_sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     logits: PostProcessing | None = None
     split: str = "test"
+    open_names: bool = False
     verb_base: int | None = None
     object_order: str | None = None
     coords: str | None = None

@@ -84,6 +84,7 @@ class Conversion:
             self._context.format = name
             self._settle_kind(name, source)
             self._settle_dataset(name, source)
+            self._context.open_names = self._dataset is None and self._names_stated(name)
             self._check_numbering(name)
             if FORMATS[name].joint:
                 source.companions, sources = sources, []
@@ -132,6 +133,11 @@ class Conversion:
         told = {*vocabulary.numbering, *(kind for kind, value in said.items() if value is not None)}
         return vocabulary.own and "verbs" in kinds and not kinds <= told
 
+    def _names_stated(self, name: str) -> bool:
+        """Whether the format that is read or written states names, and the other does so or is records."""
+        stated = {FORMATS[each].named for each in (name, self._context.target) if each not in ("", "records")}
+        return stated == {True}
+
     def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
         `_unproven`. Raises `DataError` if they are not."""
@@ -170,7 +176,8 @@ class Conversion:
         if _plainly_sound(record):
             return
         scored = any("score" in hoi for hoi in record["hois"])
-        for found in problems(record, self._context.vocabulary, scored=scored):
+        vocabulary = None if self._context.open_names else self._context.vocabulary
+        for found in problems(record, vocabulary, scored=scored):
             raise found.error(place)
 
 

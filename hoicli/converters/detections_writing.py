@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.converters.cdn import require_scores
-from hoicli.converters.context import Context
+from hoicli.converters.context import VERB_SCORES, Context
 from hoicli.errors import DataError, UsageError
 from hoicli.io.destinations import check_new_folder
 from hoicli.io.outputs import atomic_folder
@@ -30,7 +30,6 @@ VARIABLE = "all_boxes"
 OUTSIDE = "triplets outside the 600 interactions"
 NOT_PERSON = "triplets whose subject is no person"
 UNUSED = "boxes that no triplet uses"
-VERB_SCORES = "verb scores (the format has one score a triplet)"
 
 
 def file_name(index: int) -> str:

@@ -26,7 +26,8 @@ class Format:
 
     joint: several paths form one source (a file and its companion). folder: it is written as a folder. dataset: the
     only dataset with such files; "" if --dataset has to say it. numbers: what the file numbers in an order that it does
-    not state, so that files of other datasets may look the same: "verbs", "objects", "interactions".
+    not state, so that files of other datasets may look the same: "verbs", "objects", "interactions". named: it states
+    the names of all its labels, so that without --dataset any are taken.
     """
 
     name: str
@@ -39,13 +40,14 @@ class Format:
     joint: bool
     folder: bool
     numbers: frozenset[str]
+    named: bool
 
 
 def _format(name: str, module: str, holds: str, dataset: str, traits: str, description: str) -> Format:
     """A row of the table. Trait "writes": the format is read and written; "write-only": it is only written."""
     said = set(traits.split())
     flags = {"reads": "write-only" not in said, "writes": bool(said & {"writes", "write-only"})}
-    flags |= {"joint": "joint" in said, "folder": "folder" in said}
+    flags |= {"joint": "joint" in said, "folder": "folder" in said, "named": "names" in said}
     numbers = frozenset(said & {"verbs", "objects", "interactions"})
     return Format(name, module, holds, dataset, description, numbers=numbers, **flags)
 
@@ -55,6 +57,8 @@ _GT, _PRED = "ground truth", "predictions"
 _TABLE = (
     # name, module, what it holds, dataset, traits, description
     ("records", "own", "records", "", "", "hoicli's own JSONL, ground truth or predictions"),
+    ("coco-rel", "coco_rel", "graphs", "", "writes names",
+     "scene graphs: COCO with rel_annotations (SGG-Benchmark's PSG, VG150), with or without scores"),
     ("vsrl", "vsrl", _GT, "vcoco", "joint",
      "V-COCO's vcoco_test.json with COCO's instances file and the split's .ids"),
     ("qpic-vcoco", "hoia_vcoco", _GT, "vcoco", "verbs objects",

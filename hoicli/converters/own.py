@@ -24,7 +24,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     def check(record: Record) -> Iterator[Problem]:
         hois = record.get("hois")
         scored = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
-        return problems(record, context.vocabulary, scored=scored)
+        return problems(record, None if context.open_names else context.vocabulary, scored=scored)
 
     return _checked(source, context, check)
 

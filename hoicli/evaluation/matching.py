@@ -287,6 +287,22 @@ class Batch:
         members: Bools = self._slices[part.slice][part.number].copy()
         return members
 
+    def covered(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        """Every (prediction, ground-truth triplet of its class) whose boxes have the same labels and overlap enough:
+        rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
+        be one of several for a triplet."""
+        every = np.zeros(len(self.predictions.score), dtype=np.uint8)
+        blocks = self._of_class_in_blocks(protocol, every) if self._crowded else [self._of_class(protocol, every)]
+        enough = [
+            (row[fits], truth[fits])
+            for row, truth, subject, object_ in blocks
+            for fits in [np.minimum(subject, object_) >= protocol.threshold]
+        ]
+        row, truth = (joined([part[side] for part in enough], np.int64) for side in (0, 1))
+        labels, annotated = self.predictions.labels, self.truth.scenes
+        same = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
+        return row[same], truth[same]
+
     def _of_class_in_blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
         """As `_of_class`, some predictions at a time; each IoU is computed where it is needed."""
         predictions, annotated = self.predictions, self.truth.scenes
@@ -402,6 +418,7 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
         second + np.array(protocol.truth_shift)[:, np.newaxis],
         inclusive=protocol.inclusive,
         touching_overlap=protocol.touching_overlap,
+        inclusive_overlap=protocol.inclusive_overlap,
     )
 
 

@@ -54,7 +54,7 @@ class Protocol:
     subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
     person_first: a prediction belongs to the annotated person its subject overlaps most, with any action.
     any_object_when_none: if a person's role has no object, any predicted object is right; otherwise only none is.
-    inclusive, touching_overlap: the IoU convention (`geometry.iou`).
+    inclusive, touching_overlap, inclusive_overlap: the IoU convention (`arrays.boxes.iou`).
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
     last_pixel_shift: also added to predictions whose record says that x2, y2 is the last pixel (`caveats`).
     strict: a true positive needs overlap > 0.5 rather than >= 0.5.
@@ -86,6 +86,7 @@ class Protocol:
     threshold: float = 0.5
     inclusive: bool = False
     touching_overlap: bool = True
+    inclusive_overlap: bool = False
     prediction_shift: Shift = NO_SHIFT
     truth_shift: Shift = NO_SHIFT
     last_pixel_shift: Shift = NO_SHIFT
@@ -114,10 +115,10 @@ class Protocol:
         return replace(self, threshold=0.5, only_annotated_classes=False, changed=(), view=(), part=None, mean_of=())
 
     @property
-    def iou_key(self) -> tuple[bool, bool, Shift, Shift, Shift]:
+    def iou_key(self) -> tuple[bool, bool, bool, Shift, Shift, Shift]:
         """Protocols with equal keys share their IoU values."""
         shifts = (self.prediction_shift, self.truth_shift, self.last_pixel_shift)
-        return (self.inclusive, self.touching_overlap, *shifts)
+        return (self.inclusive, self.touching_overlap, self.inclusive_overlap, *shifts)
 
     @property
     def depends_on(self) -> int:

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 SIGNATURE_KEYS = (
     *("protocol", "row", "iou", "slice", "data", "truth", "labels", "people", "boxes", "images", "recall"),
     *("split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
-    *("uncounted", "pairnms", "pairscore", "verbscore"),
+    *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "recipe", "missing"),
@@ -55,7 +55,8 @@ def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]
 
 ROW_KEYS = (
     *("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature", "note"),
-    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "verb", "object", "role"),
+    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
+    *("verb", "object", "role"),
     *("raters", "level", "rating", "ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without

@@ -25,7 +25,7 @@ class Kind:
 PARTS = ("corruption", "family", "severity")
 """The keys that say which part of a corrupted benchmark a row is of."""
 
-MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold")
+MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constraint")
 """The keys that identify a mean over classes or images, besides its subset."""
 
 _ROBUSTNESS_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "sigma", "cri_term"})
@@ -48,7 +48,9 @@ DIFFERENCE = Kind(
 
 IMAGE = Kind("image", lambda row: "image_id" in row, ("image_id",), ("subset",))
 
-CLASS = Kind("class", lambda row: "verb" in row, ("verb", "object", "role", "n"), ("oracle", "error", "protocol"))
+CLASS = Kind(
+    "class", lambda row: "verb" in row, ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")
+)
 
 ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
 

@@ -28,7 +28,7 @@ OPEN_METAVARS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "RATINGS...", "ROWS...",
     "EPOCHS...", "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
     "NAME|DIR", "[MODEL=]IN,OUT",
-    "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...",
+    "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...", "K,K,...",
 }  # fmt: skip
 """What an option or argument takes that nobody can list: files, numbers, texts."""
 

@@ -399,8 +399,8 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
         ),
         (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
         (("convert",), "hoicli: convert: give a PATH to convert, or - for stdin (hoicli convert --list shows"),
-        (("convert", "--from", "x", "y"), "hoicli: --from x: choose from records, vsrl, qpic-vcoco,"),
-        (("convert", "--to", "x", "y"), "hoicli: --to x: choose from vcoco-pkl, vcoco-json, cdn-json, inpcc-json,"),
+        (("convert", "--from", "x", "y"), "hoicli: --from x: choose from records, coco-rel, vsrl, qpic-vcoco,"),
+        (("convert", "--to", "x", "y"), "hoicli: --to x: choose from coco-rel, vcoco-pkl, vcoco-json, cdn-json,"),
         (
             ("convert", "-o", "/nowhere/x", str(GT)),
             "hoicli: -o /nowhere/x: there is no folder /nowhere; make it first\n",
@@ -433,7 +433,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("report",),
+        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("report",),
         ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
         ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
     ],

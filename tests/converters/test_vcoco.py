@@ -439,7 +439,7 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
         (
             (FIXTURES / "foreign" / "cdn.json", "--to", "vcoco-pkl"),
             f"{FIXTURES / 'foreign' / 'cdn.json'}: is of hico, which --to vcoco-pkl cannot hold; "
-            "choose cdn-json, inpcc-json, mat",
+            "choose coco-rel, cdn-json, inpcc-json, mat",
         ),
         ((FIXTURES / "predictions.jsonl", "--to", "vcoco-json"), f"{FIXTURES / 'predictions.jsonl'}:1: hois["),
     ],

@@ -53,6 +53,7 @@ WRITERS = [
     Writer("convert .gz", f"convert {FOREIGN / 'cdn.json'} -o OUT.gz", stdout=False),
     Writer("convert --to cdn-json", f"convert --to cdn-json {PREDICTIONS} -o OUT"),
     Writer("convert --to inpcc-json", f"convert --to inpcc-json {PREDICTIONS} -o OUT"),
+    Writer("convert --to coco-rel", f"convert --to coco-rel {PREDICTIONS} -o OUT"),
     Writer("convert --to vcoco-json", f"convert --to vcoco-json {VCOCO / 'predictions.jsonl'} -o OUT"),
     Writer("convert --to vcoco-pkl", f"convert --to vcoco-pkl {VCOCO / 'predictions.jsonl'} -o OUT"),
     Writer("convert --to mat", f"convert --to mat {PREDICTIONS} -o OUT", stdout=False, tree=True, slow=True),
@@ -64,6 +65,7 @@ WRITERS = [
         "compare", f"compare --bootstrap 10 --name a,b --gt {GT} {PREDICTIONS} {CORPUS / 'predictions_b.jsonl'} -o OUT"
     ),
     Writer("pairstats", f"pairstats {PAIR} -o OUT"),
+    Writer("recall", f"recall {PAIR} -o OUT"),
     Writer("diagnose", f"diagnose {PAIR} -o OUT"),
     Writer("diagnose --emit", f"diagnose --emit predictions {PAIR} -o OUT"),
     Writer("diagnose --plot", f"diagnose {PAIR} --plot OUT.svg -o DIR/rows", stdout=False),

@@ -14,6 +14,7 @@ from tests.support.project import FIXTURES
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
 OWN = FIXTURES / "own"
+GRAPHS = FIXTURES / "graphs"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
@@ -145,7 +146,12 @@ READERS: list[Reader] = [
         "convert:records/to",
         PREDICTIONS,
         "jsonl",
-        _both("convert --to cdn-json IN -o OUT", "convert --to inpcc-json IN -o OUT", "convert --to mat IN -o OUT"),
+        _both(
+            *(f"convert --to {name} IN -o OUT" for name in ("cdn-json", "inpcc-json", "mat", "coco-rel --dataset hico"))
+        ),
+    ),
+    Reader(
+        "convert:records/to graphs", GRAPHS / "predictions.jsonl", "jsonl", _both("convert --to coco-rel IN -o OUT")
     ),
     Reader(
         "convert:records/to vcoco",
@@ -153,6 +159,7 @@ READERS: list[Reader] = [
         "jsonl",
         _both("convert --to vcoco-pkl IN -o OUT", "convert --to vcoco-json IN -o OUT"),
     ),
+    _convert("coco-rel", GRAPHS / "foreign/_annotations.coco.json", "json"),
     _vsrl("actions", VCOCO / "vcoco_test.json", "json", "vcoco_test.json"),
     _vsrl("instances", VCOCO / "instances.json", "json", "instances.json"),
     _vsrl("ids", VCOCO / "test.ids", "text", "test.ids"),
@@ -273,6 +280,8 @@ READERS: list[Reader] = [
     *_predictions("match", "--protocol hico", law=TRUTH),
     *_predictions("match", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *_predictions("pairstats", "", "--format csv"),
+    *_predictions("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
+    Reader("recall:training", GT, "jsonl", _both(f"recall --gt {GT} --train IN {PREDICTIONS} -o OUT")),
     *_predictions(
         "diagnose",
         "",

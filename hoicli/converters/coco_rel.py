@@ -1,0 +1,197 @@
+"""Scene graphs as COCO with relations (SGG-Benchmark's _annotations.coco.json of PSG, VG150, IndoorVG; SGG-Annotate).
+
+    {"images": [{"id", "file_name", "width", "height"}], "categories": [{"id", "name"}],
+     "annotations": [{"id", "image_id", "category_id", "bbox"}], "rel_categories": [{"id", "name"}],
+     "rel_annotations": [{"image_id", "subject_id", "object_id", "predicate_id"}]}
+
+bbox is [x, y, width, height] between edges, 0-based, and becomes [x, y, x + width, y + height]. subject_id and
+object_id are ids of annotations of the same image. The file states the names of its labels, so records of any dataset
+come out of it; with --dataset they must be that dataset's. The image id is the file name without its extension, and the
+id of the image is kept as `img_id`. Predictions have `score` in their relations, which becomes the triplet's score, and
+may have it in all annotations of an image (`scores`). Relations that point at no box of their image are dropped and
+counted, as Maelic/SGG-Benchmark (data/datasets/data.py) leaves them out; crowds are boxes like any other.
+
+Writing (`--to coco-rel`) gives the same, with categories numbered from 1 in the dataset's order, without --dataset in
+alphabetical order (SGG-Benchmark's loader takes a category 0 for the background), and images by `img_id`, else from 1.
+`read` raises `DataError` naming the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import VERB_SCORES, Context, guarded, image_record, kept
+from hoicli.converters.numbers import whole_number
+from hoicli.errors import DataError
+from hoicli.io.outputs import open_output
+from hoicli.records.image import unknown_label
+from hoicli.records.parsing import Record
+from hoicli.vocabulary.labels import normalise
+
+POINTLESS = "relations that point at no box of their image"
+ELSEWHERE = "annotations and relations of images that the file does not list"
+
+_Rows = list[tuple[str, dict[str, Any]]]
+"""(field, row) of the rows of one image."""
+
+
+def sniff(source: Source) -> bool:
+    """A dictionary with images, annotations and rel_annotations."""
+    return source.mapping_has("images", "annotations", "rel_annotations")
+
+
+def read(source: Source, context: Context) -> Iterator[Record]:
+    """One record for each image, also those without relations."""
+    graphs = guarded(lambda: _Graphs(source, context), source, "")
+
+    def build(item: tuple[Any, dict[str, Any]]) -> Record:
+        image_id, image = item
+        rows = graphs.boxes_of.get(image_id, [])
+        place = _places((f": {field}.id", row) for field, row in rows)
+        boxes = [_corners(row["bbox"], f": {field}.bbox") for field, row in rows]
+        labels = [_named(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
+        hois = []
+        for field, row in graphs.relations_of.get(image_id, []):
+            subject, object_ = (place.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
+            if subject is None or object_ is None:
+                context.drop(POINTLESS, f"{source.name}: {field}")
+                continue
+            if graphs.scored and "score" not in row:
+                raise DataError("missing, though other relations have one; give all or none", field=f": {field}.score")
+            verb = _named(graphs.verbs, row["predicate_id"], f": {field}.predicate_id")
+            hois.append({"subject": subject, "object": object_, "verb": verb, **kept(row, "score")})
+        head = {**({"img_id": image_id} if type(image_id) is int else {}), **kept(image, "width", "height")}
+        confident = rows and all("score" in row for _, row in rows)
+        more = {"scores": [row["score"] for _, row in rows]} if confident else {}
+        return image_record(image.get("file_name", str(image_id)), boxes, labels, hois, head, **more)
+
+    yield from context.each(((f"images[{at}]", item) for at, item in enumerate(graphs.images.items())), build, source)
+
+
+class _Graphs:
+    """The file's lists by image: images by id, objects and verbs by id, boxes_of and relations_of each image in the
+    file's order; scored: whether some relation has a score."""
+
+    def __init__(self, source: Source, context: Context) -> None:
+        content = source.mapping
+        self.objects = _categories(content["categories"], "categories", "object", context)
+        self.verbs = _categories(content["rel_categories"], "rel_categories", "verb", context)
+        rows = content["images"]
+        places = _places((f"images[{at}].id", row) for at, row in enumerate(rows))
+        self.images: dict[int | str, dict[str, Any]] = {number: rows[at] for number, at in places.items()}
+        self.boxes_of = self._by_image(source, "annotations", context)
+        self.relations_of = self._by_image(source, "rel_annotations", context)
+        self.scored = any("score" in row for row in content["rel_annotations"])
+
+    def _by_image(self, source: Source, key: str, context: Context) -> dict[int | str, _Rows]:
+        """The rows of each image; those of images that are not listed are dropped and counted."""
+        found: dict[int | str, _Rows] = {}
+        for index, row in enumerate(source.mapping[key]):
+            field = f"{key}[{index}]"
+            image = _id(row["image_id"], f"{field}.image_id")
+            if image in self.images:
+                found.setdefault(image, []).append((field, row))
+            else:
+                context.drop(ELSEWHERE, f"{source.name}: {field}")
+        return found
+
+
+def _id(value: Any, field: str) -> int | str:
+    """An id: an integer or text."""
+    return value if type(value) is int or type(value) is str else whole_number(value, field)
+
+
+def _places(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
+    """The place of each (field, row) by the row's id. Raises `DataError` for an id that two rows have."""
+    found: dict[int | str, int] = {}
+    for index, (field, row) in enumerate(rows):
+        number = _id(row["id"], field)
+        if found.setdefault(number, index) != index:
+            raise DataError(f"{str(number)[:40]} is the id of another one, too; give each its own", field=field)
+    return found
+
+
+def _categories(rows: list[Any], field: str, what: str, context: Context) -> dict[int | str, str]:
+    """The names by id, in the records' spelling. Raises `DataError` for a name that the dataset lacks, unless any will
+    do."""
+    names = [normalise(row["name"]) for row in rows]
+    known = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
+    for index, name in enumerate(names if not context.open_names else ()):
+        if name not in known:
+            raise unknown_label(f"{field}[{index}].name", what, name, context.vocabulary).error("")
+    places = _places((f"{field}[{index}].id", row) for index, row in enumerate(rows))
+    return {number: names[index] for number, index in places.items()}
+
+
+def _named(names: Mapping[int | str, str], number: Any, field: str) -> str:
+    """The name with an id. Raises `DataError` for an id without one."""
+    name = names.get(_id(number, field))
+    if name is None:
+        raise DataError(f"{str(number)[:40]} is the id of no category; correct what wrote it", field=field)
+    return name
+
+
+def _corners(box: Any, field: str) -> list[Any]:
+    """[x1, y1, x2, y2] of [x, y, width, height]."""
+    if len(box) != 4:
+        raise DataError(f"{str(box)[:60]} is no box; give [x, y, width, height]", field=field)
+    x, y, width, height = box
+    return [x, y, x + width, y + height]
+
+
+def write(records: Iterable[Record], path: str, context: Context) -> None:
+    """Write the file. Raises `DataError` for two images of one `img_id`."""
+    images: dict[Any, dict[str, Any]] = {}
+    annotations: list[tuple[str, dict[str, Any]]] = []
+    relations: list[tuple[str, dict[str, Any]]] = []
+    for record in records:
+        place = f"image {record['image_id']}"
+        number = record["img_id"] if type(record.get("img_id")) is int else len(images) + 1
+        if number in images:
+            raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
+        name = record.get("file_name", f"{record['image_id']}.jpg")
+        images[number] = {"id": number, "file_name": name, **kept(record, "width", "height")}
+        first = len(annotations) + 1
+        scores = record.get("scores") or [None] * len(record["boxes"])
+        for box, label, score in zip(record["boxes"], record["labels"], scores, strict=True):
+            annotations.append((label, _annotation(len(annotations) + 1, number, box, score)))
+        for hoi in record["hois"]:
+            ends = {"subject_id": first + hoi["subject"], "object_id": first + hoi["object"]}
+            row = {"id": len(relations) + 1, "image_id": number, **ends, **kept(hoi, "score")}
+            relations.append((hoi["verb"], row))
+            if "verb_score" in hoi:
+                context.drop(VERB_SCORES, place)
+        if record.get("image_hois"):
+            context.drop("image-level labels", place)
+    vocabulary = context.vocabulary
+    objects = _numbered(annotations, "category_id", None if context.open_names else vocabulary.objects)
+    verbs = _numbered(relations, "predicate_id", None if context.open_names else vocabulary.verbs)
+    content = {
+        "images": list(images.values()),
+        "categories": objects,
+        "annotations": [row for _, row in annotations],
+        "rel_categories": verbs,
+        "rel_annotations": [row for _, row in relations],
+    }
+    with open_output(path) as output:
+        output(orjson.dumps(content) + b"\n")
+
+
+def _annotation(number: int, image: int, box: list[float], score: float | None) -> dict[str, Any]:
+    """A box as COCO has it, without its category."""
+    x1, y1, x2, y2 = box
+    width, height = x2 - x1, y2 - y1
+    row = {"id": number, "image_id": image, "bbox": [x1, y1, width, height], "area": width * height, "iscrowd": 0}
+    return row if score is None else {**row, "score": score}
+
+
+def _numbered(rows: list[tuple[str, dict[str, Any]]], key: str, names: Collection[str] | None) -> list[dict[str, Any]]:
+    """Put the number of its name into each row, and return the categories: `names`, else the rows' own, sorted."""
+    numbers = {name: at for at, name in enumerate(names or sorted({name for name, _ in rows}), start=1)}
+    for name, row in rows:
+        row[key] = numbers[name]
+    return [{"id": number, "name": name} for name, number in numbers.items()]
