@@ -16,6 +16,8 @@ from http.client import HTTPException, InvalidURL
 from typing import Any, NoReturn
 
 from hoicli.errors import DataError
+from hoicli.io.messages import note
+from hoicli.similarity.deadline import HANDLERS, Deadline, TimedRequest
 from hoicli.similarity.endpoint import Endpoint
 
 RETRIES = 8
@@ -23,9 +25,15 @@ RETRIES = 8
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 """Seconds before the second try, doubled for each further try, and their maximum."""
 LONGEST_RETRY_AFTER = 900.0
-"""The most seconds that a server's Retry-After can make us wait."""
+"""The most seconds that a server's Retry-After can make us wait at a time."""
+LONGEST_IN_ALL = 1800.0
+"""Seconds after which a request is given up instead of being sent again."""
+TOLD = 5.0
+"""Seconds without an answer after which the user is told why nothing happens."""
 LONGEST_ANSWER = 1 << 20
 """Bytes of a response; a rating takes a few hundred, a model that writes out its reasoning some thousands."""
+NO_TEXT = "(half a character, which is no text)"
+"""In place of an answer that cannot be stored: it counts as one without a rating."""
 LONGEST_ERROR = 1 << 13
 """Bytes read of an error response."""
 
@@ -70,27 +78,42 @@ class Client:
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
         self._endpoint = endpoint
         self._stop = stop
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(_NoRedirect, *HANDLERS)
         self._not_before = 0.0
+        self._told = False
 
     def send(self, model: str, messages: Sequence[Mapping[str, str]]) -> Reply:
         """The model's reply, tried again with growing pauses while the server is busy, absent or broken.
 
         Raises `ServerError` when it refuses (a wrong key, an unknown model) or has failed `RETRIES` times.
         """
-        wait = FIRST_WAIT
+        wait, began = FIRST_WAIT, time.monotonic()
         for attempt in range(1, RETRIES + 1):
             self._pause_until(self._not_before)
             try:
                 return self._request(model, messages)
             except _LaterError as later:
+                now = time.monotonic()
                 if attempt == RETRIES:
                     raise self._error(f"{later}, {RETRIES} times") from None
+                if now + later.seconds - began > LONGEST_IN_ALL:
+                    problem = f"{later}, {attempt} times; it asks for {later.seconds:,.0f} s more, which is too long"
+                    raise self._error(problem) from None
+                if later.seconds >= TOLD:
+                    self._tell(f"{later}; waiting for {later.seconds:,.0f} s, as it asks (Retry-After)")
+                elif now + wait - began >= TOLD:
+                    self._tell(f"{later}; trying again, {RETRIES} times in all")
                 # The server's Retry-After holds for all requests; this request's own pause only spreads its tries.
-                self._not_before = max(self._not_before, time.monotonic() + later.seconds)
+                self._not_before = max(self._not_before, now + later.seconds)
                 self._pause_until(time.monotonic() + wait * random.uniform(0.75, 1.25))  # noqa: S311
                 wait = min(2 * wait, LONGEST_WAIT)
         raise AssertionError("unreachable")
+
+    def _tell(self, message: str) -> None:
+        """Say once what the user would otherwise wait for in silence."""
+        if not self._told:
+            self._told = True
+            note(f"{self._endpoint.shown(self._endpoint.chat)}: {message}")
 
     def _error(self, problem: str) -> ServerError:
         """The error of this endpoint."""
@@ -112,23 +135,33 @@ class Client:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "hoicli"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        # The scheme is http or https: Endpoint checks it.
-        request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
-        deadline = time.monotonic() + self._endpoint.timeout
-        try:
-            with self._opener.open(request, timeout=self._endpoint.timeout) as response:
-                return _reply(_body(response.read1, deadline))
-        except urllib.error.HTTPError as error:
-            with error:
-                self._refused(error, model)
-        except urllib.error.URLError as error:
-            raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
-        except TimeoutError:
-            raise _LaterError(f"no answer within {self._endpoint.timeout:g} s") from None
-        except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
-            raise self._error("cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY") from None
-        except (HTTPException, OSError) as error:
-            raise _LaterError(f"the connection broke ({self._quoted(str(error)) or type(error).__name__})") from None
+        late = _LaterError(f"no answer within {self._endpoint.timeout:g} s")
+        with Deadline(self._endpoint.timeout) as deadline:
+            # The scheme is http or https: Endpoint checks it.
+            request = TimedRequest(self._endpoint.chat, json.dumps(body).encode(), headers, deadline)
+            try:
+                with self._opener.open(request, timeout=self._endpoint.timeout) as response:
+                    data = _body(response.read1)
+            except urllib.error.HTTPError as error:
+                with error:
+                    self._refused(error, model)
+            except urllib.error.URLError as error:
+                if deadline.passed:
+                    raise late from None
+                raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
+            except TimeoutError:
+                raise late from None
+            except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
+                problem = "cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY"
+                raise self._error(problem) from None
+            except (HTTPException, OSError) as error:
+                if deadline.passed:
+                    raise late from None
+                words = self._quoted(str(error)) or type(error).__name__
+                raise _LaterError(f"the connection broke ({words})") from None
+            if deadline.passed:  # what came may be the beginning of an answer
+                raise late
+        return _reply(data)
 
     def _refused(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Turn an HTTP status into an exception."""
@@ -151,16 +184,14 @@ class Client:
         raise self._error(f"{reason}: {advice}") from None
 
 
-def _body(read: Callable[[int], bytes], deadline: float) -> bytes:
-    """The whole response, within limits of time and size; a server that sends too slowly counts as no answer."""
+def _body(read: Callable[[int], bytes]) -> bytes:
+    """The whole response, within a limit of size."""
     parts, size = [], 0
     while part := read(1 << 16):
         parts.append(part)
         size += len(part)
         if size > LONGEST_ANSWER:
             raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
-        if time.monotonic() > deadline:
-            raise TimeoutError
     return b"".join(parts)
 
 
@@ -169,12 +200,23 @@ def _reply(data: bytes) -> Reply:
     try:
         document = json.loads(data)
         text = document["choices"][0]["message"]["content"]
+        if isinstance(text, str) and not _is_unicode(text):
+            text = NO_TEXT
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _LaterError("an answer that is no chat completion") from None
     usage = document.get("usage")
     counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
     prompt, completion = (count if type(count) is int and 0 <= count < 1 << 40 else None for count in counts)
     return Reply(text if isinstance(text, str) else "", prompt, completion)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no half of a character (a lone surrogate, as `"\\ud800"` in JSON), which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _message(data: bytes) -> str:

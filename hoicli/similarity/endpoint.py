@@ -94,10 +94,12 @@ def _is_url(text: str) -> bool:
     """Whether a text is http://HOST[:PORT]/... or https://..., of plain characters."""
     try:
         parts = urlsplit(text)
-        _ = parts.port  # raises for a bad number
+        host, port = parts.hostname or "", parts.port  # raises for a bad number
+        host.encode("idna")  # an empty part between dots, or one of more than 63 letters
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and re.fullmatch(r"[!-~]+", text) is not None
+    plain = re.fullmatch(r"[!-~]+", text) and re.fullmatch(r"[0-9A-Za-z._:-]+(%[0-9A-Za-z]+)?", host)
+    return parts.scheme in ("http", "https") and port != 0 and plain is not None
 
 
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[abfnrtv])")

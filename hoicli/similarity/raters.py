@@ -16,6 +16,7 @@ from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.answers import AnswerCache
 from hoicli.similarity.backends import synsets_of
+from hoicli.similarity.client import one_line_of
 from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
 from hoicli.similarity.pairs import SCALE, Pair, Rated
@@ -23,6 +24,9 @@ from hoicli.similarity.questions import Question
 from hoicli.similarity.rating import Work, write_rows
 from hoicli.tables.notations import chosen_format, render
 from hoicli.wordnet.selection import open_wordnet
+
+LONGEST_TIMEOUT = 86_400
+"""Seconds, a day."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,12 @@ class Raters:
             raise UsageError("--backend llm: name a --model to ask")
         if self.base_url is None and not self.dry_run:
             raise UsageError("--backend llm: give the endpoint with --base-url, for example http://localhost:8000/v1")
-        if self.jobs < 1 or not self.timeout > 0:
-            raise UsageError(f"--jobs {self.jobs}, --timeout {self.timeout:g}: give more than 0")
+        if self.jobs < 1:
+            raise UsageError(f"--jobs {self.jobs}: give more than 0")
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:
+            raise UsageError(f"--timeout {self.timeout:g}: give seconds, more than 0 and at most {LONGEST_TIMEOUT:,}")
+        if not all(name and name.isprintable() for name in self.models):
+            raise UsageError("--model, --screen: give a model's name, of characters that print")
         _ = self.endpoint, self._price  # both are checked before anything is asked
 
     @cached_property
@@ -140,13 +148,14 @@ def questions(pairs: Sequence[Pair]) -> list[Question]:
 
 
 def _json_object(text: str | None, endpoint: Endpoint) -> dict[str, Any]:
-    """The value of `--body`. Raises `UsageError` for anything but a JSON object."""
+    """The value of `--body`. Raises `UsageError` for anything but a JSON object of finite numbers."""
     try:
         value = json.loads("{}" if text is None else text)
-    except ValueError:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise UsageError(
-            f"--body {endpoint.shown(str(text))}: give a JSON object, for example '{{\"max_tokens\": 50}}'"
+            f"--body {endpoint.shown(one_line_of(str(text)))}: give a JSON object, for example '{{\"max_tokens\": 50}}'"
         )
     return value

@@ -371,3 +371,23 @@ def test_a_server_that_is_down(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> N
     assert cached.err.count("\n") == 1
     assert cached.err.endswith(", 2 times; nothing was answered\n")
     assert "kept" not in result.err + cached.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(("--timeout", value) for value in ("inf", "nan", "0", "-1", "1e300")),
+        *(("--jobs", value) for value in ("100000", "0", "-1")),
+        *(("--body", value) for value in ('{"a":' * 100_000, '{"a": NaN}', '{"a": 1e999}', "[]", "{", "9" * 5000)),
+        ("--body", "[" * 900 + "]" * 900),
+        *(("--model", value) for value in ("a\x1b[2J", "\udcff", "")),
+    ],
+    ids=lambda options: " ".join(options)[:20],
+)
+def test_options_are_checked_before_work(hoicli: Hoicli, pairs: Path, options: tuple[str, str]) -> None:
+    with serving() as stub:
+        result = hoicli(*ask(stub.url, pairs), *options)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+        assert len(result.err) < 1100
+        assert options[0] in result.err
+        assert not stub.asked

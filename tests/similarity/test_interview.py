@@ -8,8 +8,11 @@ import multiprocessing
 import os
 import resource
 import signal
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,6 +153,95 @@ def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache
     with serving(slow) as stub:
         assert interview(stub, cache, timeout=0.2).ratings(QUESTIONS[:4], ["m"]) == expected("m")[:4]
         assert set(stub.answered.values()) == {1}
+
+
+ENDLESS = {
+    "headers": (b"HTTP/1.1 200 OK\r\nX: ", b"a"),
+    "100 continue": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "a body of no length": (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+    "an answer, then more": (b"HTTP/1.1 200 OK\r\n\r\n" + said('{"rating": 1}').body, b" "),
+    "trailers": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ", b"a"),
+    "an error's text": (b"HTTP/1.1 500 no\r\nContent-Length: 8000\r\n\r\n", b"a"),
+}
+"""What a server sends at first, and then again and again."""
+
+
+@contextmanager
+def dripping(first: bytes, again: bytes) -> Iterator[str]:
+    """The URL of a server that never comes to an end."""
+
+    def speak(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(first)
+            while not over.wait(0.03):
+                connection.sendall(again)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=speak, args=[server.accept()[0]], daemon=True).start()
+
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        over.set()
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("sent", ENDLESS.values(), ids=ENDLESS)
+def test_a_timeout_covers_the_whole_exchange(
+    cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "RETRIES", 2)
+    start = time.monotonic()
+    words = r"(no answer within 0.4 s|HTTP 500.*), 2 times"
+    with dripping(*sent) as url, pytest.raises(DataError, match=words):
+        Interview(Endpoint(url, timeout=0.4), cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+    assert 0.7 < time.monotonic() - start < 5
+
+
+def test_a_timeout_leaves_nothing_behind(cache: AnswerCache) -> None:
+    with serving() as stub:
+        interview(stub, cache).ratings(QUESTIONS, ["m"])
+    assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+
+
+def test_waiting_is_told_once(
+    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "TOLD", 0.02)
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.03)
+    asks, refuses = Response(429, Retry_After="3600"), Response(429)
+    for busy, words in ((asks, "waiting for 0 s, as it asks (Retry-After)"), (refuses, "trying again")):
+        monkeypatch.setattr(client, "FIRST_WAIT", 0.001 if busy is asks else 0.03)
+
+        def once(_: Stub, __: Asked, times: int, busy: Response = busy) -> Response | None:
+            return busy if times == 1 else None
+
+        with serving(once) as stub:
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], [words])
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith(f"hoicli: {stub.url}/chat/completions: HTTP 429; {words}")
+
+
+def test_a_server_is_not_waited_for_without_end(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "LONGEST_IN_ALL", 0.1)
+    monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.08)
+    with serving(lambda *_: Response(503, Retry_After="900")) as stub:
+        with pytest.raises(DataError, match=r"HTTP 503, \d times; it asks for 0 s more, which is too long"):
+            interview(stub, cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
+        assert sum(stub.asked.values()) < 4
+
+
+def test_half_a_character_is_a_bad_answer(cache: AnswerCache) -> None:
+    content = '{"choices": [{"message": {"content": "{\\"rating\\": 3} \\ud800"}}]}'
+    with serving(lambda _, __, times: Response(200, content) if times == 1 else None) as stub:
+        assert interview(stub, cache).ratings(QUESTIONS[:3], ["m"]) == [
+            {"m": rate("m", question.a, question.b)} for question in QUESTIONS[:3]
+        ]
+        assert set(stub.asked.values()) == {2}
 
 
 def test_retry_after_is_waited_for_by_all(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +385,21 @@ def test_nobody_there(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> No
         Interview(Endpoint(url), cache).ratings(QUESTIONS, ["m"])
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "localhost:8000", "http://", "ftp://host/v1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "file:///etc/passwd",
+            "localhost:8000",
+            "http://",
+            "ftp://host/v1",
+            "http://host:0/v1",
+            "http://host:65536/v1",
+        ),
+        *("http://a..b/v1", f"http://{'a' * 64}.b/v1", "http://%00/v1", "http://[::1/v1", "http://h\u00f6st/v1"),
+        *("http://a b/v1", "http://host:x/v1", "http://:80/v1"),
+    ],
+)
 def test_only_http(url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         Endpoint(url)
