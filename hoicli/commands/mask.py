@@ -95,9 +95,9 @@ def mask(
                     painted.add(str(image.name), line)
                     high, wide = image.picture.pixels.shape[:2]
                     record = masked_record({**record, "width": wide, "height": high}, masking)
-                    write_masked(image, record, save_images)
+                    write_masked(image, record, images, save_images, line.place)
             except DataError as error:
-                policy.handle(error)
+                policy.handle(DataError(error.problem, place=error.place or line.place, field=error.field))
                 continue
             if rectangles:
                 record = {"image_id": record["image_id"], "masks": record["masks"]}

@@ -42,6 +42,8 @@ _EXPECTED = {600: "; HICO-DET's 600: say --dataset hico", 14_130: _SWIG, 5_539: 
 """Number of columns -> a hint at the dataset it belongs to."""
 LARGEST_IMAGE = 1 << 26
 """Logits of one image: all of SWIG-HOI's columns for four thousand queries. More is damage; also a bound for sides."""
+MOST_QUERIES = 2_000
+"""Of one image. Detectors have up to 900; --box-nms compares each with all others."""
 
 
 def sniff(source: Source) -> bool:
@@ -103,6 +105,8 @@ class _Outputs:
         if len(shape) not in (2, 3):
             raise self._error("pred_logits", f"shape {list(shape)}, not [Q, C] or [B, Q, C]")
         *batch, self._queries, columns = shape
+        if self._queries > MOST_QUERIES:
+            raise self._error("pred_logits", f"{self._queries:,} queries; detectors have up to 900: keep the best ones")
         if not 0 < self._queries * columns <= LARGEST_IMAGE:
             raise self._error("pred_logits", f"{self._queries} queries x {columns} classes is no image's output")
         self._count = batch[0] if batch else 1

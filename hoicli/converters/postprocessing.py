@@ -17,7 +17,10 @@ import numpy as np
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.converters.names import ACTIVATIONS, BOX_SCORES
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
+
+MOST_TRIPLETS = 100_000
+"""Of one image, before suppression. Benchmarks count up to 100, and a record of so many has 9 MB."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,16 @@ def triplets(
     """(query, column, score), each [K], of the kept triplets, by query, then column.
 
     logits [Q, C]; boxes [Q, 8] the corners of person and object (`corners`), needed for `box_nms` only;
-    box_probability [Q] in [0, 1].
+    box_probability [Q] in [0, 1]. Raises `DataError` for more than MOST_TRIPLETS above the threshold.
     """
     probability = sigmoid(logits) if settings.activation == "sigmoid" else softmax(logits)
     scores = probability * (box_probability**settings.power)[:, np.newaxis]
     query, column = np.nonzero(scores > settings.threshold)
+    if len(query) > MOST_TRIPLETS:
+        problem = (
+            f"{len(query):,} triplets, at most {MOST_TRIPLETS:,} an image; raise --threshold ({settings.threshold:g})"
+        )
+        raise DataError(problem, field=".pred_logits")
     score = scores[query, column]
     if settings.box_nms is not None:
         kept = np.zeros(len(query), dtype=bool)

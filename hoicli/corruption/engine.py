@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,12 +22,12 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY, level_of
 from hoicli.corruption.effects import EFFECTS, draw
-from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
+from hoicli.corruption.images import Picture, decode, encode, file_bytes, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError
-from hoicli.io.outputs import write_whole
+from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
@@ -38,6 +39,10 @@ from hoicli.records.parsing import Record, dump, parse
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 """What an argument ends in that is an image, not a stream of records."""
+
+
+NO_MEMORY = -4
+"""OpenCV's code (cv::Error::StsNoMem)."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,9 @@ def attempt(job: Job, plan: Plan) -> Outcome | DataError:
         return corrupt_image(job, plan)
     except DataError as error:
         return DataError(error.problem, place=error.place or job.place, field=error.field)
-    except MemoryError:
+    except (MemoryError, cv2.error) as error:
+        if isinstance(error, cv2.error) and error.code != NO_MEMORY:
+            raise
         problem = f"{job.record['file_name']!r} does not fit into memory; use fewer --jobs, or make it smaller first"
         return DataError(problem, place=job.place, field="file_name")
 
@@ -142,16 +149,18 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
     """
     name = job.record["file_name"]
     try:
-        data = job.source.read_bytes() if job.source.is_file() else None  # a pipe would block for ever
+        data = file_bytes(job.source)
+    except FileNotFoundError:
+        problem = f"no such file: {str(job.source)!r}; is --images right?"
+        raise DataError(problem, place=job.place, field="file_name") from None
     except OSError as error:
         raise DataError(f"{str(job.source)!r}: {error.strerror}", place=job.place, field="file_name") from None
-    if data is None:
-        raise DataError(f"no such file: {str(job.source)!r}; is --images right?", place=job.place, field="file_name")
     try:
         picture = decode(data)
     except DataError as error:
         raise DataError(f"{name!r} {error.problem}", place=job.place, field="file_name") from None
     _check_size(job, picture)
+    _check_place(job, plan)
     source = hashlib.sha256(data).hexdigest()
     original = Original(picture.pixels)
     lines = []
@@ -163,6 +172,15 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
         scores = _cell_file(job, plan, cell, picture, original, drawn, source)
         lines.append(dump(cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn)))
     return Outcome(b"".join(lines), picture.converted)
+
+
+def _check_place(job: Job, plan: Plan) -> None:
+    """A source that lies where a corruption and severity of some image is written could be overwritten."""
+    if lies_in(job.source, plan.out):
+        parts = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
+        if parts[:2] in {(name, str(severity)) for name, severity in plan.cells}:
+            problem = f"{str(job.source)!r} lies where --save-images {plan.out} is written; give another folder"
+            raise DataError(problem, place=job.place, field="file_name")
 
 
 def _check_size(job: Job, picture: Picture) -> None:
@@ -197,7 +215,7 @@ def _cell_file(
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr,
              "ssim": ssim}  # fmt: skip
     try:
-        write_whole(target, finished(picture, data, stamp))
+        write_whole(target, finished(picture, data, stamp), root=plan.out)
     except HoicliError as error:
         raise DataError(str(error), place=job.place, field="file_name") from None
     return psnr, ssim

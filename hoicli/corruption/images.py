@@ -8,6 +8,7 @@ its PSNR and SSIM, by which a later run knows it as finished.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import struct
@@ -30,6 +31,14 @@ from hoicli.errors import DataError
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""
+
+LARGEST_AREA = 1 << 26
+"""Pixels. Photographs have up to 50 million; a corruption takes a hundred bytes for each."""
+
+FORMATS = ("JPEG", "PNG")
+"""The formats whose decoders are used (JPEG's also for MPO); Pillow has dozens."""
+OTHERS = {b"GIF8": "GIF", b"BM": "BMP", b"RIFF": "WEBP", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
+"""What other images begin with."""
 
 STAMP = b"hoicli corrupt "
 """What the comment (JPEG) or the text chunk (PNG) of a written file begins with; JSON follows."""
@@ -56,6 +65,13 @@ class Picture:
     converted: str
 
 
+def file_bytes(path: Path) -> bytes:
+    """The bytes of an image file. Raises `OSError`, also for what is none: a pipe would block, a device never end."""
+    if path.exists() and not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "is no file")
+    return path.read_bytes()
+
+
 def decode(data: bytes) -> Picture:
     """The picture in a file's bytes. Raises `DataError`, without a place, for what is no whole JPEG or PNG image."""
     if not data:
@@ -63,13 +79,12 @@ def decode(data: bytes) -> Picture:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd metadata and large pictures: the pixels are what counts
-            image = PIL.Image.open(io.BytesIO(data))
-            if image.format not in ("JPEG", "MPO", "PNG"):
-                raise DataError(f"is {image.format}; convert it to JPEG or PNG first")
+            image = PIL.Image.open(io.BytesIO(data), formats=FORMATS)
+            size = f"{image.width} x {image.height} pixels"
             if max(image.size) > LARGEST_SIDE:
-                raise DataError(
-                    f"is {image.width} x {image.height} pixels; at most {LARGEST_SIDE:,} a side can be warped"
-                )
+                raise DataError(f"is {size}; at most {LARGEST_SIDE:,} a side can be warped")
+            if image.width * image.height > LARGEST_AREA:
+                raise DataError(f"is {size}, more than {LARGEST_AREA >> 20} million; make it smaller first")
             image.load()
             kind = "PNG" if image.format == "PNG" else "JPEG"
             deep = kind == "PNG" and data[24] == 16
@@ -77,6 +92,9 @@ def decode(data: bytes) -> Picture:
     except DataError:
         raise
     except PIL.UnidentifiedImageError:
+        other = next((name for magic, name in OTHERS.items() if data.startswith(magic)), None)
+        if other is not None:
+            raise DataError(f"is {other}; convert it to JPEG or PNG first") from None
         raise DataError("is no image that can be read (neither JPEG nor PNG); fetch it again") from None
     except PIL.Image.DecompressionBombError:
         raise DataError("has more pixels than an image should (Pillow's limit); make it smaller first") from None

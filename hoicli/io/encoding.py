@@ -6,6 +6,8 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from hoicli.errors import DataError
@@ -47,6 +49,22 @@ class Pieces(io.RawIOBase):
         return count
 
 
+def peeked(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
+    """(the first four bytes, or all there are; a stream that still begins with them). What is first written into a pipe
+    may be a single byte."""
+    head = stream.peek(4)[:4]
+    if len(head) == 4:
+        return head, stream
+    head = stream.read(4)
+    pieces = chain([head], iter(partial(stream.read1, CHUNK), b""))
+    return head, io.BufferedReader(Pieces(pieces, _below(stream)), 1 << 20)
+
+
+def _below(stream: io.BufferedReader) -> Any:
+    """The file that a stream reads from, whose position gives the progress."""
+    return getattr(getattr(stream, "raw", None), "fileobj", stream)
+
+
 def cuts_at_line_ends(head: bytes) -> bool:
     """Whether a file that begins with `head` can be split after any byte 10 into pieces of valid text."""
     return not head.startswith((*_UTF16, *_UTF32))
@@ -57,14 +75,13 @@ def as_utf8(stream: io.BufferedReader, name: str) -> io.BufferedReader:
 
     Raises `DataError` for UTF-32, and for UTF-16 that has no mark.
     """
-    head = stream.peek(4)[:4]
+    head, stream = peeked(stream)
     if head.startswith(MARK):
         stream.read(len(MARK))
     elif head in _UTF32:
         raise _other("UTF-32", name)
     elif head.startswith(_UTF16):
-        file = getattr(getattr(stream, "raw", None), "fileobj", stream)
-        return io.BufferedReader(Pieces(_from_utf16(stream, name), file), 1 << 20)
+        return io.BufferedReader(Pieces(_from_utf16(stream, name), _below(stream)), 1 << 20)
     for encoding, pattern in _WITHOUT_MARK.items():
         if pattern.match(head):
             raise _other(encoding, name)

@@ -15,11 +15,11 @@ from typing import IO, cast
 
 from hoicli.errors import DataError
 from hoicli.io import zstd
-from hoicli.io.encoding import Pieces, as_utf8
+from hoicli.io.encoding import Pieces, as_utf8, peeked
 from hoicli.io.messages import display_name
 
 GZIP_MAGIC = b"\x1f\x8b"
-DENSE, DENSEST = 1 << 26, 200
+DENSE, DENSEST = 1 << 24, 200
 """Compressed data may unpack to DENSE bytes, and to more only up to DENSEST times its size (dumps: 5 to 20 times)."""
 
 
@@ -70,11 +70,17 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             raise IsADirectoryError
         else:
             raw = cast("io.BufferedReader", closing.enter_context(open(path, "rb", buffering=1 << 20)))
-        magic = raw.peek(4)[:4]
+        magic, raw = peeked(raw)
         if is_packed(magic):
             packed = _Packed(raw)
             raw = closing.enter_context(io.BufferedReader(Pieces(_unpacked(packed, magic, name), packed), 1 << 20))
         yield as_utf8(raw, name)
+
+
+def packed_size(stream: IO[bytes]) -> int | None:
+    """How many bytes of a compressed file an opened input has read so far; None if the file is not compressed."""
+    file = getattr(getattr(stream, "raw", None), "fileobj", None)
+    return file.tell() if isinstance(file, _Packed) else None
 
 
 class _Packed:

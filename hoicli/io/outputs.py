@@ -27,6 +27,11 @@ def stays_inside(name: str) -> bool:
     return not (posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name)
 
 
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether a path is in a folder, all links followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
 @contextmanager
 def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
     """A `write(bytes)` function for `-` (stdout) or a file that appears whole, under its name, or not at all.
@@ -123,12 +128,14 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
 
 
 @held()  # signals wait until no partial file is left
-def write_whole(path: Path, data: bytes, option: str = "--out") -> None:
+def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root: Path | None = None) -> None:
     """Write a file whole or not at all, in a folder that is created if missing. Raises as `atomic_path`.
 
     The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
-    pipe.
+    pipe. A linked folder on the way that leads out of `root` is refused with a `DataError`.
     """
+    if root is not None and not lies_in(path.parent, root):
+        raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
     with _refusing(f"{option} {path}", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir() and not path.is_symlink():

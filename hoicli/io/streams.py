@@ -16,13 +16,14 @@ from typing import IO, Any, Protocol
 
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK, cuts_at_line_ends
-from hoicli.io.inputs import is_packed, open_input
+from hoicli.io.inputs import is_packed, open_input, packed_size
 from hoicli.io.messages import display_name
 from hoicli.io.progress import Progress
 from hoicli.io.spool import Spool
 
-LONGEST_LINE = 1 << 26
-"""Bytes of a line: thousands of times an image record. A decompression bomb may be one endless line."""
+LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
+"""Bytes of a line, hundreds of times an image record, as it is and out of a compressed file. Parsed it takes ten times
+as much memory, and a decompression bomb may be one endless line."""
 
 SHARE = 8 << 20
 """Bytes that justify another process: parsing them takes ten times as long as starting it."""
@@ -250,9 +251,10 @@ def _copied(source: File) -> Spool:
 
 def _numbered(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """(number from 1, line with its end) of a stream. Raises `DataError` for a line over LONGEST_LINE."""
-    for number, data in enumerate(iter(partial(stream.readline, LONGEST_LINE + 1), b""), start=1):
-        if len(data) > LONGEST_LINE:
-            problem = f"a line of more than {LONGEST_LINE >> 20} MiB; write one image a line (hoicli convert does)"
+    longest = LONGEST_LINE if packed_size(stream) is None else LONGEST_UNPACKED
+    for number, data in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
+        if len(data) > longest:
+            problem = f"a line of more than {longest >> 20} MiB; write one image a line (hoicli convert does)"
             raise DataError(problem, place=f"{name}:{number}")
         yield number, data
 

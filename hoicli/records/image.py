@@ -224,7 +224,7 @@ UNKNOWN_LABEL = "unknown-label"
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
     """The problem of a verb or an object (`what`) that the vocabulary does not have."""
-    return Problem(field, f"unknown {what} {name!r}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
+    return Problem(field, lambda: f"unknown {what} {name!r}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
 
 
 def _of_roles(vocabulary: Vocabulary | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,19 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with one field of one record, as `DataError` has it; `text` ends in what to do about it."""
+    """Something wrong with one field of one record, as `DataError` has it; `text` ends in what to do about it.
+
+    told: the text, or what makes it, where that takes long and only the first of many problems is shown.
+    """
 
     field: str
-    text: str
+    told: str | Callable[[], str]
     code: str = MALFORMED
+
+    @property
+    def text(self) -> str:
+        """What is wrong, and what to do about it."""
+        return self.told if isinstance(self.told, str) else self.told()
 
     def error(self, place: str) -> DataError:
         """The problem as the error of the line or file at `place`."""

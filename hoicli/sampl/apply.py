@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import write_whole
+from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.intake import ImageRegister
 from hoicli.records.names import file_name_of
@@ -69,13 +69,12 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
     Raises `DataError`, in the name of `place`, for a name as `image_path` does, a file that is no image, and one of
     another size than the record says.
     """
-    from hoicli.corruption.images import decode
+    from hoicli.corruption.images import decode, file_bytes
 
     path = image_path(record, place)
     name = record["file_name"]
     try:
-        data = Path(images, path).read_bytes()
-        picture = decode(data)
+        picture = decode(data := file_bytes(Path(images, path)))
     except OSError as error:
         raise DataError(f"{name}: {error.strerror}; is --images its folder?", place=place, field="file_name") from None
     except DataError as error:
@@ -88,12 +87,19 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
     return SourceImage(path, data, picture)
 
 
-def write_masked(image: SourceImage, record: Record, out: str) -> None:
-    """The image under its name in `out` with the record's `masks` black; without masks a copy byte for byte."""
+def write_masked(image: SourceImage, record: Record, images: str, out: str, place: str) -> None:
+    """The image under its name in `out` with the record's `masks` black; without masks a copy byte for byte.
+
+    Raises `DataError`, in the name of `place`, where an image of --images would or could be overwritten.
+    """
+    source, target = Path(images, image.name), Path(out, image.name)
+    if lies_in(target, Path(images)) if lies_in(Path(images), Path(out)) else lies_in(source, Path(out)):
+        problem = f"{image.name}: --images and --save-images lie in one another, and an image could be overwritten"
+        raise DataError(f"{problem}; give a folder beside", place=place, field="file_name")
     from hoicli.corruption.images import encode, finished
 
     data = image.data
     if record["masks"]:
         encoded = encode(image.picture, black_out(image.picture.pixels, record["masks"]), image.picture.alpha)
         data = finished(image.picture, encoded, {"masks": record["masks"]})
-    write_whole(Path(out, image.name), data)
+    write_whole(target, data, root=Path(out))

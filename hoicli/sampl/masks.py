@@ -21,13 +21,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.boxes import iou_of_two
+from hoicli.arrays.boxes import iou
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
@@ -39,6 +38,9 @@ DILATE = 5.0
 """Pixels; ours."""
 EXPAND = 0.1
 """The largest share of a side by which an edge moves outwards; ours."""
+
+MOST_MASKS = 1_000
+"""Of an image; HICO-DET has up to 322 boxes. More would not fit into a JPEG's comment, either."""
 
 SAME_INSTANCE = 0.7
 """IoU; ours."""
@@ -96,7 +98,7 @@ def masked_record(record: Record, masking: Masking) -> Record:
         if found is not None:
             rectangles.append(found)
     before = record.get("visibility") or [1.0] * len(boxes)
-    seen = [old * visible_share(edges, rectangles, size) for old, edges in zip(before, boxes, strict=True)]
+    seen = [old * share for old, share in zip(before, visible_shares(boxes, rectangles, size), strict=True)]
     return {**record, "visibility": seen, "masks": [list(rectangle) for rectangle in rectangles]}
 
 
@@ -104,19 +106,24 @@ def chosen_boxes(record: Mapping[str, Any], masking: Masking) -> list[int]:
     """The numbers of the boxes to mask, rising: subjects and objects of interactions, or all, but one an instance.
 
     HICO-DET draws an instance anew for every pair it is in: of boxes of one label that overlap by SAME_INSTANCE, the
-    first stands for all.
+    first stands for all. Raises `DataError` for more than MOST_MASKS.
     """
     hois = [hoi for hoi in record["hois"] if hoi["verb"] != NO_INTERACTION]
     numbers = {hoi[key] for hoi in hois for key in ("subject", "object") if hoi.get(key) is not None}
-    chosen: list[int] = []
+    by_label: dict[str | None, list[int]] = {}
     for number in range(len(record["boxes"])) if masking.all_boxes else sorted(numbers):
-        edges, label = box_edges(record["boxes"][number]), record["labels"][number]
-        if not any(
-            record["labels"][other] == label and iou_of_two(edges, box_edges(record["boxes"][other])) >= SAME_INSTANCE
-            for other in chosen
-        ):
-            chosen.append(number)
-    return chosen
+        by_label.setdefault(record["labels"][number], []).append(number)
+    chosen: list[int] = []
+    for same in by_label.values():
+        rows, edges = np.array(same), np.array([box_edges(record["boxes"][number]) for number in same]).T
+        while len(rows) and len(chosen) <= MOST_MASKS:
+            chosen.append(int(rows[0]))
+            others = iou(edges[:, :1], edges, inclusive=False) < SAME_INSTANCE
+            others[0] = False
+            rows, edges = rows[others], edges[:, others]
+    if len(chosen) > MOST_MASKS:
+        raise DataError(f"more than {MOST_MASKS:,} instances to mask in an image", field="boxes")
+    return sorted(chosen)
 
 
 def box_edges(box: Sequence[float]) -> Edges:
@@ -162,28 +169,47 @@ def _nearest(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def visible_share(edges: Edges, rectangles: Iterable[Rectangle], size: tuple[float, float] | None) -> float:
-    """The share of a box's pixels inside the image that no rectangle covers; 0 for a box outside the image."""
+def visible_shares(
+    boxes: Sequence[Edges], rectangles: Sequence[Rectangle], size: tuple[float, float] | None
+) -> list[float]:
+    """The share of each box's pixels inside the image that no rectangle covers; 0 for a box outside the image.
+
+    The rectangles' edges cut the plane into cells; the area hidden left of and above each corner of a cell is summed
+    once, for all boxes.
+    """
+    far = 1 << 31  # beyond every box (FARTHEST)
+    corners = [(max(x1, 0), max(y1, 0), min(x2 + 1, far), min(y2 + 1, far)) for x1, y1, x2, y2 in rectangles]
+    left, top, right, bottom = np.array(corners, dtype=np.int64).reshape(-1, 4).clip(0).T
+    xs, ys = (np.unique(np.concatenate([*ends, [0, far]])) for ends in ((left, right), (top, bottom)))
+    steps = np.zeros((len(xs), len(ys)), dtype=np.int32)
+    for across, down, step in ((left, top, 1), (right, top, -1), (left, bottom, -1), (right, bottom, 1)):
+        np.add.at(steps, (np.searchsorted(xs, across), np.searchsorted(ys, down)), step)
+    covered = steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1] > 0
+    wide, high = np.diff(xs), np.diff(ys)
+    area = np.zeros(steps.shape, dtype=np.int64)
+    area[1:, 1:] = (covered * wide[:, np.newaxis] * high).cumsum(axis=0).cumsum(axis=1)
+
+    def hidden(x: NDArray[np.int64], y: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The covered area left of x and above y, in whole pixels."""
+        i, j = (np.searchsorted(ends, at, "right") - 1 for ends, at in ((xs, x), (ys, y)))
+        along, down = x - xs[i], y - ys[j]
+        at = area[i, j]
+        beside, below = (area[i + 1, j] - at) // wide[i] * along, (area[i, j + 1] - at) // high[j] * down
+        return np.asarray(at + beside + below + covered[i, j] * along * down)
+
+    x1, y1, x2, y2 = np.array([_inside(edges, size) for edges in boxes], dtype=np.int64).reshape(-1, 4).T
+    lost = hidden(x2, y2) - hidden(x1, y2) - hidden(x2, y1) + hidden(x1, y1)
+    pixels = (x2 - x1) * (y2 - y1)
+    return [1 - dark / count if count else 0.0 for dark, count in zip(lost.tolist(), pixels.tolist(), strict=True)]
+
+
+def _inside(edges: Edges, size: tuple[float, float] | None) -> Rectangle:
+    """The edges of a box's part in the image, in whole pixels; of no area where there is none."""
     left, top = max(_nearest(edges[0]), 0), max(_nearest(edges[1]), 0)
     right, bottom = _nearest(edges[2]), _nearest(edges[3])
     if size is not None:
         right, bottom = min(right, math.ceil(size[0])), min(bottom, math.ceil(size[1]))
-    if right <= left or bottom <= top:
-        return 0.0
-    inside = [
-        (max(x1, left), max(y1, top), min(x2 + 1, right), min(y2 + 1, bottom))
-        for x1, y1, x2, y2 in rectangles
-        if x1 < right and y1 < bottom and x2 >= left and y2 >= top
-    ]
-    xs = sorted({x for rectangle in inside for x in rectangle[0::2]})
-    hidden = 0
-    for x, after in pairwise(xs):  # a slab between two edges is covered in whole columns
-        runs = sorted((y1, y2) for x1, y1, x2, y2 in inside if x1 <= x and x2 >= after)
-        low = top
-        for y1, y2 in runs:
-            hidden += (after - x) * max(0, y2 - max(y1, low))
-            low = max(low, y2)
-    return 1 - hidden / ((right - left) * (bottom - top))
+    return (left, top, right, bottom) if right > left and bottom > top else (0, 0, 0, 0)
 
 
 def black_out(pixels: NDArray[np.uint8], rectangles: Iterable[Sequence[int]]) -> NDArray[np.uint8]:

@@ -76,6 +76,9 @@ class Findings:
         finding = self._found.setdefault(check, Finding(check, 0, example, fix))
         finding.count += count
 
+    def __contains__(self, check: str) -> bool:
+        return check in self._found
+
     def remove(self, check: str) -> None:
         """Forget a check that turned out to mean nothing."""
         self._found.pop(check, None)

@@ -75,7 +75,8 @@ class StreamValidator:
         """Count the problems of a line; true if there was none but unknown labels."""
         sound = True
         for problem in found:
-            self.findings.add(problem.code, str(problem.error(line.place)))
+            shown = "" if problem.code in self.findings else str(problem.error(line.place))
+            self.findings.add(problem.code, shown)
             sound = sound and problem.code == UNKNOWN_LABEL
         return sound
 

@@ -32,7 +32,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
         write_whole(target, b"after")
     assert target.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [target]
-    with pytest.raises(UsageError, match=rf"^--out {target}/b: {target} is no folder"):
+    with pytest.raises(UsageError, match=rf"^--save-images {target}/b: {target} is no folder"):
         write_whole(target / "b", b"")
 
 

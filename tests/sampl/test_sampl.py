@@ -26,7 +26,7 @@ from hoicli.sampl.masks import (
     chosen_boxes,
     mask_rectangle,
     masked_record,
-    visible_share,
+    visible_shares,
 )
 from hoicli.sampl.segments import segment_edges, unpacked
 from tests.support.project import FIXTURES, Hoicli
@@ -180,7 +180,7 @@ def test_visibility_is_that_of_painted_pixels(
     for x1, y1, x2, y2 in rectangles:
         seen[max(y1, 0) : max(y2 + 1, 0), max(x1, 0) : max(x2 + 1, 0)] = 0
     expected = seen.sum() / total if total else 0.0
-    assert visible_share(around, rectangles, (36, 30)) == pytest.approx(expected)
+    assert visible_shares([around], rectangles, (36, 30)) == pytest.approx([expected])
 
 
 # Records

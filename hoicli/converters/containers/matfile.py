@@ -23,7 +23,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.containers.stored import stored_size
 from hoicli.errors import DataError
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def load(source: Source, name: str) -> Any:
     start, end, *_ = variables(source)[name]
     order = _byte_order(source)
     with _undamaged(source):
-        size = stored_size(source)
+        size = source.stored
         element = _element(source.data, start, end, order, size)
         value, end = _MatrixReader(element, order, size).matrix(0, len(element), DEEPEST)
         if end != len(element):

@@ -24,7 +24,6 @@ from typing import IO, Any
 import numpy as np
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.containers.stored import stored_size
 from hoicli.errors import DataError
 from hoicli.io.inputs import readable
 
@@ -66,7 +65,7 @@ class Archive:
         self._source = source
         plain = source.path.endswith(".npz")
         with readable(source.path):
-            self._stored = stored_size(source)
+            self._stored = source.stored
             self._file: IO[bytes] = open(source.path, "rb") if plain else BytesIO(source.data)  # noqa: SIM115
         try:
             with _whole(source):

@@ -16,7 +16,7 @@ import orjson
 
 from hoicli.converters.containers.text import json_item, literal, split_items
 from hoicli.errors import DataError
-from hoicli.io.inputs import open_input
+from hoicli.io.inputs import open_input, packed_size
 from hoicli.io.messages import display_name
 
 ZIP_MAGIC = b"PK\x03\x04"
@@ -31,15 +31,26 @@ class Source:
         self.path = path
         self.name = display_name(path)
         self.companions = companions or []
+        self._packed: int | None = None
 
     @cached_property
     def data(self) -> bytes:
         """The whole decompressed file. Raises `DataError` for an empty one."""
         with open_input(self.path) as stream:
             data = stream.read()
+            self._packed = packed_size(stream)
         if not data:
             raise DataError("is empty (0 bytes); write it again", place=self.name)
         return data
+
+    @cached_property
+    def stored(self) -> int:
+        """Bytes of the file where it lies, before .gz and .zst are unpacked: what it may cost is measured by that."""
+        path = Path(self.path)
+        if self.path != "-" and path.is_file():
+            return path.stat().st_size
+        content = len(self.data)
+        return content if self._packed is None else self._packed
 
     @cached_property
     def kind(self) -> str:

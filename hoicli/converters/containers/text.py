@@ -43,9 +43,12 @@ def split_items(data: bytes, start: int, *, to_end: bool = False) -> Iterator[by
 
 
 BROKEN_OFF = "the list breaks off"
+AS_JSON = "save it with json.dump"
 LONGEST = 1 << 20
 """Characters of an item that may be parsed by `ast`, which takes up to 480 bytes and 7 microseconds for each. Images
 have 20,000, and the text of most is parsed otherwise."""
+MOST_ESCAPED = 10_000
+"""Strings of an item with backslashes or double quotes, each of which `ast` reads. An image has one, its file name."""
 LARGEST_KEY = 1 << 31
 """Larger numbers as keys may collide, all of them."""
 
@@ -130,7 +133,7 @@ def literal(span: bytes) -> Any:
     except orjson.JSONDecodeError:
         pass
     if len(text) > LONGEST:
-        raise ValueError(f"{len(text):,} characters that differ from JSON by more than quotes; save it with json.dump")
+        raise ValueError(f"{len(text):,} characters that differ from JSON by more than quotes; {AS_JSON}")
     try:
         if not _flat(text):
             raise SyntaxError("more than containers, strings, numbers and NumPy's scalars")
@@ -168,19 +171,23 @@ def _plain_strings(text: str) -> str:
     if '"' not in text and "\\" not in text:
         return text
 
-    def plain(match: re.Match[str]) -> str:
-        string = match[0]
-        if '"' not in string and "\\" not in string:
-            return string
-        units = str(ast.literal_eval(string)).encode("utf-16-be", "surrogatepass").hex()
-        return "'" + re.sub("....", r"\\u\g<0>", units) + "'"
-
-    try:
-        with catch_warnings():
-            simplefilter("ignore")  # as above: of an escape that Python does not know
-            return _STRINGS.sub(plain, text)
-    except (SyntaxError, ValueError):
-        return text
+    pieces: list[str] = []
+    at = 0
+    with catch_warnings():
+        simplefilter("ignore")  # as above: of an escape that Python does not know
+        for match in _STRINGS.finditer(text):
+            string = match[0]
+            if '"' not in string and "\\" not in string:
+                continue
+            try:
+                escaped = json.dumps(str(ast.literal_eval(string)))
+            except (SyntaxError, ValueError):
+                return text
+            if len(pieces) > 2 * MOST_ESCAPED:
+                raise ValueError(f"more than {MOST_ESCAPED:,} strings with backslashes or double quotes; {AS_JSON}")
+            pieces += [text[at : match.start()], "'" + escaped[1:-1].replace("'", "\\u0027") + "'"]
+            at = match.end()
+    return "".join([*pieces, text[at:]])
 
 
 def _without_scalars(text: str) -> str:

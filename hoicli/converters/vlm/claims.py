@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -40,6 +41,14 @@ class Claims:
     located: list[tuple[list[float], str]] = field(default_factory=list)
     listed: bool = False
     understood: bool = False
+
+    @cached_property
+    def located_by_name(self) -> dict[str, list[tuple[list[float], str]]]:
+        """`located` by the name as records spell it, once all of it is there."""
+        found: dict[str, list[tuple[list[float], str]]] = {}
+        for box, name in self.located:
+            found.setdefault(label_of(name), []).append((box, name))
+        return found
 
 
 def claims_of(values: Sequence[Any], report: Report, *, verbs: Sequence[str] = (), label: str | None = None) -> Claims:

@@ -87,7 +87,7 @@ def _verb(words: list[str]) -> str:
 
 def _parts(said: str) -> Iterator[str]:
     """The phrases of a text, separated by commas, semicolons, slashes (except a/an), bars, line ends and "and"."""
-    text = re.sub(r"[`*\"]+", "", said).strip()
+    text = re.sub(r"[^\S\n]+", " ", re.sub(r"[`*\"]+", "", said)).strip()  # a run of spaces is looked at once
     text = text[_prefix_end(text) :]
     for part in re.split(r"\s*[,;|\n]\s*|\s+and\s+|(?<!\ba)\s*/\s*", text):
         part = part.strip().strip(".!?,;:").strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from hoicli.converters.context import BoxTable, Context, Noticed
 from hoicli.converters.vlm.claims import PERSONS, Claim, Claims, Place
@@ -40,6 +41,14 @@ class AnsweredImage:
         self.file_name = self.file_name or record.get("file_name")
         self.table.boxes += record["boxes"]
         self.table.labels += record["labels"]
+
+    @cached_property
+    def shown_by_name(self) -> dict[str, list[int]]:
+        """The indices of the boxes that were shown, by name; asked for after `show`."""
+        found: dict[str, list[int]] = {}
+        for index, label in enumerate(self.shown["labels"] if self.shown is not None else ()):
+            found.setdefault(label_of(label), []).append(index)
+        return found
 
     def record(self) -> Record:
         """The image as a record."""
@@ -162,14 +171,13 @@ class Placer:
 
     def _of_name(self, image: AnsweredImage, names: Sequence[str], claims: Claims, frame: Frame | None) -> _Placed:
         """The one box with this name (the first of `names` that any has) in the answer itself, or in --boxes."""
-        shown = image.shown if image.shown is not None else {"boxes": (), "labels": ()}
         for name in names:
-            own = [(box, label) for box, label in claims.located if label_of(label) == name]
+            own = claims.located_by_name.get(name, ())
             if len(own) == 1:
                 return self._located(image, *own[0], frame)
-            indices = [index for index, label in enumerate(shown["labels"]) if label_of(label) == name]
-            if len(indices) == 1 and not own:
-                return _Placed(shown["boxes"][indices[0]], name, indices[0])
+            indices = image.shown_by_name.get(name, ())
+            if len(indices) == 1 and not own and image.shown is not None:
+                return _Placed(image.shown["boxes"][indices[0]], name, indices[0])
         if not self._indexed and not claims.located:
             raise _NotPlacedError("a triplet without boxes (--boxes FILE gives a detector's)")
         raise _NotPlacedError("a triplet that names a label of no box, or of several")

@@ -173,10 +173,10 @@ class _AnswerReader:
         claims = Claims(understood=True)
         index = 0
         while index < len(mentions):
-            first, rest = mentions[index], mentions[index + 1 :]
+            first, second = mentions[index], mentions[index + 1] if index + 1 < len(mentions) else None
             said = verbs_of(first.after) or verbs
-            if rest and said:
-                claims.triplets.append(Claim(first.box, rest[0].box, label_of(rest[0].label) or label, tuple(said)))
+            if second is not None and said:
+                claims.triplets.append(Claim(first.box, second.box, label_of(second.label) or label, tuple(said)))
                 index += 2
                 continue
             if len(first.box) == 4 and first.label:

@@ -34,18 +34,20 @@ def values_in(text: str) -> Values:
     holds a value, only code fences count.
     """
     found = Values()
-    text = text[:LONGEST]
+    text, beyond = text[:LONGEST], len(text) > LONGEST
     if "</think>" in text:
         text = text.rsplit("</think>", 1)[1]
     elif "<think>" in text:
         found.unended_thought = "<answer>" not in text
     if "<answer>" in text:
         text = text.rsplit("<answer>", 1)[1].split("</answer>", 1)[0]
-    fenced = [_scan(part) for part in _FENCE.findall(text)]
+    effort = Effort(len(text))
+    fenced = [_scan(part, effort) for part in _FENCE.findall(text)]
     if any(values for values, _ in fenced):
         found.values, found.cut = [value for values, _ in fenced for value in values], any(cut for _, cut in fenced)
     else:
-        found.values, found.cut = _scan(text)
+        found.values, found.cut = _scan(text, effort)
+    found.cut |= beyond
     if found.unended_thought:
         found.values = found.values[-1:]
     return found
@@ -101,19 +103,28 @@ class _CutOffError(Exception):
     """The text ends within a value of which nothing complete is left."""
 
 
-def _scan(text: str) -> tuple[list[Any], bool]:
-    """(values, cut): every object and list that starts outside another, and whether the last one was cut off."""
+class Effort:
+    """How much reading an answer is worth: twice its length, and 256 KiB for a short one, whose end is tried often."""
+
+    def __init__(self, length: int) -> None:
+        self.left = 2 * length + (1 << 18)
+
+
+def _scan(text: str, effort: Effort) -> tuple[list[Any], bool]:
+    """(values, cut): every object and list that starts outside another, and whether the last one was cut off, or some
+    text was not read for want of `effort`."""
     values: list[Any] = []
     cut = False
-    position, ends_seen, effort = 0, 0, 0
-    while (found := _OPENING.search(text, position)) and ends_seen < MOST_ENDS and effort <= MOST_EFFORT * len(text):
+    position, ends_seen = 0, 0
+    while (found := _OPENING.search(text, position)) and ends_seen < MOST_ENDS:
+        if effort.left <= 0:
+            return values, True
         reader = _ValueReader(text, found.start())
         try:
             value = reader.value(0)
         except _TooDeepError:
             position = reader.position
         except _NoValueError:
-            effort += reader.position - found.start()
             position = found.end()
         except _CutOffError:  # an unclosed wrapper; values inside may be complete
             ends_seen += 1
@@ -124,12 +135,12 @@ def _scan(text: str) -> tuple[list[Any], bool]:
             position = reader.position
             if value or not cut:
                 values.append(value)
+        effort.left -= reader.position - found.start()
     return values, cut
 
 
-MOST_ENDS, MOST_EFFORT = 20, 10
-"""Limits on how often the end of the text is reached, and on wasted reading in text lengths, so that no text takes
-long."""
+MOST_ENDS = 20
+"""How often the end of the text may be reached: by wrappers that are not closed."""
 _OPENING = re.compile(r"[\[{]")
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)

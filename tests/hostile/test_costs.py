@@ -1,0 +1,240 @@
+"""Small inputs that once cost minutes, gigabytes, or a source: each must now come to its end, or to one line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.converters.containers.source import Source
+from hoicli.converters.containers.text import literal
+from hoicli.io.encoding import Pieces
+from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
+from tests.support.project import ROOT, Hoicli, Result
+
+PYTHON = [sys.executable, "-m", "hoicli"]
+
+
+def refusal(result: Result) -> str:
+    assert (result.code, result.err.count("\n")) == (1, 1), result
+    return result.err.strip()
+
+
+@contextmanager
+def seconds(limit: float) -> Iterator[None]:
+    """Of the processor; what it is about took at least five times as long before it was bounded."""
+    started = time.process_time()
+    yield
+    assert time.process_time() - started < limit
+
+
+# Answers of models
+
+UNCLOSED = '{"a":' * 25 + '{"b":[' + ",".join("1" * 150_000) + '],"c":"x'
+LOCATED = [{"label": f"cup{number}", "box": [1, 2, 3, 4]} for number in range(3000)]
+NAMED = [{"subject": "person", "object": f"cup{number}", "verb": "hold"} for number in range(3000)]
+ANSWERS = {
+    "wrappers that are not closed": UNCLOSED,
+    "the same in a fence": "```\n" + UNCLOSED,
+    "half a list over and over": '{"a": ' * 10 + "[" + ",".join("1" * 150_000) + " x",
+    "boxes and their names": json.dumps(LOCATED + NAMED),
+    "a verb with a run of spaces": json.dumps(
+        [{"human_box": [1, 2, 3, 4], "object_box": [1, 2, 3, 4], "object": "cup", "verb": "a" + " " * 50_000 + "b"}]
+    ),
+    "boxes without end": "<box></box>" * 60_000,
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_costs_its_length(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.jsonl"
+    row = {"file_name": "a_1.jpg", "width": 640, "height": 480, "response": ANSWERS[name]}
+    path.write_text(json.dumps(row) + "\n")
+    with seconds(3):
+        assert hoicli("convert", "--from", "vlm", "--coords", "pixels", path).code == 0
+
+
+def test_an_answer_that_is_not_read_to_its_end_says_so(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    whole = '[{"human_box":[1,2,3,4],"object_box":[1,2,3,4],"object":"cup","verb":"hold"}] '
+    path.write_text(json.dumps({"file_name": "a_1.jpg", "response": whole + " " * (1 << 20) + whole}) + "\n")
+    result = hoicli("convert", "--from", "vlm", "--coords", "pixels", path)
+    assert len(json.loads(result.out)["hois"]) == 1
+    assert "the unfinished end of an answer that was cut off: 1 " in result.err
+
+
+# Masks
+
+
+def crowd(count: int, **more: Any) -> dict[str, Any]:
+    """A record of nested boxes, each with a label of its own."""
+    boxes = [[300 - at % 300, 220 - at % 220, 310 + at, 230 + at] for at in range(count)]
+    return {"image_id": "a", "boxes": boxes, "labels": [f"l{at}" for at in range(count)], "hois": [], **more}
+
+
+def test_masks_in_a_crowd(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "crowd.jsonl"
+    path.write_text(json.dumps(crowd(400)) + "\n")
+    with seconds(2):
+        record = json.loads(hoicli("mask", "--all-boxes", path).out)
+    assert len(record["masks"]) == 400
+    path.write_text(json.dumps(crowd(1001)) + "\n")
+    said = refusal(hoicli("mask", "--all-boxes", path))
+    assert said == f"{path}:1: boxes: more than 1,000 instances to mask in an image"
+
+
+def test_the_masks_of_a_crowd_fit_into_a_comment(hoicli: Hoicli, tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    path, images, out = tmp_path / "crowd.jsonl", tmp_path / "images", tmp_path / "out"
+    images.mkdir()
+    out.mkdir()
+    (images / "b.jpg").write_bytes((CORPUS / "b.jpg").read_bytes())
+    record = crowd(1000, file_name="b.jpg")
+    path.write_text(json.dumps({**record, "boxes": [[0, 0, 9, 9]] * 1000}) + "\n")
+    result = hoicli("mask", "--all-boxes", "--images", images, "--save-images", out, path)
+    assert result.code == 0, result.err
+    assert len(json.loads(result.out)["masks"]) == 1000
+
+
+def pictures(folder: Path, *names: str) -> Path:
+    """Records of copies of one image in `images`."""
+    for name in names:
+        path = folder / "images" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((CORPUS / "b.jpg").read_bytes())
+    records = [{**crowd(0), "image_id": name, "file_name": name} for name in names]
+    (folder / "p.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder / "p.jsonl"
+
+
+@pytest.mark.parametrize("command", ["mask", "corrupt"])
+@pytest.mark.parametrize("kind", ["pipe", "/dev/zero"])
+def test_an_image_that_is_no_file(hoicli: Hoicli, tmp_path: Path, command: str, kind: str) -> None:
+    pytest.importorskip("cv2")
+    records = pictures(tmp_path, "a.jpg")
+    image, out = tmp_path / "images/a.jpg", tmp_path / "out"
+    out.mkdir()
+    image.unlink()
+    os.mkfifo(image) if kind == "pipe" else image.symlink_to(kind)
+    said = refusal(hoicli(command, "--images", image.parent, "--save-images", out, records))
+    assert said.startswith(f"{records}:1: file_name: ")
+    assert "no file" in said or "no such file" in said
+    assert not list(out.rglob("*.jpg"))
+
+
+@pytest.mark.parametrize("command", ["mask", "corrupt"])
+def test_a_linked_folder_inside_is_not_followed(hoicli: Hoicli, tmp_path: Path, command: str) -> None:
+    pytest.importorskip("cv2")
+    records = pictures(tmp_path, "sub/a.jpg")
+    before = (tmp_path / "images/sub/a.jpg").read_bytes()
+    link = tmp_path / "out" / ("sub" if command == "mask" else "jpeg/5")
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "images" / ("sub" if command == "mask" else "."))
+    options = ("--corruption", "jpeg", "--severity", "5") if command == "corrupt" else ()
+    words = (command, "--images", tmp_path / "images", "--save-images", tmp_path / "out", *options, records)
+    assert "by a link; remove the link" in refusal(hoicli(*words))
+    assert (tmp_path / "images/sub/a.jpg").read_bytes() == before
+    assert len(list((tmp_path / "images").rglob("*.*"))) == 1
+
+
+@pytest.mark.parametrize(("images", "out"), [("images", "images/sub"), ("images/sub", "images")])
+def test_masked_images_never_replace_an_image(hoicli: Hoicli, tmp_path: Path, images: str, out: str) -> None:
+    pytest.importorskip("cv2")
+    records = pictures(tmp_path, "a.jpg", "sub/a.jpg", "sub/sub/a.jpg")
+    before = {path: path.read_bytes() for path in (tmp_path / images).rglob("*.jpg")}
+    lines = records.read_text().replace('"hois": []', '"hois": [{"subject": 0, "object": 0, "verb": "x"}]')
+    lines = lines.replace('"boxes": []', '"boxes": [[0, 0, 9, 9]]').replace('"labels": []', '"labels": ["cup"]')
+    names = ("a.jpg", "sub/a.jpg") if out == "images" else ("sub/a.jpg", "a.jpg")
+    chosen = [line for name in names for line in lines.splitlines() if json.loads(line)["file_name"] == name]
+    records.write_text("\n".join(chosen) + "\n")
+    result = hoicli("mask", "--images", tmp_path / images, "--save-images", tmp_path / out, records)
+    assert result.code == 1
+    assert "an image could be overwritten" in result.err
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_corrupted_images_never_replace_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    records = pictures(tmp_path, "jpeg/5/a.jpg")
+    folder = tmp_path / "images"
+    words = ("corrupt", "--images", folder, "--save-images", folder, "--corruption", "jpeg", "--severity")
+    assert "lies where --save-images" in refusal(hoicli(*words, 5, records))
+    assert hoicli(*words, 4, records).code == 0
+
+
+# Containers
+
+
+def test_queries_and_triplets_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
+    def archive(queries: int) -> Path:
+        path, numbers = tmp_path / "l.npz", np.random.default_rng(0)
+        boxes = numbers.uniform(0.1, 0.6, (1, queries, 8)).astype(np.float32)
+        logits = numbers.uniform(0, 1e-3, (1, queries, 600)).astype(np.float16) + np.float16(3)
+        ones = np.ones((1, queries, 1), np.float32)
+        np.savez(path, pred_logits=logits, pred_boxes=boxes, box_scores=ones, sizes=[[480, 640]], image_ids=[1])
+        return path
+
+    words = ("convert", "--from", "logits", "--image-list", GT, "--box-scores", "probabilities", "--box-nms", 0.5)
+    said = refusal(hoicli(*words, archive(2001)))
+    assert said.endswith("pred_logits: 2,001 queries; detectors have up to 900: keep the best ones")
+    said = refusal(hoicli(*words, archive(167)))
+    assert said.endswith("[0].pred_logits: 100,200 triplets, at most 100,000 an image; raise --threshold (0.1)")
+
+
+def test_a_string_of_backslashes_costs_its_length() -> None:
+    assert literal(rb"""["\\", 'a"b', "it's", '\x00\u00e9', '\ud800' 'x']""") == ["\\", 'a"b', "it's", "\0é", "\ud800x"]
+    long = "\\\\" * 500_000
+    with seconds(2):
+        assert literal(f"{{'a': '{long}'}}".encode()) == {"a": "\\" * 500_000}
+        with pytest.raises(ValueError, match="more than 10,000 strings with backslashes or double quotes; save it"):
+            literal(("[" + r"'\\', " * 300_000 + "1]").encode())
+
+
+def test_a_compressed_file_in_a_pipe_is_measured_as_it_comes(tmp_path: Path) -> None:
+    packed = gzip.compress((FOREIGN / "anno.mat").read_bytes() + bytes(100_000))
+    script = "import sys; from hoicli.converters.containers.source import Source; print(Source('-').stored)"
+    done = subprocess.run([PYTHON[0], "-c", script], input=packed, capture_output=True, check=True, cwd=ROOT)
+    assert int(done.stdout) == len(packed)
+    (tmp_path / "a.mat.gz").write_bytes(packed)
+    assert Source(str(tmp_path / "a.mat.gz")).stored == len(packed)
+
+
+def test_a_line_out_of_a_compressed_file_is_shorter(hoicli: Hoicli, tmp_path: Path) -> None:
+    line = PREDICTIONS.read_bytes().splitlines()[0]
+    padding = np.random.default_rng(0).integers(97, 101, 17 << 20, dtype=np.uint8).tobytes()
+    data = line[:-1] + b',"x":"' + padding + b'"}\n'
+    (tmp_path / "p.jsonl").write_bytes(data)
+    (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress(data, compresslevel=1))
+    assert hoicli("eval", "--gt", GT, tmp_path / "p.jsonl").code == 0
+    said = refusal(hoicli("eval", "--gt", GT, tmp_path / "p.jsonl.gz"))
+    assert said.startswith(f"{tmp_path}/p.jsonl.gz:1: a line of more than 16 MiB; write one image a line")
+
+
+def test_what_nobody_reads_is_not_looked_up(hoicli: Hoicli, tmp_path: Path) -> None:
+    hois = [{"subject": 0, "object": 0, "verb": f"q{at}"} for at in range(50_000)]
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps({"image_id": "a", "boxes": [[0, 0, 1, 1]], "labels": ["cup"], "hois": hois}) + "\n")
+    with seconds(3):
+        rows = [json.loads(line) for line in hoicli("validate", path, "--format", "jsonl").out.splitlines()]
+    unknown = next(row for row in rows if row["check"] == "unknown-label")
+    assert (unknown["count"], "unknown verb 'q0'" in unknown["example"]) == (50_000, True)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_pipe_that_begins_with_one_byte(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, packed: bool) -> None:
+    data = PREDICTIONS.read_text().encode("utf-16")
+    data = gzip.compress(data) if packed else data
+    pipe = io.BufferedReader(Pieces(iter([data[:1], data[1:]]), None))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
+    assert "checked 7 lines: no kinds of fault" in hoicli("validate", "-").err
