@@ -83,7 +83,7 @@ def detections(
     if not _sound(found, vocabulary, scored=scored):
         for problem in problems(found.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()):
             text = problem.text.replace("the line has", "the image has")
-            raise replace(problem, field=_argument(problem.field), text=text).error(place)
+            raise replace(problem, field=_argument(problem.field), told=text).error(place)
         raise AssertionError("arrays failed the fast check and have no problem")
     return found
 
