@@ -15,11 +15,12 @@ from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.rows import Evaluated, class_subsets
 from hoicli.evaluation.tally import Mean
+from hoicli.io.messages import note
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
-from hoicli.resampling.ranked import Lists
+from hoicli.resampling.ranked import MOST_LEFT_OUT, Lists
 from hoicli.resampling.rounds import Rounds, resampled, swapped
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -138,6 +139,10 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
     members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
     moved = image_differences(baseline.lists, model.lists, members[subset])
+    if moved is None:
+        name = baseline.evaluated.protocol.name
+        note(f"left out: image_diff of {name}; a class is in more than {MOST_LEFT_OUT:,} images")
+        return
     annotated = np.bincount(baseline.lists.truth_image, minlength=len(moved))
     for row in np.argsort(-np.abs(np.round(moved, 15)), kind="stable")[: shared.top].tolist():
         if moved[row]:

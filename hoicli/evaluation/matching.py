@@ -32,8 +32,8 @@ _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
 """Pairs of boxes, or of predictions and ground truth of a class, that are compared at a time: 150 MB. A batch of real
 images has a fifth of them; one with thousands of predictions and annotations in an image goes in blocks."""
-MOST_PAIRS = 1 << 26
-"""Such pairs that one image may have, some 8,000 of each: half a minute's work. Real ones have thousands."""
+MOST_PAIRS = 1 << 24
+"""Such pairs that one image may have, 4,096 of each: some seconds' work for each protocol. Real ones have thousands."""
 
 
 @dataclass(frozen=True)

@@ -80,13 +80,16 @@ def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list
     return [difference(*row) for row in zip(*totals, *rounds, strict=True)]
 
 
-def image_differences(first: Lists, second: Lists, members: Ints) -> Floats:
+def image_differences(first: Lists, second: Lists, members: Ints) -> Floats | None:
     """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
-    image is left out."""
+    image is left out; None if a class has too many images to leave each out."""
     everything = np.ones((first.images, 1), dtype=np.int32)
     shares = []
     for lists in (first, second):
+        without = lists.without_each_image(members)
+        if without is None:
+            return None
         ap, _ = lists.ap(everything)
-        shares.append(ap[members, 0].sum() / max(len(members), 1) - lists.without_each_image(members))
+        shares.append(ap[members, 0].sum() / max(len(members), 1) - without)
     moved: Floats = shares[1] - shares[0]
     return moved

@@ -126,6 +126,7 @@ def test_leaving_an_image_out_is_evaluating_without_it(data: tuple[list[Record],
     ids, lists = ranked(truth, predictions)
     members = np.arange(len(HICO.interactions))
     without = lists["hico"].without_each_image(members)
+    assert without is not None
     nothing = lists["hico"].unannotated
     for image_id, found in zip(ids, without.tolist(), strict=True):
         annotated, rest = ([record for record in side if record["image_id"] != image_id] for side in data)
@@ -139,8 +140,13 @@ def test_many_images_left_out_in_several_pieces(monkeypatch: pytest.MonkeyPatch)
     lists = model(np.random.default_rng(0), images=50, quality=0.5)
     members = np.arange(lists.classes)
     whole = lists.without_each_image(members)
+    assert whole is not None
     monkeypatch.setattr("hoicli.resampling.ranked.IMAGES_AT_ONCE", 7)
-    assert lists.without_each_image(members).tolist() == whole.tolist()
+    again = lists.without_each_image(members)
+    assert again is not None
+    assert again.tolist() == whole.tolist()
+    monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", 1)
+    assert lists.without_each_image(members) is None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -384,6 +390,7 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
     second = RankedLists(np.ones(3, dtype=bool), np.arange(3), np.arange(4), *common)
     # 2/3 -> 1: without image 2 both are 1; without image 0 it is 1/2 -> 1.
     moved = image_differences(first, second, np.arange(3))
+    assert moved is not None
     assert moved.tolist() == pytest.approx([1 / 3 - 1 / 2, 1 / 3 - 1 / 2, 1 / 3 - 0])
 
 
