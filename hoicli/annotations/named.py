@@ -6,6 +6,7 @@ file's content, which is how a repository states what a file at a commit is.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -97,7 +98,7 @@ NAMED: Mapping[str, NamedTruth] = {
                     "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
                 ),
             ),
-            digests=("e0736a32",),
+            digests=("67ce708c",),
         ),
         NamedTruth(
             "hico:train",
@@ -149,7 +150,16 @@ def meant_by(name: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def label_of(digest: str) -> str:
-    """What a signature calls ground truth with this digest: its name where it is a published one, and the digest."""
-    known = next((row.label for row in NAMED.values() if digest in row.digests), None)
-    return digest if known is None else f"{known}-{digest}"
+def digest_of(total: int) -> str:
+    """Eight hexadecimal digits for annotations whose hashes have this sum (`arrays.fingerprint`)."""
+    return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
+
+
+def signed(total: int | None) -> dict[str, str]:
+    """The setting that says in signatures which annotations numbers are of: a digest, after the name where it is that
+    of a published set; nothing where the `total` of the hashes is not known (`arrays.fingerprint`)."""
+    if total is None:
+        return {}
+    digest = digest_of(total)
+    known = next((f"{row.label}-" for row in NAMED.values() if digest in row.digests), "")
+    return {"gt": f"{known}{digest}"}

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hoicli.annotations.download import download
-from hoicli.annotations.named import NAMED, NamedTruth, Part, meant_by, named
-from hoicli.arrays.fingerprint import digest_of, of_scenes, total_of
+from hoicli.annotations.named import NAMED, NamedTruth, Part, digest_of, meant_by, named
+from hoicli.arrays.fingerprint import of_scenes, total_of
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion

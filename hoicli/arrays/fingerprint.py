@@ -1,9 +1,9 @@
-"""A digest of ground truth, by which two papers can see whether they used the same annotations.
+"""Hashes of ground truth, by whose digest two papers can see whether they used the same annotations.
 
-It is a sum over images, so that neither the order of the lines nor the shards they come in change it. It is made of the
-image ids and the triplets with an object: verb, object, and the boxes of both. What else numbers depend on (image-level
-labels, actions without object, people nobody annotated) has settings of its own in signatures, so that one file has one
-digest whatever reads it. It does not protect against somebody who makes two files of one digest on purpose.
+The digest is of a sum over images, so that neither the order of the lines nor the shards they come in change it. A hash
+is of an image's id and its triplets with an object: verb, object, and the boxes of both. What else numbers depend on
+(image-level labels, actions without object, people nobody annotated) has settings of its own in signatures, so that one
+file has one digest whatever reads it. It does not protect against somebody who makes two of one digest on purpose.
 """
 
 from __future__ import annotations
@@ -40,11 +40,6 @@ def of_triplets(triplets: Triplets) -> Hashes:
 def total_of(hashes: Hashes) -> int:
     """The sum of hashes, modulo 2^64: totals of shards add up the same way."""
     return int(np.add.reduce(hashes, dtype=np.uint64))
-
-
-def digest_of(total: int) -> str:
-    """Eight hexadecimal digits for images with this total."""
-    return f"{int(_mixed(np.array([total % (1 << 64)], dtype=np.uint64))[0]) >> 32:08x}"
 
 
 def _of_images(images: Images, verbs: Sequence[str], verb: Ints, objects: Sequence[str], label: Ints) -> Hashes:

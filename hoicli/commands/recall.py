@@ -94,7 +94,8 @@ def recall(
         unseen = not_in_training(truth, Stream([train], "training set"), policy)
     convention = RELEASED[as_released] if as_released else PUBLISHED
     found = measured(Predictions(paths).unmatched("recall"), truth, convention, policy, unseen=unseen)
-    settings = {"data": vocabulary.signed, **Filters(allow_uncounted=allow_uncounted).allowance()}
+    allowance = Filters(allow_uncounted=allow_uncounted).allowance()
+    settings = {"data": vocabulary.signed, **truth.signed, **allowance}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(

@@ -155,7 +155,7 @@ def diagnose_matches(
                 except DataError as error:
                     policy.handle(error)
             for key, of_view in records.items():
-                stream.add_caveats(key, of_view)
+                stream.add_heads(key, of_view)
                 found = _located_records(of_view, vocabulary, protocol)
                 diagnosis = diagnoses.setdefault(key, Diagnosis(stream.views[key], classes, reading))
                 diagnosis.add(found, types_of(found, reading))

@@ -21,7 +21,6 @@ from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part, within
 from hoicli.io.streams import Opener, Stream, files
-from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, is_number, parse
 from hoicli.records.results import Row
@@ -172,7 +171,7 @@ def diagnose_models(
                 diagnosis.add_unseen(truth)
                 signed |= truth.settings(protocol)
             signed |= stream.settings.get(key, {}) | filters.allowance()
-            signed |= caveats.settings(stream.caveats.get(key, 0) & protocol.depends_on)
+            signed |= stream.truth_settings(key) if truth is None else {}
             made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed)
             diagnosed.append(replace(made, slices=views.of_classes))
     return diagnosed

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.annotations.named import signed
+from hoicli.arrays.fingerprint import Hashes, of_scenes, total_of
 from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
 from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
@@ -61,8 +63,23 @@ class GroundTruth:
         return not protocol.refuses & self.caveats
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """The settings that its caveats add to the signatures of a protocol's rows."""
-        return caveats.settings(self.caveats & protocol.depends_on)
+        """The settings that it adds to the signatures of a protocol's rows: which annotations they are, and caveats."""
+        return {**self.signed, **caveats.settings(self.caveats & protocol.depends_on)}
+
+    @property
+    def signed(self) -> dict[str, str]:
+        """The setting that says which annotations they are."""
+        return signed(self.total)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """[N] a hash of each image's annotations (`arrays.fingerprint`)."""
+        return of_scenes(self.scenes, self.vocabulary)
+
+    @cached_property
+    def total(self) -> int:
+        """The sum of the hashes, from which the digest in signatures comes."""
+        return total_of(self.hashes)
 
     def _key(self, image: Ints, interaction: Ints) -> Ints:
         key: Ints = image * len(self.vocabulary.interactions) + interaction

@@ -28,15 +28,19 @@ def match_records(
     columns = [_BatchColumns(batch, outcomes[protocol.key], protocol) for protocol in protocols]
     of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
     masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
+    hashes = batch.truth.hashes[batch.image].tolist()
     vocabulary = batch.truth.vocabulary
     for row, image_id in enumerate(batch.predictions.image_ids):
         for column in columns:
-            yield {**_head(image_id, column.protocol, filters, masks[row], vocabulary), **column.image(row)}
+            head = _head(image_id, column.protocol, filters, masks[row], hashes[row], vocabulary)
+            yield {**head, **column.image(row)}
 
 
-def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int, vocabulary: Vocabulary) -> Record:
+def _head(
+    image_id: str, protocol: Protocol, filters: Filters, mask: int, gt_hash: int, vocabulary: Vocabulary
+) -> Record:
     """The first keys of a match record: `dataset` if the protocol's name does not tell it; `caveats` are those of the
-    image's records that the protocol depends on."""
+    image's records that the protocol depends on; `gt_hash` is of its annotations."""
     told = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
     found = caveats.names(mask & protocol.depends_on) if mask & protocol.depends_on else []
     return {
@@ -46,6 +50,7 @@ def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int, vocabu
         **({} if told else {"dataset": vocabulary.signed}),
         "settings": {**filters.signature(), **protocol.settings()},
         **({"caveats": found} if found else {}),
+        "gt_hash": f"{gt_hash:016x}",
     }
 
 
@@ -61,7 +66,7 @@ def missed_records(
             continue
         for protocol in protocols:
             gt = _ground_truth(truth, row, counted[protocol.key])
-            head = _head(image_id, protocol, filters, masks[row], truth.vocabulary)
+            head = _head(image_id, protocol, filters, masks[row], int(truth.hashes[row]), truth.vocabulary)
             yield {**head, "predictions": [], "gt": gt, "box_matches": []}
 
 

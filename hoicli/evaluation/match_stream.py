@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hoicli.annotations.named import signed
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
@@ -26,6 +28,7 @@ from hoicli.records.parsing import Problem, Record, is_number, parse, short
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
+GT_HASH = re.compile("[0-9a-f]{1,16}")
 UNKNOWN_PROTOCOL = "unknown-protocol"
 VIEW_KEYS = ("iou", "slice", "part")
 """The keys of a record's `view`: of one threshold, of one part of the data."""
@@ -44,11 +47,20 @@ class MatchStream:
     images: dict[str, set[str]] = field(default_factory=dict)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
     caveats: dict[str, int] = field(default_factory=dict)
+    truth_totals: dict[str, int | None] = field(default_factory=dict)
 
-    def add_caveats(self, name: str, records: Iterable[Record]) -> None:
-        """Add the caveats of a protocol's checked records."""
+    def add_heads(self, name: str, records: Iterable[Record]) -> None:
+        """Add the caveats of a view's checked records, and the hashes of their ground truth, whose sum is not known if
+        one of them is missing."""
         for record in records:
             self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
+            total, own = self.truth_totals.get(name, 0), record.get("gt_hash")
+            self.truth_totals[name] = None if total is None or own is None else total + int(own, 16)
+
+    def truth_settings(self, name: str) -> dict[str, str]:
+        """What the ground truth adds to the signatures of a view's rows, as `GroundTruth.settings`."""
+        concerned = self.caveats[name] & self.views[name].depends_on if name in self.caveats else 0
+        return {**signed(self.truth_totals.get(name)), **caveats.settings(concerned)}
 
     def key(self, record: Record) -> str:
         """The key of a checked record's view, which is noted."""
@@ -73,6 +85,7 @@ class MatchStream:
             row = with_part(chosen.get(name, self.views[name]))
             missed = truth.counted(row) & ~seen[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
+            tally.truth_total = self.truth_totals[name] = truth.total
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
@@ -122,6 +135,9 @@ def match_problems(
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
     yield from _caveat_problems(record.get("caveats"), known)
+    gt_hash = record.get("gt_hash", "0")
+    if type(gt_hash) is not str or GT_HASH.fullmatch(gt_hash) is None:
+        yield Problem("gt_hash", "must be up to 16 hexadecimal digits; hoicli match writes them")
     settings = record.get("settings", {})
     if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
         yield Problem("settings", "must be an object of strings; hoicli match writes one")
@@ -228,8 +244,9 @@ def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vo
     stream.images.setdefault(name, set()).update(image_ids)
     predictions = [item for _, record in images for item in record["predictions"]]
     image = np.repeat(np.arange(len(images)), [len(record["predictions"]) for _, record in images])
-    stream.add_caveats(name, (record for _, record in images))
+    stream.add_heads(name, (record for _, record in images))
     tally.caveats |= stream.caveats[name]
+    tally.truth_total = stream.truth_totals[name]
     tally.add(
         image_ids,
         image,

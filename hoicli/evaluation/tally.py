@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli.annotations.named import signed
 from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -94,6 +95,8 @@ class Tally:
         self._truth: dict[str, Annotated] = {protocol.key: Annotated() for protocol in matched}
         self.caveats = 0
         """The mask of the caveats of these images' records or match records."""
+        self.truth_total: int | None = None
+        """The sum of the hashes of the ground truth (`GroundTruth.total`), None as long as it is not known."""
 
     def add(
         self,
@@ -122,6 +125,7 @@ class Tally:
         """Add the ground truth of all images, with or without predictions."""
         scenes = truth.scenes
         self.caveats |= truth.caveats
+        self.truth_total = truth.total
         for protocol in self._protocols:
             if protocol.mean_of:
                 continue
@@ -162,10 +166,12 @@ class Tally:
         return int((joined(self._interaction, self._number)[best] < 0).sum()), len(best)
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """A protocol's settings for signatures: what differs from the published protocol, and the caveats."""
+        """A protocol's settings for signatures: what differs from the published protocol, which ground truth it is, and
+        the caveats."""
         return {
             "protocol": protocol.name,
             **protocol.settings(),
+            **signed(self.truth_total),
             **caveats.settings(self.caveats & protocol.depends_on),
         }
 

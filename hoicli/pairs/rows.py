@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from hoicli.pairs.settings import Sweep
 from hoicli.pairs.statistics import PairResults, PairStatistics
-from hoicli.records import caveats
 from hoicli.records.results import Row, percent, signature
 
 METRICS = {
@@ -73,7 +72,7 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
     """The settings of a signature. mAP is eval's, of the remaining triplets: options about pairs do not change it."""
     settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.signed, **setting.signature()}
-    settings |= caveats.settings(statistics.caveats)
+    settings |= statistics.truth_settings
     if metric == "mAP":
         return settings
     if statistics.one_to_one:

@@ -114,9 +114,9 @@ class PairStatistics:
         return self._truth.truth.vocabulary
 
     @property
-    def caveats(self) -> int:
-        """The mask of the ground truth's caveats that the protocol depends on."""
-        return self._truth.truth.caveats & self.protocol.depends_on
+    def truth_settings(self) -> dict[str, str]:
+        """What the ground truth adds to signatures."""
+        return self._truth.truth.settings(self.protocol)
 
     def add(self, batch: PairBatch) -> None:
         """Match a batch. Raises `DataError` for an image that the ground truth does not have."""

@@ -11,8 +11,8 @@ from hoicli.version import __version__
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "row", "iou", "slice", "data", "truth", "labels", "people", "boxes", "images", "recall"),
-    *("split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
+    *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "people", "boxes", "images"),
+    *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
     *("boot", "swaps", "levels", "permutations", "seed"),

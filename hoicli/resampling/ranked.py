@@ -311,11 +311,7 @@ class AveragedLists:
 
     def without_each_image(self, members: Ints) -> Floats | None:
         """As `RankedLists.without_each_image`, the mean of all lists."""
-        every = []
-        for lists in self.lists:
-            means = lists.without_each_image(members)
-            if means is None:
-                return None
-            every.append(means)
-        means = np.mean(every, axis=0)
-        return means
+        every = [lists.without_each_image(members) for lists in self.lists]
+        known = [each for each in every if each is not None]
+        means: Floats = np.mean(known, axis=0)
+        return means if len(known) == len(every) else None

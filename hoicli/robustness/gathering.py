@@ -111,7 +111,9 @@ class Gathering:
         if line.file in self._names:
             tags = {**tags, "model": model}
         rows = of_kind.setdefault(row.get("protocol", ""), {}).setdefault(model, ModelRows())
-        rows.add(_cell(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings_of(row)))
+        settings = settings_of(row)
+        settings.pop("gt", None)  # of each corruption its own, where boxes move with the pixels
+        rows.add(_cell(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
 
     @property
     def place(self) -> str:

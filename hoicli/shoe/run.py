@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.annotations.named import signed
+from hoicli.arrays.fingerprint import of_triplets, total_of
 from hoicli.arrays.triplets import read_triplets
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.predictions import Predictions
@@ -60,6 +62,7 @@ def run(
             raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
         table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
         found = read_triplets(predictions, policy=policy, known=frozenset(truth.image_ids))
+    annotations = signed(total_of(of_triplets(truth)))
     unscored = int(np.isnan(found.score).sum())
     if unscored and (min_score is not None or min_rank is not None):
         raise UsageError(
@@ -80,7 +83,7 @@ def run(
     verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
     objects = Likeness("n", classes.objects, found.objects, table, candidates)
     shoe = Shoe(truth, found, classes, verbs, objects, settings)
-    signature = {"data": vocabulary.signed, "sim": table.digest(), **settings.signature()}
+    signature = {"data": vocabulary.signed, **annotations, "sim": table.digest(), **settings.signature()}
     if set(table.rules) - {"mean"}:
         signature["merge"] = "+".join(table.rules)
     if single_hoi:
