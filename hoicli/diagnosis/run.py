@@ -151,7 +151,7 @@ def diagnose_models(
             whole = match_and_diagnose(
                 model.stream, truth, [], wanted, filters, policy, examples=examples, reading=reading
             )
-            whole.coverage.report(truth, [protocol], model=model.name if len(models) > 1 else None)
+            whole.coverage.report(truth, wanted, model=model.name if len(models) > 1 else None)
             items = with_images(list(whole.examples.items()), gt) if examples else []
             settings |= filters.signature() | truth.settings(protocol)
             for diagnosis in whole.diagnoses:

@@ -12,6 +12,7 @@ from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol, distinct
+from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
@@ -97,17 +98,23 @@ class Coverage:
         self.boxes.add(other.boxes.images)
 
     def report(
-        self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool = False, model: str | None = None
+        self, truth: GroundTruth, views: Sequence[Protocol], *, shard: bool = False, model: str | None = None
     ) -> None:
         """Print notes on stderr: images without predictions (unless this is a `shard`), triplets without a class,
-        objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels.
+        objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images
+        in no slice of a file.
         `model`: the model's name, if there are several.
         """
 
         def tell(message: str) -> None:
             note(message if model is None else f"{model}: {message}")
 
-        protocols, total = distinct(protocols), len(truth.scenes.image_ids)
+        for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
+            if slice_.measure == FILE and (left := int((~truth.slice_members(slice_).any(axis=0)).sum())):
+                tell(
+                    f"{left:,} of {len(truth.scenes.image_ids):,} ground-truth images are in no slice of {slice_.name}"
+                )
+        protocols, total = distinct(views), len(truth.scenes.image_ids)
         if self.images < total and not shard:
             tell(
                 f"{total - self.images:,} of {total:,} ground-truth images have no predictions: "

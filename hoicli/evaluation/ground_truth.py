@@ -153,17 +153,17 @@ class GroundTruth:
 
     def image_members(self, part: Part) -> Bools:
         """[N] the images in a part of a slice of images."""
-        members: Bools = self._parts(part.slice)[part.number]
+        members: Bools = self.slice_members(part.slice)[part.number]
         return members
 
     def members(self, part: Part) -> Bools:
         """[T] the triplets in a part, by their image or by their boxes; computed once."""
         if part not in self._members:
-            members: Bools = self._parts(part.slice)[part.number]
+            members: Bools = self.slice_members(part.slice)[part.number]
             self._members[part] = members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
         return self._members[part]
 
-    def _parts(self, slice_: Slice) -> Bools:
+    def slice_members(self, slice_: Slice) -> Bools:
         """[parts, N or T] what is in each part of a slice; computed once."""
         if slice_ not in self._slices:
             made = (

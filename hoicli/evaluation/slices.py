@@ -107,7 +107,7 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     for text in (part.strip() for several in texts for part in several.split(",")):
         name, *cuts = text.split(":")
         if name not in MEASURES:
-            if not Path(text).exists():
+            if not text or not Path(text).exists():
                 near = get_close_matches(name, MEASURES, n=1)
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
                 known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"

@@ -6,16 +6,22 @@ import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.arrays.scenes import Scenes
+from hoicli.errors import DataError
 from hoicli.evaluation.slices import FILE, Slice
 from hoicli.vocabulary.labels import Vocabulary
 
 
 def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
-    """[parts, N] which images of the ground truth are in each part of a slice of images."""
+    """[parts, N] which images of the ground truth are in each part of a slice of images. Raises `DataError` for a FILE
+    of other images."""
     if slice_.measure == FILE:
         members = np.zeros((len(slice_.parts), len(truth.image_ids)), dtype=bool)
         for image, image_id in enumerate(truth.image_ids):
             members[list(slice_.images.get(image_id, ())), image] = True
+        if not members.any():
+            raise DataError(
+                f"names {min(slice_.images)!r} and others, but no image of the ground truth", place=slice_.name
+            )
         return members
     if slice_.measure == "people":
         people = np.isin(truth.labels, sorted(vocabulary.subject_ids))

@@ -163,7 +163,9 @@ def with_part(row: Protocol) -> Protocol:
     """The view itself. Raises `UsageError` if it is of a part of which it knows only the name (`read_view`)."""
     slice_ = dict(row.view).get("slice")
     if row.part is None and slice_ is not None:
-        raise UsageError(f"--gt: the matches are of the slice {slice_}; give them alone, or eval the same --slice")
+        raise UsageError(
+            f"--gt: the matches are of the slice {slice_}; leave --gt out, or evaluate with the same --slice"
+        )
     return row
 
 

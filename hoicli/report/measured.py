@@ -109,7 +109,7 @@ def measure(
         policy,
         examples=EXAMPLES,
     )
-    found.coverage.report(truth, request.protocols)
+    found.coverage.report(truth, [*request.protocols, *extra])
     evaluation, views, classes = _evaluated(found.tally, request)
     rows: list[Row] = []
     composition: tuple[list[int], dict[str, list[int]]] = ([], {})

@@ -251,6 +251,8 @@ def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str
     ("name", "dataset", "problem"),
     [
         ("object_size", "hico", "there is no such slice or file"),
+        ("", "hico", "there is no such slice or file"),
+        ("people,", "hico", "there is no such slice or file"),
         ("objets", "hico", "did you mean 'objects'?"),
         ("distance:1:0.5", "hico", "give ascending numbers above 0"),
         ("distance:0", "hico", "give ascending numbers above 0"),

@@ -198,3 +198,31 @@ def test_emit_at_another_threshold(hoicli: Hoicli) -> None:
     assert {error: errors.count(error) for error in set(errors)} == {
         key: n for key, n in counts.items() if n and key != "missed_gt"
     }
+
+
+def test_a_file_of_other_images(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = saved(tmp_path / "night.tsv", "HICO_test2015_00000001\tdark\nelsewhere\tdark\n")
+    given = ("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico", "--slice", path)
+    result = hoicli(*given)
+    assert result.code == 0
+    assert "7 of 8 ground-truth images are in no slice of night\n" in result.err
+    saved(path, "elsewhere\tdark\n")
+    result = hoicli(*given)
+    assert (result.code, result.out) == (1, "")
+    assert "night: names 'elsewhere' and others, but no image of the ground truth" in result.err
+
+
+def test_a_dataset_of_ones_own(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Training counts are cut anywhere; a protocol file is resolved for the dataset."""
+    own = FIXTURES / "own"
+    given = ("--dataset", own / "site.json", "--gt", own / "gt.jsonl", own / "predictions.jsonl")
+    found = rows(hoicli("eval", *given, "--slice", "frequency:2:10,people,objects").out)
+    parts = {(row["tags"]["slice"], row["tags"]["part"]) for row in found if row["tags"]}
+    assert {part for slice_, part in parts if slice_ == "frequency:2:10"} == {"2-9", "10+"}
+    path = saved(tmp_path / "mine.json", json.dumps({"name": "mine", "like": "hico", "threshold": 0.75}))
+    ours = rows(hoicli("eval", *given, "--protocol", path).out)
+    theirs = rows(hoicli("eval", *given, "--protocol", "hico", "--iou", "0.75").out)
+    assert [row["value"] for row in ours] == [row["value"] for row in theirs]
+    matches = saved(tmp_path / "m.jsonl", hoicli("match", *given, "--protocol", path, "--slice", "people").out)
+    again = rows(hoicli("eval", "--dataset", own / "site.json", "--protocol", path, matches).out)
+    assert [row for row in again if not row["tags"]] == ours

@@ -452,6 +452,19 @@ READERS: list[Reader] = [
     ),
     # all together
     Reader(
+        "eval:slices",
+        CORPUS / "slices.tsv",
+        "text",
+        [f"eval --gt {GT} --protocol hico --slice IN {PREDICTIONS} -o OUT"],
+    ),
+    Reader(
+        "eval:protocol",
+        CORPUS / "protocol.json",
+        "json",
+        [f"eval --gt {GT} --protocol IN {PREDICTIONS} -o OUT", "eval --explain --protocol IN"],
+        file="protocol.json",
+    ),
+    Reader(
         "compare:predictions",
         PREDICTIONS,
         "jsonl",
