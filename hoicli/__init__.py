@@ -17,8 +17,8 @@ from hoicli.version import __version__ as __version__
 _MODULES = {
     "evaluate": "evaluation",
     "Evaluator": "evaluator",
-    "diagnose": "evaluation",
-    "compare": "evaluation",
+    "diagnose": "diagnosis",
+    "compare": "diagnosis",
     "read": "records",
     "convert": "records",
     "shoe_sim": "raters",

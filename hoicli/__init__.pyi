@@ -1,6 +1,7 @@
 """The names of `hoicli` for type checkers; `__init__.py` imports each when it is first used."""
 
-from hoicli.api.evaluation import compare, diagnose, evaluate
+from hoicli.api.diagnosis import compare, diagnose
+from hoicli.api.evaluation import evaluate
 from hoicli.api.evaluator import Evaluator
 from hoicli.api.images import corrupt
 from hoicli.api.raters import agree, shoe_eval, shoe_sim

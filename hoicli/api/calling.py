@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
+
+Names: TypeAlias = "str | Sequence[str] | None"
+"""A name, several with commas between or as a list, or none."""
 
 _OPTION = re.compile(r"hoicli [a-z][^;`]*|--(?P<name>[a-z][a-z-]*)(?: (?P<value>[a-z0-9][\w.-]*)(?=[:;,)?`]| \(|$))?")
 """A command line that a message recommends, or an option with or without a value before the end of a clause."""
@@ -24,9 +28,14 @@ def called() -> Iterator[list[str]]:
         except UsageError as error:
             raise UsageError(in_python(str(error))) from None
         except DataError as error:
-            problem = in_python(error.problem)
-            raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
+            raise placed(error) from None
         notes[:] = map(in_python, notes)
+
+
+def placed(error: DataError, place: str = "") -> DataError:
+    """The error of a call, at `place` if it has none of its own."""
+    problem = in_python(error.problem)
+    return DataError(problem, place=error.place or place, field=error.field, code=error.code)
 
 
 def in_python(message: str) -> str:
@@ -61,7 +70,7 @@ def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
         raise UsageError(str(error).replace("--tag ", "tags: ")) from None
 
 
-def names_of(given: str | Sequence[str] | None) -> list[str]:
+def names_of(given: Names) -> list[str]:
     """Names given as one (commas between several), as a list, or not at all."""
     listed = [given] if isinstance(given, str) else list(given or ())
     return [name.strip() for text in listed for name in text.split(",")]

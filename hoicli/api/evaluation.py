@@ -1,21 +1,16 @@
-"""`evaluate`, `diagnose` and `compare`: what the commands of these names compute."""
+"""`evaluate`: what `hoicli eval` computes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hoicli.api.calling import called, checked_tags, names_of, policy_of
+from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
-from hoicli.comparison.run import compare as compared
-from hoicli.diagnosis.applied import progressive_order
-from hoicli.diagnosis.repairs import Reading as Repairing
-from hoicli.diagnosis.run import Model, diagnose_models
-from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import adjusted, main_protocol
+from hoicli.evaluation.protocols import adjusted
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import Tally
@@ -23,8 +18,6 @@ from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
-
-Names = str | Sequence[str] | None
 
 
 @dataclass(frozen=True)
@@ -113,132 +106,3 @@ def evaluate(
         evaluations = Evaluations(list(found), split, ignore_no_interaction, resampling, own_tags)
         policy.report()
         return evaluations.result(notes, per_class=per_class)
-
-
-def diagnose(
-    gt: Given | None,
-    preds: Given,
-    *,
-    dataset: str | None = None,
-    name: str | None = None,
-    as_released: bool = False,
-    independent: bool = False,
-    progressive: Names = None,
-    per_class: bool = False,
-    top: int = 0,
-    top_k: int | None = None,
-    nms: float | None = None,
-    nms_alpha: float = 1.0,
-    nms_beta: float = 0.5,
-    allow_uncounted: bool = False,
-    source_format: str | None = None,
-    image_list: Path | None = None,
-    on_error: str = "stop",
-    tags: Mapping[str, str] | None = None,
-) -> Result:
-    """The type of every error, and the mAP that fixing each type would give, as `hoicli diagnose` prints them.
-
-    gt, preds, top_k, nms, on_error: as in `evaluate`. name: of the model, a tag of every row. progressive: oracles in
-    the order in which they are applied, or "all". top: adds the classes and images that fixing would help most. The
-    others are the options of the same names: `hoicli help diagnose`.
-
-    Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
-    """
-    with called() as notes:
-        if as_released and (independent or progressive is not None):
-            raise UsageError("--as-released: the released code has neither --independent nor --progressive")
-        if independent and progressive is not None:
-            raise UsageError(
-                "--progressive: oracles that follow one another share their repairs; leave out --independent"
-            )
-        check_top(top)
-        repairs: Repairing = "released" if as_released else "independent" if independent else "shared"
-        order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
-        policy, own_tags = policy_of(on_error), checked_tags(tags, *(["model"] if name else []))
-        vocabulary = load(dataset or "hico")
-        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
-        model = Model(inputs.predictions(preds, "preds"), name or "preds", name is not None)
-        (diagnosed,) = diagnose_models(
-            [model],
-            None if gt is None else inputs.stream(gt, "gt", "ground truth"),
-            dataset,
-            Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
-            policy,
-            reading=repairs,
-        )
-        rows = diagnosed.rows(per_class=per_class, top=top, order=order, tags=own_tags)
-        policy.report()
-    return Result(rows, notes)
-
-
-def compare(
-    gt: Given,
-    a: Given,
-    b: Given,
-    *others: Given,
-    names: Sequence[str] | None = None,
-    protocol: Names = None,
-    dataset: str | None = None,
-    split: str | None = None,
-    ignore_no_interaction: bool = False,
-    bootstrap: int = 1000,
-    seed: int = 0,
-    errors: bool = True,
-    per_class: bool = False,
-    top: int = 10,
-    top_k: int | None = None,
-    nms: float | None = None,
-    nms_alpha: float = 1.0,
-    nms_beta: float = 0.5,
-    allow_uncounted: bool = False,
-    source_format: str | None = None,
-    image_list: Path | None = None,
-    on_error: str = "stop",
-    tags: Mapping[str, str] | None = None,
-) -> Result:
-    """Whether `b` (and each of `others`) is better than `a`, by how much, and where, as `hoicli compare` prints it.
-
-    gt, a, b, top_k, nms, on_error: as `gt` and `preds` in `evaluate`. names: of the models, in their order; without
-    them "a", "b", "c" and so on. protocol: without one the dataset's main protocol. bootstrap: rounds of resampling.
-    errors: differences in the types of errors, too. top: that many classes and images that changed most. The others are
-    the options of the same names: `hoicli help compare`.
-
-    Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
-    """
-    with called() as notes:
-        check_top(top)
-        chosen = chosen_protocols(names_of(protocol) or [main_protocol(load(dataset or "hico")).name], dataset)
-        vocabulary = load(dataset or chosen[0].dataset)
-        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
-        letters = [chr(ord("a") + at) for at in range(2 + len(others))]
-        if names is not None and (len(names) != len(letters) or len(set(names)) != len(names)):
-            raise UsageError(f"names: {', '.join(names)}: give {len(letters)} that differ, in the order of the models")
-        inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
-        models = [
-            Model(inputs.predictions(given, letter), name, tagged=True)
-            for given, letter, name in zip((a, b, *others), letters, names or letters, strict=True)
-        ]
-        policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline")
-        rows = compared(
-            models,
-            inputs.stream(gt, "gt", "ground truth"),
-            vocabulary,
-            chosen,
-            Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
-            policy,
-            wanted,
-            Resampling.checked(bootstrap, seed),
-            named=explicit(names_of(protocol)) if protocol else None,
-            errors=errors,
-            top=top,
-            tags=own_tags,
-        )
-        done = list(rows)
-        policy.report()
-    return Result(done, notes)
-
-
-def check_top(top: int) -> None:
-    """Raises `UsageError` for a number below 0."""
-    if top < 0:
-        raise UsageError(f"--top {top}: give a whole number of at least 0")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.api.calling import called, checked_tags, names_of, policy_of
-from hoicli.api.evaluation import Evaluations, Names
+from hoicli.api.calling import Names, called, checked_tags, names_of, placed, policy_of
+from hoicli.api.evaluation import Evaluations
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.arrays.columns import BATCH
@@ -118,20 +118,23 @@ class Evaluator:
         Arrays are NumPy's, lists, or anything with `__array__` or DLPack, as torch's tensors, on a GPU too; they are
         copied. Raises `DataError` that names the image, the argument and the index.
         """
-        place = f"update({short(image_id)})"
-        name = _image_name(image_id, place)
-        if name in self._images:
-            raise DataError(
-                "this image was updated already; update each once, and reset() before the next epoch", place=place
-            )
-        if name not in self._truth.position:
-            advice = self._known.meant(name) or "give the ground truth of its set"
-            raise DataError(f"{name!r} is not in the ground truth; {advice}", place=place, code=UNKNOWN_IMAGE)
         given = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
         if role is not None:
             given["role"] = role
-        with called():
-            self._images[name] = detections(name, given, self._vocabulary, place)
+        try:
+            name = _image_name(image_id)
+            self._check_new(name)
+            self._images[name] = detections(name, given, self._vocabulary)
+        except DataError as error:
+            raise placed(error, f"update({short(image_id)})") from None
+
+    def _check_new(self, name: str) -> None:
+        """Raises `DataError` for an image that was updated or that is not in the ground truth."""
+        if name in self._images:
+            raise DataError("this image was updated already; update each once, and reset() before the next epoch")
+        if name not in self._truth.position:
+            advice = self._known.meant(name) or "give the ground truth of its set"
+            raise DataError(f"{name!r} is not in the ground truth; {advice}", code=UNKNOWN_IMAGE)
 
     def compute(
         self,
@@ -264,21 +267,24 @@ class Evaluator:
             given |= {key: arrays[key][triplets[row] : triplets[row + 1]] for key in _OF_TRIPLETS if key in arrays}
             if "role" in given:
                 given["role"] = given["role"] - 1
-            yield detections(image_id, given, self._vocabulary, f"state: image {short(image_id)}")
+            try:
+                yield detections(image_id, given, self._vocabulary)
+            except DataError as error:
+                raise placed(error, f"state: image {short(image_id)}") from None
 
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self._protocols)
         return f"Evaluator({names}; {len(self._images):,} of {len(self._truth.position):,} images)"
 
 
-def _image_name(image_id: Any, place: str) -> str:
+def _image_name(image_id: Any) -> str:
     """The id as text, as a record's. Raises `DataError` for what is no text or whole number, or blank."""
     if not isinstance(image_id, str):
         try:
             return str(index(image_id))
         except TypeError:
             kind = type(image_id).__name__
-            raise DataError(f"{kind}; it must be a string or an integer", place=place, field="image_id") from None
-    if is_blank(str(image_id)):
-        raise DataError("empty; name the image as the ground truth does", place=place, field="image_id")
+            raise DataError(f"{kind}; it must be a string or an integer", field="image_id") from None
+    if is_blank(image_id):
+        raise DataError("empty; name the image as the ground truth does", field="image_id")
     return str(image_id)

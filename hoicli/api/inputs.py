@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from hoicli.api.calling import placed
 from hoicli.arrays.detections import detections
 from hoicli.arrays.foreign import plain
 from hoicli.converters.formats import FORMATS
@@ -105,7 +106,10 @@ def held(given: Any, argument: str, vocabulary: Vocabulary | None, *, scored: bo
                 problem = f"{type(arrays).__name__}, not a dict of arrays (boxes, labels, ...); give records as a list"
                 raise DataError(problem, place=place)
             predicted = "score" in arrays if scored is None else scored
-            found = detections(str(image_id), arrays, vocabulary, place, scored=predicted)
+            try:
+                found = detections(str(image_id), arrays, vocabulary, scored=predicted)
+            except DataError as error:
+                raise placed(error, place) from None
             yield Item(argument, 1, _data(found.record(vocabulary, scored=predicted), place), repr(image_id))
         return
     for index, record in enumerate(given):

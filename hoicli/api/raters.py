@@ -10,8 +10,7 @@ from contextlib import contextmanager
 
 from hoicli.agreement.ratings import read_ratings
 from hoicli.agreement.rows import agreement_rows
-from hoicli.api.calling import called, checked_tags, names_of, policy_of
-from hoicli.api.evaluation import Names
+from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of
 from hoicli.api.inputs import Given, HeldStream, Inputs, Path, held, paths_of
 from hoicli.api.records import Records
 from hoicli.api.results import Result

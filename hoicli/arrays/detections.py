@@ -68,22 +68,17 @@ class Detections:
         return {"image_id": self.image_id, "boxes": self.boxes.tolist(), "labels": labels, "hois": hois}
 
 
-def detections(
-    image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, place: str, *, scored: bool = True
-) -> Detections:
+def detections(image_id: str, given: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
     """The arrays of one image, checked. given: by the names of `Detections`; labels, verbs and roles are names or
     numbers of the vocabulary; -1 or None is no label, no object and no role, where the vocabulary has roles.
 
-    Raises `DataError` at `place`, with the argument and the index.
+    Raises `DataError` with the argument and the index, without a place.
     """
-    try:
-        found = Detections(image_id, **_columns(given, vocabulary, scored=scored))
-    except DataError as error:
-        raise DataError(error.problem, place=place, field=error.field, code=error.code) from None
+    found = Detections(image_id, **_columns(given, vocabulary, scored=scored))
     if not _sound(found, vocabulary, scored=scored):
         for problem in problems(found.record(vocabulary, scored=scored), vocabulary, scored=scored, besides=()):
             text = problem.text.replace("the line has", "the image has")
-            raise replace(problem, field=_argument(problem.field), told=text).error(place)
+            raise replace(problem, field=_argument(problem.field), told=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
     return found
 

@@ -8,11 +8,12 @@ import numpy as np
 import orjson
 
 from hoicli.vocabulary.datasets import load
-from tests.bench import released
+from tests.bench import released, updates
 from tests.bench.measuring import HOICLI, PYTHON, Process
 from tests.bench.options import Options
 
 IMAGES = 9_658
+EVALUATOR = "Evaluator, protocol hico: arrays, image by image"
 SOURCES = ("instances_test2015.json", "predictions_cdn.json")
 
 
@@ -27,10 +28,16 @@ def records(options: Options) -> tuple[Path, Path]:
     return options.folder / "gt.jsonl", options.folder / "predictions.jsonl"
 
 
+def arrays(options: Options) -> Path:
+    """The predictions as arrays, image by image, for `Evaluator`."""
+    return options.folder / "predictions.npz"
+
+
 def prepare(options: Options) -> None:
-    """Make the dump, unless there is a real one."""
+    """Make the dump, unless there is a real one, and the arrays it would have been made from."""
     if options.truth is None:
         make_dump(options.folder)
+    updates.save(sources(options)[1], arrays(options))
 
 
 def processes(options: Options) -> list[Process]:
@@ -49,6 +56,8 @@ def processes(options: Options) -> list[Process]:
                          "eval --protocol hico --bootstrap 1000", "match --protocol hico", "diagnose", "pairstats",
                          "validate")
         ),
+        Process(EVALUATOR, (*PYTHON, "-m", "tests.bench.updates", truth, str(arrays(options))),
+                ours="eval --protocol hico"),
         *(
             Process(name, (*HOICLI, *name.split(), "--gt", truth, found, found), floor=floor)
             for name in ("compare --name a,b --no-errors", "compare --name a,b")
@@ -73,7 +82,8 @@ def facts(options: Options) -> str:
     with truth.open("rb") as stream:
         images = sum(1 for _ in stream)
     origin = "a made dump" if options.predictions is None else "a real dump"
-    return f"{origin}: {images:,} images, {triplets:,} triplets, {found.stat().st_size / 1e6:.0f} MB of records"
+    size = f"{images:,} images, {triplets:,} triplets, {found.stat().st_size / 1e6:.0f} MB of records"
+    return f"{origin}: {size}; an update of `Evaluator` takes {updates.microseconds(truth, arrays(options)):.0f} us"
 
 
 def make_dump(folder: Path) -> None:
