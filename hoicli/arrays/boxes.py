@@ -31,7 +31,7 @@ def iou(first: Floats, second: Floats, *, inclusive: bool, touching_overlap: boo
         meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
         intersection = (width + edge) * (height + edge)
         union = _area(first, edge) + _area(second, edge) - intersection
-    meet &= np.isfinite(union)  # a box whose area no double holds overlaps nothing
+        meet &= (union > 0) & (union < np.inf)  # a box whose area no double holds overlaps nothing
     overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
     return overlap
 

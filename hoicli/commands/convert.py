@@ -150,7 +150,6 @@ def convert(
     from hoicli.converters.formats import converter
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.postprocessing import PostProcessing
-    from hoicli.records.parsing import dump
 
     if list_formats:
         _print_formats()
@@ -188,8 +187,8 @@ def convert(
             converter(target_format).write(records, output, context)
         else:
             with open_output(output) as write:
-                for record in records:
-                    write(dump(record))
+                for line in conversion.lines(records):
+                    write(line)
     for text in (*notes, conversion.summary()):
         note(text)
     policy.report()

@@ -114,7 +114,7 @@ def _both(*calls: str) -> list[str]:
 
 READERS: list[Reader] = [
     # convert
-    _convert("records", PREDICTIONS, "jsonl", law=LINES),
+    _convert("records", PREDICTIONS, "records", law=LINES),
     Reader(
         "convert:records/to",
         PREDICTIONS,
@@ -183,7 +183,7 @@ READERS: list[Reader] = [
     _convert(
         "vlm",
         FIXTURES / "vlm/answers.jsonl",
-        "jsonl",
+        "answers",
         "--coords 1000",
         "--coords 1000-yx",
         "--coords qwen2.5",
@@ -242,7 +242,7 @@ READERS: list[Reader] = [
     Reader(
         "validate:predictions",
         PREDICTIONS,
-        "jsonl",
+        "records",
         [f"validate --gt {GT} IN -o OUT", "validate IN -o OUT", "validate --open-vocabulary IN -o OUT"],
         law=LINES,
     ),
@@ -312,7 +312,7 @@ READERS: list[Reader] = [
     Reader(
         "mask:records",
         CORPUS / "pictures.jsonl",
-        "jsonl",
+        "records",
         _both(
             "mask IN -o OUT", "mask --all-boxes IN -o OUT", "mask --images DIR/images --save-images DIR/made IN -o OUT"
         ),
