@@ -171,6 +171,9 @@ def _outcome(arguments: list[str] | None) -> int:
         return _fail(
             "hoicli: out of memory; split the input (one line is one image) or use a larger machine", EXIT_DATA
         )
+    except UnicodeEncodeError as error:  # half of a character in the name of a file or in an option
+        called = error.object[max(0, error.start - 20) : error.end].split()[-1]
+        return _fail(f"hoicli: {called} is no UTF-8 and cannot be written; rename what is called so", EXIT_DATA)
     except Exception as error:
         if os.environ.get("HOICLI_DEBUG"):
             raise

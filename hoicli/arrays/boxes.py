@@ -39,7 +39,8 @@ def iou(
         meet = (width > 0) & (height > 0) if not touching_overlap else (width + edge > 0) & (height + edge > 0)
         intersection = (width + edge) * (height + edge)
         union = _area(first, own_edge) + _area(second, own_edge) - intersection
-    meet &= np.isfinite(union)  # a box whose area no double holds overlaps nothing
+        sound = np.isfinite(union) if inclusive_overlap else (union > 0) & (union < np.inf)
+        meet &= sound  # a box without area, or with one that no double holds, overlaps nothing
     with np.errstate(divide="ignore"):  # a union of 0 is only met by inclusive_overlap
         overlap: Floats = np.divide(intersection, union, out=np.zeros(len(width)), where=meet)
     return overlap

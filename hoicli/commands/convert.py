@@ -153,7 +153,6 @@ def convert(
     from hoicli.converters.formats import converter
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.postprocessing import PostProcessing
-    from hoicli.records.parsing import dump
 
     if list_formats:
         _print_formats()
@@ -190,7 +189,7 @@ def convert(
         if target_format is not None:
             converter(target_format).write(records, output, context)
         else:
-            lines = map(dump, records)
+            lines = conversion.lines(records)
             with open_output(output) as write:
                 for piece in _whole(lines) if output == "-" and len(paths) > 1 else lines:
                     write(piece)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from math import isfinite
@@ -18,7 +18,7 @@ from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
 from hoicli.records.image import problems
 from hoicli.records.names import is_blank
-from hoicli.records.parsing import Record
+from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
 
 
@@ -37,6 +37,7 @@ class Conversion:
         self._fixed = fixed
         self._read: list[str] = []
         self._holds = ""
+        self._place = ""
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def records(self, paths: list[str], progress: Progress) -> Iterator[Record]:
@@ -58,13 +59,28 @@ class Conversion:
                 self._context.policy.handle(error)
                 continue
             seen.add(image_id)
-            self._counts["images"] += 1
+            self._place = place
             if LAST_PIXELS in (record.get("caveats") or ()) and self._context.target not in ("", "mat"):
                 self._context.drop(f"the caveat {LAST_PIXELS}: boxes are written as they are", place)
-            for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
-                self._counts[what] += len(record.get(key, ()))
+            self._count(record, 1)
             progress.advance()
             yield file, record
+
+    def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
+        """The records as lines of JSON. One that JSON cannot hold, such as half of a character, goes to the policy."""
+        for record in records:
+            try:
+                line = dump(record)
+            except DataError as error:
+                self._count(record, -1)
+                self._context.policy.handle(DataError(error.problem, place=self._place))
+            else:
+                yield line
+
+    def _count(self, record: Record, sign: int) -> None:
+        for what, key in (("boxes", "boxes"), ("triplets", "hois"), ("pairs", "pairs")):
+            self._counts[what] += sign * len(record.get(key, ()))
+        self._counts["images"] += sign
 
     def report(self, assumed: Sequence[str], remark: str = "") -> None:
         """Say on stderr what was assumed, what was converted (and a remark about it), and what was left out."""

@@ -32,7 +32,7 @@ from hoicli.errors import DataError
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count them in 16 bits."""
 
-LARGEST_AREA = 1 << 26
+LARGEST_AREA = 64_000_000
 """Pixels. Photographs have up to 50 million; a corruption takes a hundred bytes for each."""
 
 FORMATS = ("JPEG", "PNG")
@@ -84,7 +84,7 @@ def decode(data: bytes) -> Picture:
             if max(image.size) > LARGEST_SIDE:
                 raise DataError(f"is {size}; at most {LARGEST_SIDE:,} a side can be warped")
             if image.width * image.height > LARGEST_AREA:
-                raise DataError(f"is {size}, more than {LARGEST_AREA >> 20} million; make it smaller first")
+                raise DataError(f"is {size}, more than {LARGEST_AREA:,}; make it smaller first")
             image.load()
             kind = "PNG" if image.format == "PNG" else "JPEG"
             deep = kind == "PNG" and data[24] == 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -107,12 +108,16 @@ def saved(path: str) -> Iterator[Figure]:
     """
     check_figure(path)
     ending = Path(path).suffix.lower()
+    backend = os.environ.pop("MPLBACKEND", None)  # none is used, and one that does not exist would stop the import
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError(NO_MATPLOTLIB) from None
+    finally:
+        if backend is not None:
+            os.environ["MPLBACKEND"] = backend
     settings = {
         **{key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")},
         "font.size": SMALL,

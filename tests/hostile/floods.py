@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
+import re
 import struct
 import zipfile
 import zlib
@@ -49,6 +51,62 @@ def keys(rng: Random, data: bytes) -> bytes:
     )
     start = data[:2] if data[:1] == b"\x80" else b""
     return start + made + b"0" + data[len(start) :] if rng.random() < 0.5 else b"\x80\x04" + made + b"."
+
+
+LABELS = ("cup", "person", "bench")
+
+
+def answers(rng: Random, data: bytes) -> bytes:
+    """Rows whose text makes a reader begin anew over and over, or look for every name in every box."""
+    count = rng.choice([300, 20_000])
+    number = ",".join("1" * count)
+    located = [{"label": f"cup{at}", "box": [1, 2, 3, 4]} for at in range(count // 10)]
+    named = [{"subject": "person", "object": f"cup{at}", "verb": "hold"} for at in range(count // 10)]
+    text = rng.choice(
+        [
+            '{"a":' * rng.choice([5, 30]) + '{"b":[' + number + '],"c":"x',
+            '{"a": ' * rng.choice([5, 30]) + "[" + number + " x",
+            json.dumps(located + named),
+            json.dumps([{"subject": [1, 2, 3, 4], "object": [1, 2, 3, 4], "verb": "a" + " " * count + "b"}]),
+            "<box></box>" * count,
+            "<ref>cup</ref><box>1,2,3,4</box> holds " * (count // 4),
+            "```json\n[" * count,
+            "[[1] x " * count,
+        ]
+    )
+    lines = data.splitlines()
+    at = rng.randrange(len(lines))
+    lines[at] = json.dumps({**json.loads(lines[at]), "response": rng.choice(["", "```json\n"]) + text}).encode()
+    return b"\n".join(lines)
+
+
+def crowds(rng: Random, data: bytes) -> bytes:
+    """A record of hundreds of boxes one in another, each of its own label, all in interactions; or with labels that
+    nobody knows."""
+    count = rng.choice([100, 300, 1100])
+    lines = data.splitlines()
+    at = rng.randrange(len(lines))
+    nested = [[300 - each % 300, 220 - each % 220, 310 + each, 230 + each] for each in range(count)]
+    hois = [{"subject": each, "object": count - 1 - each, "verb": f"q{each}", "score": 0.5} for each in range(count)]
+    labels = [rng.choice([rng.choice(LABELS), f"l{each}"]) for each in range(count)]
+    lines[at] = json.dumps({**json.loads(lines[at]), "boxes": nested, "labels": labels, "hois": hois}).encode()
+    return b"\n".join(lines)
+
+
+def escapes(rng: Random, data: bytes) -> bytes:
+    """Text in text with thousands of strings that JSON does not write so, or with keys that collide."""
+    text = json.loads(data)
+    many = rng.choice([50, 20_000])
+    made = rng.choice(
+        [
+            "[" + r"'\\', " * many + "1]",
+            "'" + r"\\" * many + "'",
+            '["' + 'it\'s", "' * many + '"]',
+            "{" + ", ".join(f"{at * (2**61 - 1)}: 0" for at in range(1, many)) + "}",
+        ]
+    )
+    at = rng.choice([match.start() for match in re.finditer(r"\{", text)] or [0]) + 1
+    return json.dumps(text[:at] + f"'x': {made}, " + text[at:]).encode()
 
 
 def cells(rng: Random, data: bytes) -> bytes:

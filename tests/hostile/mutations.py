@@ -410,7 +410,9 @@ def text_lines(rng: Random, data: bytes) -> bytes:
 STRUCTURE: dict[str, list[Mutation]] = {
     "json": [json_document, json_document, json_document, token],
     "jsonl": [json_lines, json_lines, json_lines, token],
-    "json-string": [json_string, json_string, token],
+    "records": [json_lines, json_lines, json_lines, token, floods.crowds],
+    "answers": [json_lines, json_lines, json_lines, token, floods.answers],
+    "json-string": [json_string, json_string, token, floods.escapes],
     "pickle": [pickled, pickled, pickle_machine, floods.shared, floods.keys],
     "npz": [npz, npz, floods.zeros],
     "mat": [mat, mat, floods.cells],

@@ -141,7 +141,7 @@ READERS: list[Reader] = [
         ["vocab --from IN -o OUT", f"vocab --from {OWN / 'gt.jsonl'} --train IN --name own -o OUT"],
     ),
     # convert
-    _convert("records", PREDICTIONS, "jsonl", law=LINES),
+    _convert("records", PREDICTIONS, "records", law=LINES),
     Reader(
         "convert:records/to",
         PREDICTIONS,
@@ -216,7 +216,7 @@ READERS: list[Reader] = [
     _convert(
         "vlm",
         FIXTURES / "vlm/answers.jsonl",
-        "jsonl",
+        "answers",
         "--coords 1000",
         "--coords 1000-yx",
         "--coords qwen2.5",
@@ -295,7 +295,7 @@ READERS: list[Reader] = [
     Reader(
         "validate:predictions",
         PREDICTIONS,
-        "jsonl",
+        "records",
         [f"validate --gt {GT} IN -o OUT", "validate IN -o OUT", "validate --open-vocabulary IN -o OUT"],
         law=LINES,
     ),
@@ -365,7 +365,7 @@ READERS: list[Reader] = [
     Reader(
         "mask:records",
         CORPUS / "pictures.jsonl",
-        "jsonl",
+        "records",
         _both(
             "mask IN -o OUT", "mask --all-boxes IN -o OUT", "mask --images DIR/images --save-images DIR/made IN -o OUT"
         ),

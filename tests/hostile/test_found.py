@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from pathlib import Path
@@ -15,8 +18,9 @@ import numpy as np
 import pytest
 
 from hoicli.arrays.boxes import iou
+from hoicli.errors import DataError
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, SWIG, VCOCO
-from tests.support.project import Hoicli, Result
+from tests.support.project import ROOT, Hoicli, Result
 
 
 def written(path: Path, content: Any) -> Path:
@@ -256,3 +260,53 @@ def test_an_npz_row_that_unpacks_without_end(hoicli: Hoicli, tmp_path: Path, mon
 
 def one_image(folder: Path) -> Path:
     return written(folder / "gt.jsonl", GT.read_text().splitlines()[0])
+
+
+def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: Path) -> None:
+    with np.load(FOREIGN / "logits.npz") as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    arrays["image_ids"] = arrays["image_ids"].astype("U40")
+    arrays["image_ids"][2] = "\ud800"
+    path = tmp_path / "l.npz"
+    np.savez(path, **arrays)
+    words = ("convert", "--from", "logits", "--image-list", GT, path, "-o", tmp_path / "o.jsonl")
+    said = "image \\ud800: cannot be written as JSON (str is not valid UTF-8: surrogates not allowed)"
+    assert refusal(hoicli(*words)).startswith(f"{path}: {said}")
+    result = hoicli(*words, "--on-error", "skip")
+    assert result.code == 0
+    assert f"skipped 1 item; the first: {path}: {said}" in result.err
+    assert f": {(tmp_path / 'o.jsonl').read_bytes().count(10)} images, " in result.err
+
+
+def test_names_that_are_no_text_in_results(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "p\udcff.jsonl"
+    path.write_bytes(PREDICTIONS.read_bytes())
+    result = hoicli("compare", "--gt", GT, PREDICTIONS, path, "--format", "md")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith("hoicli: p\\udcff is no UTF-8 and cannot be written; rename what is called so\n")
+
+
+def test_a_backend_that_does_not_exist(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    figure = tmp_path / "p.svg"
+    words = [sys.executable, "-m", "hoicli", "diagnose", "--gt", str(GT), str(PREDICTIONS), "--plot", str(figure)]
+    environment = {**os.environ, "MPLBACKEND": "nonsense"}
+    done = subprocess.run(words, capture_output=True, cwd=ROOT, env=environment, check=False)
+    assert (done.returncode, figure.is_file()) == (0, True), done.stderr
+
+
+def test_boxes_too_thin_for_an_area() -> None:
+    thin = np.array([[0.0], [0.0], [5e-324], [0.1]])
+    with np.errstate(invalid="raise", divide="raise"):
+        assert iou(thin, thin, inclusive=False).tolist() == [0.0]
+
+
+def test_an_image_of_too_many_pixels() -> None:
+    images = pytest.importorskip("hoicli.corruption.images")
+    header = struct.pack(">IIBBBBB", 13_300, 13_300, 8, 2, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b""))
+    )
+    with pytest.raises(DataError, match="is 13300 x 13300 pixels, more than 64,000,000; make it smaller first"):
+        images.decode(data)
