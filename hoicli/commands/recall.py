@@ -56,7 +56,12 @@ def recall(
         one_of="recall.conventions:RELEASED",
     ),
     allow_uncounted: bool = options.ALLOW_UNCOUNTED,
-    bootstrap: int | None = options.BOOTSTRAP,
+    bootstrap: int | None = option(
+        None,
+        "--bootstrap N",
+        "A 95 % interval for every mean, from N resamples of the images (1000 is usual).",
+        mark=options.ROUNDS,
+    ),
     seed: int = options.SEED,
     *,
     out: options.ResultRows,

@@ -29,6 +29,6 @@ def rows(hoicli: Hoicli, files: dict[str, Path], *options: object) -> list[dict[
     return [json.loads(line) for line in result.out.splitlines()]
 
 
-def values(found: list[dict[str, Any]]) -> dict[tuple[str, str], float | None]:
+def values(found: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
     """(constraint, metric) -> value of the means."""
     return {(row["constraint"], row["metric"]): row["value"] for row in found if "verb" not in row}
