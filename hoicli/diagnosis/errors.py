@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, starts_of
 from hoicli.arrays.roles import class_columns
-from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.matching import Batch, Outcomes, check_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
@@ -149,7 +149,10 @@ def error_types(found: Located) -> Typed:
     # Everything about two boxes is computed once for each pair, not for each of its verbs.
     _, first, group_of = np.unique(found.subject * boxes + found.object, return_index=True, return_inverse=True)
     subject, object_ = found.subject[first], found.object[first]
-    group, truth = beside(found.image[first], found.truth_image)
+    images = found.image[first]
+    annotated = np.bincount(found.truth_image, minlength=len(found.image_ids))
+    check_pairs(annotated[images], images, found.image_ids, "pairs and triplets")
+    group, truth = beside(images, found.truth_image)
     matches = BoxMatches(found)
     same_human = matches(subject[group], found.truth_subject[truth])
     same_object = matches(object_[group], found.truth_object[truth])

@@ -25,7 +25,7 @@ class Filters:
             raise UsageError(f"--top-k {self.top_k}: give a whole number of at least 1")
         if self.nms is not None and not 0 <= self.nms <= 1:
             raise UsageError(f"--nms {self.nms:g}: the threshold is an overlap, between 0 and 1")
-        if min(self.nms_alpha, self.nms_beta) < 0:
+        if not (self.nms_alpha >= 0 and self.nms_beta >= 0):  # so is NaN
             raise UsageError("--nms-alpha, --nms-beta: exponents of an overlap, at least 0")
 
     @property

@@ -74,7 +74,7 @@ class Batch:
         self._crowded = bool(max(count.sum(), self._pair_start[-1]) > PAIRS_AT_ONCE)
         if self._crowded:
             self._check(count, predictions.image_of_hoi[rows], "triplets of one class")
-            self._blocks_of_class = [(rows[part], first[part], count[part]) for part in _blocks(count)]
+            self._blocks_of_class = [(rows[part], first[part], count[part]) for part in blocks_of(count)]
         else:
             self._candidate, self._candidate_truth = truth.candidates(rows, first, count)
             self._subject_pair, self._object_pair = self._candidate_pairs()
@@ -86,17 +86,7 @@ class Batch:
         self._slices: dict[Slice, Bools] = {}
 
     def _check(self, count: Ints, image: Ints, what: str) -> None:
-        """Refuse an image that would be compared for minutes; `count` counterparts of each row, whose image is `image`.
-
-        Raises `DataError`."""
-        if count.sum() <= MOST_PAIRS:
-            return
-        total = np.bincount(image, weights=count)
-        if total.max() > MOST_PAIRS:
-            raise DataError(
-                f"image {self.predictions.image_ids[int(total.argmax())]!r}: {int(total.max()):,} pairs of predicted "
-                f"and annotated {what}, at most {MOST_PAIRS:,} are compared; does the record hold many images?"
-            )
+        check_pairs(count, image, self.predictions.image_ids, what)
 
     def _candidate_pairs(self) -> tuple[Ints, Ints]:
         """The box pairs of the subjects and of the objects, for each (prediction, ground truth of its class); -1 if the
@@ -354,7 +344,7 @@ class Batch:
         first, count = self.truth.of_people(person[live], predictions.interaction[live])
         self._check(count, predictions.image_of_hoi[live], "triplets of one person")
         _, is_agent = class_columns(self.truth.vocabulary)
-        for part in _blocks(count):
+        for part in blocks_of(count):
             row, truth = self.truth.candidates(live[part], first[part], count[part], by_person=True)
             box, truth_box = predictions.object[row], annotated.object[truth]
             object_ = np.zeros(len(row))
@@ -383,7 +373,7 @@ class Batch:
             count = starts[image + 1] - starts[image]
             self._check(count, self.predictions.image_of_box[subjects], "people")
             person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
-            for part in _blocks(count):
+            for part in blocks_of(count):
                 row, place = expanded(starts[image[part]], count[part])
                 row += part.start
                 overlap = self._iou(protocol, subjects[row], people[place])
@@ -433,7 +423,23 @@ def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Can
     return candidate[best], truth[best], subject[best], object_[best]
 
 
-def _blocks(count: Ints) -> list[slice]:
+def check_pairs(count: Ints, image: Ints, image_ids: Sequence[str], what: str) -> None:
+    """Refuse an image whose comparison would take minutes; `count` [M] counterparts of each row, which is of `image`.
+
+    Raises `DataError`.
+    """
+    if count.sum() <= MOST_PAIRS:
+        return
+    total = np.bincount(image, weights=count)
+    worst = int(total.argmax())
+    if total[worst] > MOST_PAIRS:
+        raise DataError(
+            f"image {image_ids[worst]!r}: {int(total[worst]):,} pairs of predicted and annotated {what}, at most "
+            f"{MOST_PAIRS:,} are compared; does the record hold many images?"
+        )
+
+
+def blocks_of(count: Ints) -> list[slice]:
     """Consecutive rows with at most PAIRS_AT_ONCE counterparts together; one that has more stands alone."""
     total = np.cumsum(count)
     if not len(total) or total[-1] <= PAIRS_AT_ONCE:

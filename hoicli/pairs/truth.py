@@ -9,7 +9,7 @@ import numpy as np
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id
 from hoicli.arrays.scenes import Scenes, box_kinds
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.matching import protocol_iou
+from hoicli.evaluation.matching import blocks_of, check_pairs, protocol_iou
 from hoicli.evaluation.protocols import protocol_of
 from hoicli.pairs.reading import distinct_pairs
 
@@ -62,7 +62,25 @@ class TruthPairs:
         image [P] images of the ground truth, subject and object_ [P] rows of `scenes.boxes`. person [P]: the
         ground-truth person each belongs to, for a person-first protocol, which ignores labels.
         """
-        row, mate = expanded(self.start[image], self.start[image + 1] - self.start[image])
+        count = self.start[image + 1] - self.start[image]
+        check_pairs(count, image, self.truth.scenes.image_ids, "pairs")
+        parts = [self._joined(scenes, image, subject, object_, person, part, count) for part in blocks_of(count)]
+        row, mate, overlap = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        return row, mate, overlap
+
+    def _joined(
+        self,
+        scenes: Scenes,
+        image: Ints,
+        subject: Ints,
+        object_: Ints,
+        person: Ints | None,
+        part: slice,
+        count: Ints,
+    ) -> tuple[Ints, Ints, Floats]:
+        """`join` of some of the detected pairs, each with `count` true ones in its image."""
+        row, mate = expanded(self.start[image[part]], count[part])
+        row += part.start
         truth, protocol = self.truth.scenes, self.protocol
         kinds = box_kinds(scenes.labels, self.truth.vocabulary)
         if person is not None:

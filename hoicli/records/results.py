@@ -71,6 +71,10 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"--tag {', '.join(bad)}: write key=value, for example --tag model=cdn")
+    try:
+        "".join(tags).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"--tag {', '.join(tags)}: no UTF-8, so no row can hold it; write it in UTF-8") from None
     found = dict(tag.split("=", 1) for tag in tags)
     reserved = [key for key in found if key in ROW_KEYS or key in taken]
     if reserved:

@@ -1,0 +1,43 @@
+"""Pairs of an image of thousands are compared in blocks, with the same result, and refused where it takes minutes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from hoicli.errors import DataError
+from hoicli.evaluation import matching
+from hoicli.pairs.settings import Sweep
+from hoicli.pairs.statistics import PairResults, pair_statistics
+from hoicli.records.intake import ErrorPolicy
+from tests.support import strategies
+from tests.support.kernel import Record, ground_truth, lines
+
+Data = tuple[list[Record], list[Record]]
+
+
+def results(data: Data) -> list[list[PairResults]]:
+    truth, predictions = data
+    settings = [Sweep(), Sweep(nms=0.5)]
+    found = pair_statistics(lines(predictions), ground_truth(truth), settings, ErrorPolicy(), triplet_scores=True)
+    return [rows for _, rows in found.results()]
+
+
+@settings(max_examples=100)
+@given(strategies.datasets())
+def test_blocks(data: Data) -> None:
+    whole = results(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "PAIRS_AT_ONCE", 2)
+        assert results(data) == whole
+
+
+def test_too_large_a_crowd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "MOST_PAIRS", 24)
+    boxes = np.arange(10)[:, None] + np.array([0, 0, 9, 9])
+    hois = [{"subject": 2 * at, "object": 2 * at + 1, "verb": "fly", "score": 1.0} for at in range(5)]
+    record = {"image_id": "a", "boxes": boxes.tolist(), "labels": ["person", "kite"] * 5}
+    annotated = [{key: value for key, value in hoi.items() if key != "score"} for hoi in hois]
+    with pytest.raises(DataError, match="image 'a': 25 pairs of predicted and annotated pairs, at most 24"):
+        results(([{**record, "hois": annotated}], [{**record, "hois": hois}]))
