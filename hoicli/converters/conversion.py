@@ -93,7 +93,8 @@ class Conversion:
         context, target = self._context, FORMATS.get(self._context.target)
         written = target.dataset if target else ""
         dataset = FORMATS[name].dataset or ("" if self._dataset else written)
-        if dataset and dataset != context.vocabulary.name:
+        takes_any = context.vocabulary.own and not context.vocabulary.roles and bool(FORMATS[name].numbers)
+        if dataset and dataset != context.vocabulary.name and not takes_any:
             if self._dataset is not None:
                 problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
                 raise DataError(problem, place=source.name)
@@ -110,11 +111,21 @@ class Conversion:
         stated = {FORMATS[each].named for each in (name, self._context.target) if each not in ("", "records")}
         return stated == {True}
 
+    def _unproven(self, name: str) -> bool:
+        """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a
+        dataset of the user's that does not say what its numbers mean."""
+        vocabulary, kinds = self._context.vocabulary, FORMATS[name].numbers
+        if self._dataset is None:
+            return True
+        said = {"verbs": self._context.verb_base, "objects": self._context.object_order}
+        told = {*vocabulary.numbering, *(kind for kind, value in said.items() if value is not None)}
+        return vocabulary.own and "verbs" in kinds and not kinds <= told
+
     def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, after a check of the first ones that the file's numbers are the dataset's. Raises `DataError` if
-        they are not, unless --dataset was given or only one dataset has this format."""
+        """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
+        `_unproven`. Raises `DataError` if they are not."""
         row, vocabulary = FORMATS[name], self._context.vocabulary
-        if self._dataset is None and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
+        if self._unproven(name) and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
             first: list[Record] = []
             broken: DataError | None = None
             try:
@@ -127,6 +138,8 @@ class Conversion:
                 options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
                 doubts = f"of another dataset (HOI-A's and HOI-W's files look so){options}"
                 fix = f"--dataset {vocabulary.name} takes them as they are"
+                if vocabulary.own:
+                    fix = f"say what a number means in {vocabulary.path} (numbering)"
                 raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
             yield from first
             if broken is not None:

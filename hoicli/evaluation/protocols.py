@@ -267,7 +267,7 @@ DIAGNOSED = {"hico": "diag", "vcoco": "vcoco-s1"}
 """The protocol whose definition of a correct box the error types use."""
 
 _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
-"""The sets of classes of V-COCO's rows, as a dataset with roles has them (`datasets.role_subsets`)."""
+"""The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
 
 
 def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
