@@ -28,7 +28,7 @@ from hoicli.vocabulary.datasets import load
 def recall(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The dataset: hico, swig, or the FILE.json of your own.", offer=("hico", "swig")),
+    dataset: str = options.dataset("hico, swig or FILE.json.", offer=("hico", "swig")),
     k: str = option("20,50,100", "--k K,K,...", "How many predictions of an image count, the best first."),
     graph_constraint: bool | None = flag(
         "--graph-constraint/--no-graph-constraint",

@@ -18,7 +18,7 @@ alphabetical order (SGG-Benchmark's loader takes a category 0 for the background
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -168,8 +168,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         if record.get("image_hois"):
             context.drop("image-level labels", place)
     vocabulary = context.vocabulary
-    objects = _numbered(annotations, "category_id", None if context.open_names else vocabulary.objects)
-    verbs = _numbered(relations, "predicate_id", None if context.open_names else vocabulary.verbs)
+    objects = _numbered(annotations, "category_id", None if context.open_names else vocabulary.object_ids)
+    verbs = _numbered(relations, "predicate_id", None if context.open_names else vocabulary.verb_ids)
     content = {
         "images": list(images.values()),
         "categories": objects,
@@ -189,9 +189,14 @@ def _annotation(number: int, image: int, box: list[float], score: float | None) 
     return row if score is None else {**row, "score": score}
 
 
-def _numbered(rows: list[tuple[str, dict[str, Any]]], key: str, names: Collection[str] | None) -> list[dict[str, Any]]:
-    """Put the number of its name into each row, and return the categories: `names`, else the rows' own, sorted."""
-    numbers = {name: at for at, name in enumerate(names or sorted({name for name, _ in rows}), start=1)}
+def _numbered(rows: list[tuple[str, dict[str, Any]]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
+    """Put the number of its name into each row, and return the categories. ids: the dataset's, aliases after the names;
+    without them the rows' own names are numbered."""
+    if ids is None:
+        ids = {name: at for at, name in enumerate(sorted({name for name, _ in rows}))}
     for name, row in rows:
-        row[key] = numbers[name]
-    return [{"id": number, "name": name} for name, number in numbers.items()]
+        row[key] = ids[name] + 1
+    first: dict[int, str] = {}
+    for name, number in ids.items():
+        first.setdefault(number, name)
+    return [{"id": number + 1, "name": name} for number, name in first.items()]

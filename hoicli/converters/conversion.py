@@ -139,6 +139,11 @@ class Conversion:
             problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
 
+    def _names_stated(self, name: str) -> bool:
+        """Whether the format that is read or written states names, and the other does so or is records."""
+        stated = {FORMATS[each].named for each in (name, self._context.target) if each not in ("", "records")}
+        return stated == {True}
+
     def _unproven(self, name: str) -> bool:
         """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a
         dataset of the user's that does not say what its numbers mean."""

@@ -13,8 +13,7 @@ from tests.support.project import FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
-OWN = FIXTURES / "own"
-GRAPHS = FIXTURES / "graphs"
+GRAPHS, OWN = FIXTURES / "graphs", FIXTURES / "own"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
