@@ -154,11 +154,6 @@ class Conversion:
         told = {*vocabulary.numbering, *(kind for kind, value in said.items() if value is not None)}
         return vocabulary.own and "verbs" in kinds and not kinds <= told
 
-    def _names_stated(self, name: str) -> bool:
-        """Whether the format that is read or written states names, and the other does so or is records."""
-        stated = {FORMATS[each].named for each in (name, self._context.target) if each not in ("", "records")}
-        return stated == {True}
-
     def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
         `_unproven`. Raises `DataError` if they are not."""

@@ -270,6 +270,24 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (other.code, other.out) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("box", "expected"),
+    [("inclusive", [10, 20, 30, 40]), ("inclusive-1", [9, 19, 29, 39]), ("edges", [10, 20, 29, 39])],
+)
+def test_a_dataset_says_how_its_boxes_are_written(
+    hoicli: Hoicli, tmp_path: Path, box: str, expected: list[int]
+) -> None:
+    (tmp_path / "site.json").write_text(json.dumps(json.loads(SITE.read_text()) | {"box": box}))
+    boxes = [{"bbox": [10, 20, 30, 40], "category_id": number} for number in (1, 3)]
+    hoi = {"subject_id": 0, "object_id": 1, "category_id": 3}
+    (tmp_path / "gt.json").write_text(
+        json.dumps([{"file_name": "a.jpg", "annotations": boxes, "hoi_annotation": [hoi]}])
+    )
+    (record,) = rows(hoicli("convert", "--dataset", tmp_path / "site.json", tmp_path / "gt.json").out)
+    assert record["boxes"] == [expected] * 2
+    assert (record["labels"], record["hois"][0]["verb"]) == (["worker", "helmet"], "wear")
+
+
 def test_interactions_by_number(hoicli: Hoicli, tmp_path: Path) -> None:
     content = json.loads(SITE.read_text())
     pairs = content["interactions"]
