@@ -45,12 +45,14 @@ def spooled(paths: list[str], opening: Opening) -> list[Spool]:
                 with spools[-1].filling() as file:
                     for _, record in records:
                         file.write(dump(record))
+        if policy.skipped and not spools:
+            raise DataError(f"nothing is left of it: {policy.summary}", place=", ".join(paths))
     except DataError as error:
         problem = _advised(error.problem, paths, opening, context)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
     except UsageError as error:
         raise UsageError(_advised(str(error), paths, opening, context)) from None
-    assumed = [_advised(text, paths, opening, context) for text in assumed]
+    assumed = [_MORE_OPTIONS.sub(r"hoicli convert \g<0>", text, count=1) for text in assumed]
     conversion.report(assumed, f"; to do this only once: {_command_line(paths, opening, context)}")
     return spools
 
