@@ -58,8 +58,9 @@ def spooled(paths: list[str], opening: Opening) -> list[Spool]:
 
 
 def _advised(text: str, paths: list[str], opening: Opening, context: Context) -> str:
-    """A message; if it is about an option that only `convert` has, with the command line to add it to."""
-    return f"{text}: {_command_line(paths, opening, context)}" if _MORE_OPTIONS.search(text) else text
+    """A message; if it is about an option that the command lacks, with the command line of `convert` to add it to."""
+    lacking = _MORE_OPTIONS.search(text) or ("--dataset" in text and not opening.fixed)
+    return f"{text}: {_command_line(paths, opening, context)}" if lacking else text
 
 
 def _command_line(paths: list[str], opening: Opening, context: Context) -> str:
