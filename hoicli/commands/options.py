@@ -122,7 +122,8 @@ NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; r
 GROUND_TRUTH = option(
     None,
     "--gt FILE",
-    "The ground truth, or its name (hico:test; see hoicli data).",
+    "The ground truth, in any format that hoicli convert reads (a.mat,b.mat where it is two files), or its name "
+    "(hico:test; see hoicli data).",
     offer=choices.named_truth,
     mark=READ_TRUTH,
 )

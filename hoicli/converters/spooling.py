@@ -45,19 +45,22 @@ def spooled(paths: list[str], opening: Opening) -> list[Spool]:
                 with spools[-1].filling() as file:
                     for _, record in records:
                         file.write(dump(record))
+        if policy.skipped and not spools:
+            raise DataError(f"nothing is left of it: {policy.summary}", place=", ".join(paths))
     except DataError as error:
         problem = _advised(error.problem, paths, opening, context)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
     except UsageError as error:
         raise UsageError(_advised(str(error), paths, opening, context)) from None
-    assumed = [_advised(text, paths, opening, context) for text in assumed]
+    assumed = [_MORE_OPTIONS.sub(r"hoicli convert \g<0>", text, count=1) for text in assumed]
     conversion.report(assumed, f"; to do this only once: {_command_line(paths, opening, context)}")
     return spools
 
 
 def _advised(text: str, paths: list[str], opening: Opening, context: Context) -> str:
-    """A message; if it is about an option that only `convert` has, with the command line to add it to."""
-    return f"{text}: {_command_line(paths, opening, context)}" if _MORE_OPTIONS.search(text) else text
+    """A message; if it is about an option that the command lacks, with the command line of `convert` to add it to."""
+    lacking = _MORE_OPTIONS.search(text) or ("--dataset" in text and not opening.fixed)
+    return f"{text}: {_command_line(paths, opening, context)}" if lacking else text
 
 
 def _command_line(paths: list[str], opening: Opening, context: Context) -> str:

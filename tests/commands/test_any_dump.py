@@ -183,6 +183,15 @@ def test_a_large_dump_is_shared_out(
         same(hoicli(command, "--gt", gt, dump), expected)
 
 
+def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump, expected = foreign("cdn.json"), hoicli("eval", "--gt", GT, PREDICTIONS).out
+    longest = max(map(len, PREDICTIONS.read_bytes().splitlines())) + 100
+    assert Path(dump).stat().st_size > longest
+    for module in ("io.streams", "converters.opening"):
+        monkeypatch.setattr(f"hoicli.{module}.LONGEST_LINE", longest)
+    assert hoicli("eval", "--gt", GT, dump).out == expected
+
+
 # What is wrong
 
 
