@@ -16,11 +16,12 @@ from hoicli.arrays.boxes import best_per_image, iou, pair_nms
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.arrays.roles import class_columns
 from hoicli.arrays.scenes import Scenes
+from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
-from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.vocabulary.labels import SUBJECT
 
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
@@ -187,18 +188,57 @@ class Batch:
         equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
         positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
+        if caveats.names(protocol.refuses & self.predictions.every_caveat):
+            self._refuse(protocol)
         code = self.dropped(protocol, filters)
+        if protocol.whole_image:
+            return self._match_labels(code)
         candidate, candidate_truth, subject, object_ = (
             self._of_best_person(protocol, code) if protocol.person_first else self._of_class(protocol, code)
         )
         overlap = np.minimum(subject, object_)
-        best = _first_largest(candidate, overlap)
-        row, truth, overlap = candidate[best], candidate_truth[best], overlap[best]
         enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        rivals, claimed = row[enough], truth[enough]
-        order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
-        code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
+        if protocol.every_overlap:
+            # Whoever claims a triplet first takes it, true positive or not: so a prediction is right exactly if it has
+            # the best score of all that overlap some triplet enough. That triplet is then the one it belongs to.
+            taken = self._best_claims(candidate, candidate_truth, enough)
+            code[candidate[taken]] = TRUE_POSITIVE
+            overlap[taken] += 1.0
+        best = _first_largest(candidate, overlap)
+        row, truth, enough = candidate[best], candidate_truth[best], enough[best]
+        if not protocol.every_overlap:
+            code[row[self._best_claims(row, truth, enough)]] = TRUE_POSITIVE
         return Outcomes(code, row, truth, subject[best], object_[best], enough)
+
+    def _best_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
+        """The places of the best-scored claim on each ground-truth triplet, of equals the first in the input, among
+        (prediction `row`, triplet `truth`) that overlap `enough`."""
+        place = np.flatnonzero(enough)
+        rivals, claimed = row[place], truth[place]
+        order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
+        return place[order[run_starts(claimed[order])]]
+
+    def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
+        """The outcomes by image-level labels: the best triplet of a class in an image, the first of equals, stands for
+        the class, and the others do not count; nor do classes whose label is ambiguous."""
+        live = np.flatnonzero(code == 0)
+        key = self.image_of_hoi[live] * len(self.truth.vocabulary.interactions) + self.predictions.interaction[live]
+        order = np.lexsort((live, -self.predictions.score[live], key))
+        first = order[run_starts(key[order])]
+        code[live] = OUTCOME_CODES["over_the_cap"]
+        code[live[first]] = FALSE_POSITIVE
+        positive, ambiguous = self.truth.image_labels
+        code[live[first[np.isin(key[first], ambiguous)]]] = OUTCOME_CODES["unannotated_image"]
+        code[live[first[np.isin(key[first], positive)]]] = TRUE_POSITIVE
+        none = np.zeros(0)
+        return Outcomes(code, none.astype(np.int64), none.astype(np.int64), none, none, none.astype(bool))
+
+    def _refuse(self, protocol: Protocol) -> None:
+        """Raises `DataError` for predictions whose caveats rule the protocol out."""
+        refused = self.predictions.caveats & protocol.refuses
+        image_id = self.predictions.image_ids[int(np.flatnonzero(refused)[0])]
+        lacks = caveats.CAVEATS[caveats.names(int(refused.max()))[0]].lacks
+        raise DataError(f"cannot serve {protocol.name}: {lacks}", place=f"image {image_id}")
 
     def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> tuple[Ints, Ints, Floats, Floats]:
         """Every (prediction that counts, ground truth of its class) with IoU_subject and IoU_object."""
@@ -206,6 +246,9 @@ class Batch:
         overlaps = np.append(self.overlaps(protocol), 0.0)  # index -1: no pair
         candidate, truth = self._candidate[live], self._candidate_truth[live]
         subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
+        if protocol.same_subject:
+            ends = self.predictions.subject[candidate], self.truth.scenes.subject[truth]
+            subject[self.predictions.labels[ends[0]] != self.truth.scenes.labels[ends[1]]] = 0.0
         if self.truth.vocabulary.roles:
             object_[self.truth.scenes.object[truth] < 0] = 1.0  # nothing to find: the subject decides (QPIC)
         return candidate, truth, subject, object_

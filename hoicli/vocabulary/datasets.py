@@ -19,13 +19,18 @@ DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
     "vcoco": "V-COCO: 26 actions, 25 of their roles, 80 objects",
     "swig": "SWIG-HOI: 407 verbs, 1,000 objects, 14,130 interactions, of which 5,539 are evaluated",
+    "hoia": "HOI-A, HOI-W: 10 verbs, 11 objects, any pair of them",
+    "ambiguous-hoi": "Ambiguous-HOI: HICO's 600 interactions, of which 87 are evaluated",
+    "hico-det-sg": "HICO-DET-SG: HICO-DET's 600 interactions, three splits (sg1, sg2, sg3) of 60 test classes",
+    "pastanet-hoi": "PaStaNet-HOI: 116 verbs, 80 objects, 520 interactions",
+    "hoi-coco": "HOI-COCO: 21 verbs, 80 objects, 222 interactions",
 }
 """The datasets that `load` knows, with a description of each."""
 
 
 def _read(file_name: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(files(__package__).joinpath(file_name).read_text(encoding="utf-8"))
-    return data
+    return {**_read(f"{data.pop('like')}.json"), **data} if "like" in data else data
 
 
 @cache
@@ -61,7 +66,8 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
         key: {name: frozenset(ids) for name, ids in content.get(key, {}).items()}
         for key in ("groups", "subsets", "unseen")
     }
-    images = content.get("test_images", {"first": 0, "last": -1})
+    if "splits" in content: sets["unseen"] = {name: frozenset(ids) for name, ids in content["splits"].items()}
+    images = content.get("test_images") or {"first": 0, "last": -1}
     numbers = [number for number in range(images["first"], images["last"] + 1) if number not in images["missing"]]
     return Vocabulary(
         name=content["name"],
