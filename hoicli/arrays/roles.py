@@ -27,9 +27,9 @@ import numpy as np
 from hoicli.arrays.columns import numbers, require, typed
 from hoicli.arrays.images import Images
 from hoicli.arrays.kit import Bools, Floats, Ints, starts_of
-from hoicli.arrays.scenes import Scenes
+from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 
 class RoleColumns:
@@ -112,8 +112,7 @@ class RoleColumns:
         scenes, added = _with_boxes(scenes, flagged, boxes)
         classes = len(self._vocabulary.interactions)
         image_of_box = scenes.image_of_box
-        person = self._vocabulary.object_ids[SUBJECT]
-        people = np.flatnonzero((scenes.labels == person) & flagged[image_of_box])
+        people = np.flatnonzero(are_subjects(scenes.labels, self._vocabulary) & flagged[image_of_box])
         every = (people[:, np.newaxis] * classes + np.arange(classes)).ravel()
         said = [scenes.subject * classes + scenes.interaction, self._left_out_keys(scenes)]
         key = every[~np.isin(every, np.concatenate(said))]

@@ -10,6 +10,7 @@ import numpy as np
 from hoicli.arrays.images import Images
 from hoicli.arrays.kit import Bools, Ints
 from hoicli.records import caveats
+from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Scenes(Images):
     labels [B] object ids, -1 for a box without one; annotated [B] whether the actions of the box's person were
     annotated; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
     known_object [N, objects] bool: some image-level label of the image names the object. label [L] the interactions
-    that are image-level labels, `label_count` [N] of each image; ~interaction for an ambiguous one. caveats [N] masks of
+    that are image-level labels, ~interaction for an ambiguous one; label_count [N] of each image. caveats [N] masks of
     `hoicli.records.caveats`: those of the record, and for ground truth without image-level labels that they are derived
     from triplets.
     """
@@ -56,6 +57,12 @@ class Scenes(Images):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}
         return replace(self, hoi_start=np.searchsorted(rows, self.hoi_start), **columns)
+
+
+def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
+    """[N] which labels (object ids, -1 for none) a subject may have: person, or the dataset's `subjects`."""
+    found: Bools = np.isin(labels, sorted(vocabulary.subject_ids))
+    return found
 
 
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")

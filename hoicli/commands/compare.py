@@ -62,7 +62,7 @@ def compare(
     """
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
-    from hoicli.evaluation.protocols import MAIN, explicit, protocols
+    from hoicli.evaluation.protocols import explicit, main_protocol, protocols
     from hoicli.evaluation.rows import Wanted
     from hoicli.resampling.draws import Resampling
 
@@ -71,8 +71,8 @@ def compare(
     if len(paths) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     options.at_least_zero("--top", top)
-    chosen = protocols(protocol or [MAIN.get(dataset or "hico", "all")], dataset)
-    vocabulary = load(chosen[0].dataset)
+    chosen = protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
+    vocabulary = load(dataset or chosen[0].dataset)
     resampling = Resampling.checked(bootstrap, seed)
     wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
     models = Model.named(paths, options.separated(name))

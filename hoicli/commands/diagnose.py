@@ -118,7 +118,7 @@ def diagnose(
     policy, filters = out.policy(), filtering.filters()
     reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
-    check_reading(dataset or "hico", reading)
+    check_reading(load(dataset or "hico"), reading)
     truth = None if gt is None else Stream([gt], "ground truth")
     if emit and truth is not None:
         with open_output(out.output) as write:

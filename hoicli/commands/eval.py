@@ -62,9 +62,9 @@ def evaluate(
         rows_of = (protocols([name], dataset) for name in names)
         print("\n".join(explained(row) for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))
         return
-    chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images, grid=grid)
+    chosen = adjusted(protocols(protocol or [], dataset), images=count_images, grid=grid)
     if split:
-        load(chosen[0].dataset).split(split)  # an unknown split fails before the work
+        load(dataset or chosen[0].dataset).split(split)  # an unknown split fails before the work
     tags, policy, filters = out.tags(), out.policy(), filtering.filters()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     rows: list[Row] = []
@@ -75,6 +75,7 @@ def evaluate(
         filters,
         policy,
         named=explicit(protocol or []),
+        vocabulary=load(dataset or chosen[0].dataset),
     ):
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)

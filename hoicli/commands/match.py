@@ -5,6 +5,7 @@ from __future__ import annotations
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag
+from hoicli.errors import UsageError
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
@@ -54,9 +55,11 @@ def match(
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")
-    chosen = adjusted(protocols(protocol or ["all"], dataset), images=count_images)
+    chosen = adjusted(protocols(protocol or [], dataset), images=count_images)
+    if whole := [row.name for row in chosen if row.whole_image]:
+        raise UsageError(f"--protocol {', '.join(whole)}: of whole images, which have no boxes to match; hoicli eval")
     filters, policy = filtering.filters(), options.policy(on_error)
-    vocabulary, truth_lines = load(chosen[0].dataset), Stream([gt], "ground truth")
+    vocabulary, truth_lines = load(dataset or chosen[0].dataset), Stream([gt], "ground truth")
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
     chosen = served(truth, chosen, explicit(protocol or []))
     # a shard may be empty: a job array can have more tasks than images

@@ -29,7 +29,7 @@ def schema(
     ),
     output: str = options.OUT,
 ) -> None:
-    """Print the JSON Schema (draft 2020-12) of a record kind."""
+    """Print the JSON Schema (draft 2020-12) of a record kind, or of the file of a dataset."""
     text = "".join(f"{name}\n" for name in kinds()) if kind is None else schema_text(kind)
     with open_output(output) as write:
         write(text.encode())

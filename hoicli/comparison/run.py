@@ -9,7 +9,7 @@ from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.run import Model
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import PROTOCOL_OF, Protocol
+from hoicli.evaluation.protocols import Protocol, protocol_of
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
@@ -37,13 +37,13 @@ def compare(
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """The rows of `comparison.rows`, the first model being the baseline of the others; `errors` adds the types of
-    errors, for a dataset that can be diagnosed. `named` as `served` has it.
+    errors. `named` as `served` has it.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocols = served(truth, protocols, named)
-    diagnosed = PROTOCOL_OF.get(vocabulary.name) if errors else None
+    diagnosed = protocol_of(vocabulary) if errors else None
     if diagnosed is not None and not truth.serves(diagnosed):
         note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
@@ -57,7 +57,7 @@ def compare(
         if gathered.diagnosis is not None:
             diagnoses.append(Diagnosed(model.name, gathered.diagnosis))
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
-    settings = {**filters.signature(), "data": vocabulary.name}
+    settings = {**filters.signature(), "data": vocabulary.signed}
     for sides in zip(*(tally.ranked(vocabulary, shared.image_ids) for tally in tallies), strict=True):
         compared = []
         for model, tally, (protocol, results, lists) in zip(models, tallies, sides, strict=True):

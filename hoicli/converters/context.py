@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hoicli.converters.numbers import ObjectNumbers, whole_number
+from hoicli.converters.numbers import BOX_SHIFTS, ObjectNumbers, whole_number
 from hoicli.errors import DataError
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
@@ -56,15 +56,29 @@ class Context:
     place: str = ""
 
     def verb(self, number: Any, field_name: str, *, base: int) -> str:
-        """The verb with a number; the format counts from `base`. Raises `DataError` that names the field."""
+        """The verb with a number, in the dataset's own numbering, or as the format counts, from `base`. Raises
+        `DataError` that names the field."""
+        own = self.vocabulary.numbering.get("verbs")
+        if own is not None and self.verb_base is None:
+            return numbered(own, self.vocabulary.verbs, number, field_name)
         return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
+
+    def box_shift(self, format_shift: Sequence[int]) -> Sequence[int]:
+        """What to subtract from ground-truth boxes: by the dataset's `box` if it has its own numbering, else as the
+        format has it."""
+        return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.numbering else format_shift
 
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
         return base if self.verb_base is None else self.verb_base
 
     def objects(self, order: str, hint: str = "") -> ObjectNumbers:
-        """The objects by their numbers in this file; `order` (from OBJECT_ORDERS) is the format's."""
+        """The objects by their numbers in this file: the dataset's own numbering, or `order` (from OBJECT_ORDERS), the
+        format's."""
+        own = self.vocabulary.numbering.get("objects")
+        if own is not None and self.object_order is None:
+            names = {number: self.vocabulary.objects[index] for number, index in own.items()}
+            return ObjectNumbers(names, f"no object of {self.vocabulary.title} ({min(own)} to {max(own)})")
         return ObjectNumbers.of(self.vocabulary, self.object_order or order, hint)
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:
@@ -121,6 +135,15 @@ def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> 
         shown = str(index).strip()
         raise DataError(f"id {shown}, but there are {len(items)}, counted from {base}", field=field_name)
     return items[number]
+
+
+def numbered(ids: Mapping[int, int], items: Sequence[T], number: Any, field_name: str) -> T:
+    """The item with a number; `ids` has the index of each. Raises `DataError` that names the field for another."""
+    index = ids.get(number if type(number) is int else whole_number(number, field_name))
+    if index is None:
+        shown = str(number).strip()
+        raise DataError(f"id {shown}, but there are {len(ids)}, {min(ids)} to {max(ids)}", field=field_name)
+    return items[index]
 
 
 class BoxTable:

@@ -10,7 +10,7 @@ from math import isfinite
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
-from hoicli.converters.formats import FORMATS, converter, detect
+from hoicli.converters.formats import FORMATS, Format, converter, detect
 from hoicli.errors import DataError, UsageError
 from hoicli.io.progress import Progress
 from hoicli.records.caveats import LAST_PIXELS
@@ -18,6 +18,7 @@ from hoicli.records.image import problems
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
@@ -92,7 +93,7 @@ class Conversion:
         context, target = self._context, FORMATS.get(self._context.target)
         written = target.dataset if target else ""
         dataset = FORMATS[name].dataset or ("" if self._dataset else written)
-        if dataset and dataset != context.vocabulary.name:
+        if dataset and dataset != context.vocabulary.name and not _fits(FORMATS[name], context.vocabulary):
             if self._dataset is not None:
                 problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
                 raise DataError(problem, place=source.name)
@@ -119,7 +120,7 @@ class Conversion:
             found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
             if found:
                 options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
-                doubts = f"of another dataset (HOI-A's and HOI-W's files look so){options}"
+                doubts = f"of another dataset (HOI-A's and HOI-W's files look so: --dataset hoia){options}"
                 fix = f"--dataset {vocabulary.name} takes them as they are"
                 raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
             yield from first
@@ -142,6 +143,17 @@ class Conversion:
         scored = any("score" in hoi for hoi in record["hois"])
         for found in problems(record, self._context.vocabulary, scored=scored):
             raise found.error(place)
+
+
+def _fits(row: Format, vocabulary: Vocabulary) -> bool:
+    """Whether a format of one dataset can hold another: the file numbers verbs and objects, and the other dataset says
+    what the numbers mean, or has the same verbs, objects and interactions."""
+    if row.holds == "records" or not row.reads or vocabulary.roles:
+        return False
+    own = load(row.dataset)
+    if (own.verbs, own.objects, own.interactions) == (vocabulary.verbs, vocabulary.objects, vocabulary.interactions):
+        return True
+    return row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not own.roles
 
 
 def _plainly_sound(record: Record) -> bool:

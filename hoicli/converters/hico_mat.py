@@ -9,8 +9,8 @@ Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-6
 1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
 An interaction with invis = 1 has no visible instance: it becomes an image-level label and no triplet. Without anno.mat
 the image-level labels are those of the annotated interactions, and the records have the caveat `derived_labels`.
-anno.mat by itself is HICO's ground truth of whole images: records without boxes, with the caveat `whole_image`. With it
-`ambiguous_hois` are the labels that are 0: neither positive nor negative.
+anno.mat by itself is HICO's ground truth of whole images: records without boxes, with the caveat `whole_image`, whose
+`ambiguous_hois` are the labels that are 0, neither positive nor negative.
 `--part` picks one half of both files.
 Equal boxes of one label are merged; nothing else is left out.
 
@@ -67,9 +67,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         instances = _hois(row[2], context.vocabulary)
         known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name].positive
         record = record_of(file_name, *_size(row[1]), instances, known, context.vocabulary)
-        if labels is None:
-            return {**record, "caveats": [DERIVED_LABELS]}
-        return {**record, "ambiguous_hois": _named(labels[file_name].ambiguous, context.vocabulary)}
+        return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
     items = ((f"{name}({number})", row) for number, row in enumerate(rows, start=1))
     yield from context.each(items, build, homes[name])
@@ -286,8 +284,9 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
     labels = {name: _Labels([], []) for name in files}
+    stated = matrix.array().T
     for place, value in enumerate((1, 0)):
-        columns, rows = (matrix.array().T == value).nonzero()
+        columns, rows = (stated == value).nonzero()
         for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
             labels[files[column]][place].append(row)
     return labels

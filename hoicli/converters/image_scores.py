@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.arrays.kit import Floats
-from hoicli.converters.containers.matfile import Numbers, load, variables
+from hoicli.converters.containers.matfile import load, variables
 from hoicli.converters.containers.npz import Archive, is_npy, npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
@@ -45,7 +45,7 @@ def sniff(source: Source) -> bool:
             return len(archive.names) == 1 and CLASSES in archive.shape(archive.names[0])
     if source.kind != "unknown":
         return False
-    first = source.data[:1 << 16].split(b"\n", 1)[0]
+    first = source.data[: 1 << 16].split(b"\n", 1)[0]
     return is_npy(source) or first.count(b",") in (CLASSES - 1, CLASSES)
 
 

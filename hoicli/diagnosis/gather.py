@@ -125,7 +125,11 @@ def diagnose_matches(
     """
     protocol = protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
-    diagnosis, stream, tally = Diagnosis(protocol, classes, reading), MatchStream(), Tally([], classes)
+    diagnosis, stream, tally = (
+        Diagnosis(protocol, classes, reading),
+        MatchStream({protocol.name: protocol}),
+        Tally([], classes),
+    )
     register, lines = ImageRegister(), iter(predictions)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):

@@ -81,14 +81,15 @@ class DiagnosedModel:
         return {"edges": edges, "counts": counts}
 
 
-def check_reading(dataset: str, reading: Reading) -> None:
+def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
     """Raises `UsageError` if the released code's numbers cannot be reproduced.
 
     map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`, so equal scores (in a V-COCO
     dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order."""
-    if reading == "released" and dataset != "hico":
+    if reading == "released" and vocabulary.roles:
+        name = vocabulary.name
         raise UsageError(
-            f"--as-released: for HICO-DET only; the released code for {dataset} ranks equal scores in no certain order"
+            f"--as-released: for HICO-DET only; the released code for {name} ranks equal scores in no certain order"
         )
 
 
@@ -109,15 +110,15 @@ def diagnose_models(
     stream.
     """
     vocabulary = load(dataset or models[0].stream.dataset or "hico")
-    protocol = protocol_of(vocabulary)  # a dataset without one fails before the work
-    check_reading(vocabulary.name, reading)
+    protocol = protocol_of(vocabulary)
+    check_reading(vocabulary, reading)
     uncounted = filters.allow_uncounted
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
         served(truth, [protocol])
     diagnosed = []
     for model in models:
-        settings = {"data": vocabulary.name}
+        settings = {"data": vocabulary.signed}
         if gt is not None and truth is not None and not model.stream.matched:
             whole = match_and_diagnose(
                 model.stream, truth, [], protocol, filters, policy, examples=examples, reading=reading

@@ -125,8 +125,7 @@ class Coverage:
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
         if (off := self.boxes.finding()) is not None:
-            dataset = truth.vocabulary.name
-            option = "" if dataset == "hico" else f" --dataset {dataset}"
+            option = truth.vocabulary.option
             tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
@@ -145,10 +144,10 @@ class Coverage:
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:
-    """The V-COCO classes that a protocol scores and the ground truth does not have: walk, hold_obj."""
+    """The actions with roles that a protocol scores and the ground truth does not have: walk, hold_obj (V-COCO)."""
     missing = np.zeros(len(truth.vocabulary.interactions), dtype=bool)
     for protocol in protocols:
-        if protocol.dataset == "vcoco":
+        if protocol.roles:
             missing |= truth.scored(protocol) & (truth.class_counts(protocol) == 0)
     classes = [truth.vocabulary.interactions[number] for number in np.flatnonzero(missing)]
     return ["_".join(filter(None, pair)) for pair in classes]

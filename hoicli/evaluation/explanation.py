@@ -24,7 +24,7 @@ def explained(protocol: Protocol) -> str:
     shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
     labels = "; the subject must be labelled person" if protocol.person_subject else ""
     labels = "; subjects of different labels do not overlap" if protocol.same_subject else labels
-    if protocol.dataset == "vcoco" and not protocol.person_first:
+    if protocol.roles and not protocol.person_first:
         labels = "; boxes of different labels do not overlap"
     sign = ">" if protocol.strict else ">="
     caps = [
@@ -42,7 +42,7 @@ def explained(protocol: Protocol) -> str:
         else "all of them (0 for one without ground truth or predictions)"
     )
     classes = "; the classes are the verbs, with any object" if protocol.by_verb else ""
-    boxes = f"width {width}{touch}; {shifts}{labels}" if not protocol.whole_image else "not looked at: image-level labels"
+    boxes = "not looked at: image-level labels" if protocol.whole_image else f"width {width}{touch}; {shifts}{labels}"
     lines = [
         f"{protocol.name}: {protocol.title} ({protocol.source})",
         f"boxes    {boxes}",
@@ -57,13 +57,13 @@ def explained(protocol: Protocol) -> str:
 def _match_rule(protocol: Protocol, enough: str) -> str:
     if protocol.whole_image:
         return (
-            "the best triplet of a class in an image is the image's score of the class; true if the image has the label, "
-            "not counted if it is ambiguous, false if it is negative or missing"
+            "the best triplet of a class in an image is the image's score of the class; true if the image has the "
+            "label, not counted if the label is ambiguous, else false"
         )
     if protocol.every_overlap:
         return (
-            f"all ground truth of the class with min(IoU_subject, IoU_object) {enough}; true if a higher score has not "
-            "taken all of it; takes all that is left of it"
+            f"all ground truth of the class with min(IoU_subject, IoU_object) {enough}; true if a higher score has "
+            "not taken all of it; takes all that is left of it"
         )
     if not protocol.person_first:
         return (

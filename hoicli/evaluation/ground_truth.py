@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
-from hoicli.arrays.scenes import Scenes
+from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 Column = TypeVar("Column", bound="NDArray[Any]")
 
@@ -83,9 +83,9 @@ class GroundTruth:
 
     @cached_property
     def other_subjects(self) -> int:
-        """How many triplets have a subject that is not labelled person."""
+        """How many triplets have a subject that is not labelled person (a label of `subjects`)."""
         subjects = self.scenes.labels[self.scenes.subject] if len(self.scenes.labels) else self.scenes.subject
-        return int(np.count_nonzero(subjects != self.vocabulary.object_ids[SUBJECT]))
+        return int(np.count_nonzero(~are_subjects(subjects, self.vocabulary)))
 
     def rows_of(self, image_ids: list[str]) -> Ints:
         """[M] the place of each image in `scenes`. Raises `DataError` for an image that is not there."""
@@ -104,8 +104,8 @@ class GroundTruth:
 
     @cached_property
     def people(self) -> tuple[Ints, Ints]:
-        """([P] the boxes labelled person, [N + 1] where each image's begin)."""
-        rows = np.flatnonzero(self.scenes.labels == self.vocabulary.object_ids[SUBJECT])
+        """([P] the boxes labelled person (a label of `subjects`), [N + 1] where each image's begin)."""
+        rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
         return rows, np.searchsorted(rows, self.scenes.box_start)
 
     @cached_property

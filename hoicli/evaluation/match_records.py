@@ -14,7 +14,7 @@ from hoicli.arrays.kit import Bools
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
-from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol
 from hoicli.records import caveats
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from hoicli.records.parsing import Record
@@ -28,17 +28,20 @@ def match_records(
     columns = [_BatchColumns(batch, outcomes[protocol.name], protocol) for protocol in protocols]
     of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
     masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
+    vocabulary = batch.truth.vocabulary
     for row, image_id in enumerate(batch.predictions.image_ids):
         for column in columns:
-            yield {**_head(image_id, column.protocol, filters, masks[row]), **column.image(row)}
+            yield {**_head(image_id, column.protocol, filters, masks[row], vocabulary), **column.image(row)}
 
 
-def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int) -> Record:
-    """The first keys of a match record; `caveats` are those of the image's records that the protocol depends on."""
+def _head(image_id: str, protocol: Protocol, filters: Filters, mask: int, vocabulary: Vocabulary) -> Record:
+    """The first keys of a match record: `dataset` if the protocol's name does not tell it; `caveats` are those of the
+    image's records that the protocol depends on."""
     found = caveats.names(mask & protocol.depends_on) if mask & protocol.depends_on else []
     return {
         "image_id": image_id,
         "protocol": protocol.name,
+        **({} if PROTOCOLS[protocol.name].dataset == vocabulary.name else {"dataset": vocabulary.signed}),
         "settings": {**filters.signature(), **protocol.settings()},
         **({"caveats": found} if found else {}),
     }
@@ -56,7 +59,7 @@ def missed_records(
             continue
         for protocol in protocols:
             gt = _ground_truth(truth, row, counted[protocol.name])
-            head = _head(image_id, protocol, filters, masks[row])
+            head = _head(image_id, protocol, filters, masks[row], truth.vocabulary)
             yield {**head, "predictions": [], "gt": gt, "box_matches": []}
 
 

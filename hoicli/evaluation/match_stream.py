@@ -14,14 +14,15 @@ from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
-from hoicli.records.parsing import Problem, Record, is_number, parse
+from hoicli.records.parsing import Problem, Record, is_number, parse, short
+from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
 UNKNOWN_PROTOCOL = "unknown-protocol"
@@ -34,7 +35,7 @@ class MatchStream:
     """A whole match stream: for each protocol a tally, its images, the settings of its lines, and the mask of their
     caveats."""
 
-    protocols: Mapping[str, Protocol] = field(default_factory=lambda: PROTOCOLS)
+    protocols: Mapping[str, Protocol]
     tallies: dict[str, Tally] = field(default_factory=dict)
     images: dict[str, set[str]] = field(default_factory=dict)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -50,18 +51,20 @@ class MatchStream:
         scenes = truth.scenes
         for name, tally in self.tallies.items():
             seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
-            missed = truth.counted(PROTOCOLS[name]) & ~seen[scenes.image_of_hoi]
+            missed = truth.counted(self.protocols[name]) & ~seen[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
 def read_matches(
-    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] = PROTOCOLS
+    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] | None = None
 ) -> MatchStream:
-    """Gather a match stream for evaluation by `protocols` (rows by name). Raises `DataError` (or counts it in `policy`)
-    for a bad line, an image that occurs twice for one protocol, and lines matched with different settings.
+    """Gather a match stream for evaluation by `protocols` (rows by name; None: those of the dataset).
+
+    Raises `DataError` (or counts it in `policy`) for a bad line, an image that occurs twice for one protocol, and lines
+    matched with different settings.
     """
-    stream = MatchStream(protocols)
+    stream = MatchStream(rows_of(vocabulary) if protocols is None else protocols)
     registers = {name: ImageRegister(unit="an image and protocol") for name in PROTOCOLS}
     lines = iter(lines)
     while chunk := list(islice(lines, BATCH)):
@@ -87,10 +90,9 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         yield Problem("", f"not a match record; {hint}")
         return
     known = PROTOCOLS.get(record["protocol"]) if type(record["protocol"]) is str else None
-    if known is not None and known.dataset != vocabulary.name:
-        yield Problem(
-            "protocol", f"{known.name} is of {known.dataset}, not {vocabulary.name}; match one dataset a stream"
-        )
+    dataset = record.get("dataset", vocabulary.name if known is None else known.dataset)
+    if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
+        yield _other_dataset(record, str(dataset), vocabulary)
         return
     if known is None:
         text = f"unknown protocol {record['protocol']!r}; choose from {', '.join(PROTOCOLS)}"
@@ -107,6 +109,18 @@ def match_problems(record: Record, vocabulary: Vocabulary) -> Iterator[Problem]:
         for index, item in enumerate(record[key]):
             yield from _item_problems(f"{key}[{index}]", item, vocabulary, predicted=key == "predictions")
     yield from _balance_problems(record, "role" if vocabulary.roles else "label")
+
+
+def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Problem:
+    """The problem of a match record of another dataset, or of the same with another content of its file."""
+    if "dataset" not in record:
+        text = f"{record['protocol']} is of {dataset}, not {vocabulary.name}; match one dataset a stream"
+        return Problem("protocol", text)
+    if vocabulary.own and dataset.startswith(f"{vocabulary.name}-"):
+        fix = f"{vocabulary.path} has changed since; match the predictions again"
+    else:
+        fix = f"--dataset {dataset}" if dataset in DATASETS else "give its file with --dataset FILE.json"
+    return Problem("dataset", f"matches of {short(dataset)}, not of {vocabulary.signed}; {fix}")
 
 
 def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:

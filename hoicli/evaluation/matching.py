@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from hoicli.arrays.boxes import best_per_image, iou, pair_nms
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.arrays.roles import class_columns
-from hoicli.arrays.scenes import Scenes
+from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.records import caveats
 from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
-from hoicli.vocabulary.labels import SUBJECT
 
 _LAST_PIXELS = caveats.mask([caveats.LAST_PIXELS])
 PAIRS_AT_ONCE = 1 << 19
@@ -174,7 +173,7 @@ class Batch:
             drop(~kept, "suppressed")
         drop(scenes.interaction < 0, "not_an_interaction")
         if protocol.person_subject:
-            drop(scenes.labels[scenes.subject] != vocabulary.object_ids[SUBJECT], "subject_not_person")
+            drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
         if protocol.known_object:

@@ -9,6 +9,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.io.streams import Line, Stream
 from hoicli.records.parsing import Record, parse
+from hoicli.vocabulary.datasets import DATASETS
 
 
 class Predictions(Stream):
@@ -39,7 +40,10 @@ class Predictions(Stream):
     @property
     def dataset(self) -> str | None:
         """The dataset of match records, None for predictions."""
-        protocol = PROTOCOLS.get(str(self._match_record["protocol"])) if self._match_record else None
+        record = self._match_record
+        if record is None or record.get("dataset") in DATASETS:
+            return None if record is None else str(record["dataset"])
+        protocol = PROTOCOLS.get(str(record["protocol"]))
         return None if protocol is None else protocol.dataset
 
     def unmatched(self, command: str) -> Predictions:

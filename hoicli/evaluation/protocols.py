@@ -1,18 +1,22 @@
 """The published evaluation protocols: one frozen row of settings for each, applied by `hoicli.evaluation.matching`.
 
 A new protocol is a new row, a parity test (tests/evaluation/test_parity.py) and a row of docs/protocols.md. Ground
-truth in records is 0-based inclusive; each row's shifts give the coordinates that the released pipeline used."""
+truth in records is 0-based inclusive; each row's shifts give the coordinates that the released pipeline used.
+
+A row's rules apply to any dataset (`adapted`): the rows of HICO-DET to one without roles, those of V-COCO to one with
+roles. What a row does to boxes because of HICO-DET's own file, or of the loader of a released code, is left out there;
+the measure (pixels or edges, `>` or `>=`) stays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 
 from hoicli.errors import UsageError
 from hoicli.records import caveats
-from hoicli.vocabulary.datasets import DATASETS
+from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
 # Three recall grids are in use. The AP of a class whose recall is exactly 3/10, 6/10 or 7/10 differs by up to 1/11
@@ -43,7 +47,7 @@ class Protocol:
     """What one released evaluator does, as data. Defaults are the most common choices, so a row shows what is special.
 
     name, title, source: its name, a short description, and the file it was read from.
-    dataset: the vocabulary it belongs to.
+    dataset: the name of the vocabulary it belongs to. roles: its classes are actions with roles.
     classes: the interactions it scores, a key of the vocabulary's `subsets`; "" is all of them.
     subsets: what is averaged, keys of the vocabulary's `subsets`; none is `full` and the frequency groups.
     person_first: a prediction belongs to the annotated person its subject overlaps most, with any action.
@@ -52,7 +56,7 @@ class Protocol:
     prediction_shift, truth_shift: added to x1, y1, x2, y2 of each side before comparing.
     last_pixel_shift: also added to predictions whose record says that x2, y2 is the last pixel (`caveats`).
     strict: a true positive needs overlap > 0.5 rather than >= 0.5.
-    person_subject: a triplet whose subject box is not labelled person belongs to no class.
+    person_subject: a triplet whose subject box is not labelled person (a label of `subjects`) belongs to no class.
     triplets_per_image: only this many best predictions of an image count, those without a class included.
     predictions_per_class: only this many best predictions of a class count, over the whole dataset.
     known_object: a prediction counts only in images with an image-level label for its object.
@@ -73,6 +77,7 @@ class Protocol:
     source: str
     grid: tuple[float, ...]
     dataset: str = "hico"
+    roles: bool = False
     classes: str = ""
     subsets: tuple[str, ...] = ()
     person_first: bool = False
@@ -110,7 +115,7 @@ class Protocol:
             caveats.DERIVED_LABELS: self.known_object or self.whole_image,
             caveats.UNMARKED_AMBIGUOUS: self.whole_image,
             caveats.WHOLE_IMAGE: self.whole_image,
-            caveats.PAIRS_ONLY: self.dataset == "vcoco",
+            caveats.PAIRS_ONLY: self.roles,
             caveats.UNMARKED_PEOPLE: self.person_first,
             caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
         }
@@ -138,7 +143,13 @@ class Protocol:
 
 _VSRL = "s-gupta/v-coco vsrl_eval.py"
 _official_vcoco = partial(
-    Protocol, dataset="vcoco", grid=EVERY_RECALL, person_first=True, inclusive=True, only_annotated_classes=True
+    Protocol,
+    dataset="vcoco",
+    roles=True,
+    grid=EVERY_RECALL,
+    person_first=True,
+    inclusive=True,
+    only_annotated_classes=True,
 )
 """The settings that the three official V-COCO rows share."""
 
@@ -152,6 +163,7 @@ _hico_images = partial(
     Protocol,
     source="ywchao/hico_benchmark evaluation/eval_vo.m, utils/eval_pr_score_label.m",
     grid=GRID_ARANGE,
+    subsets=("full",),  # HICO-DET's rare and non-rare are of training boxes
     whole_image=True,
     remark="an image without a triplet of a class is not ranked for it; the released code ranks every image",
 )
@@ -255,6 +267,7 @@ PROTOCOLS: dict[str, Protocol] = {
             title="QPIC, CDN, GEN-VLKT on V-COCO in training",
             source="hitachi-rd-cv/qpic datasets/vcoco_eval.py",
             dataset="vcoco",
+            roles=True,
             classes="29",
             subsets=("24", "29"),
             grid=GRID_ARANGE,
@@ -293,8 +306,60 @@ PROTOCOLS: dict[str, Protocol] = {
     )
 }
 
-MAIN = {"hico": "hico", "vcoco": "vcoco-s1", "swig": "swig", "hoia": "hoia", "ambiguous-hoi": "ambiguous-hoi"}
-"""The main protocol of each dataset."""
+MAIN = {name: name for name in ("hico", "swig", "hoia", "ambiguous-hoi")} | {"vcoco": "vcoco-s1"}
+"""The main protocol of each dataset that has protocols of its own."""
+
+DIAGNOSED = {"hico": "diag", "vcoco": "vcoco-s1"}
+"""The protocol whose definition of a correct box the error types use."""
+
+OF_ITS_FILES = {"hico-det-sg": "hico", "hoiw": "hoia"}
+"""Datasets with the files or the evaluator of another: its rows apply as they are."""
+
+_ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
+"""The sets of classes of V-COCO's rows, as a dataset with roles has them (`datasets.role_subsets`)."""
+
+
+def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
+    """The rules of a row of HICO-DET, or of V-COCO, for another dataset.
+
+    Classes and subsets are the dataset's. Ground truth and predictions are compared as recorded: a shift of one side
+    mends coordinates of HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means
+    nothing for other boxes. A shift of both sides alike moves nothing, and stays, so that results are the same to the
+    last bit.
+    """
+    alike = row.prediction_shift == row.truth_shift
+    named = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not row.roles else ()
+    return replace(
+        row,
+        dataset=vocabulary.name,
+        classes=_ROLE_CLASSES[row.classes] if row.roles else "",
+        subsets=row.subsets if row.whole_image else named,
+        prediction_shift=row.prediction_shift if alike else NO_SHIFT,
+        truth_shift=row.truth_shift if alike else NO_SHIFT,
+        last_pixel_shift=NO_SHIFT,
+        drop_no_interaction=row.drop_no_interaction and vocabulary.no_interaction is not None,
+        remark="; ".join(filter(None, (f"the rules of {row.dataset}, boxes as recorded", row.remark))),
+    )
+
+
+def _model(vocabulary: Vocabulary) -> str:
+    """The dataset whose rows apply to one that has none."""
+    return "vcoco" if vocabulary.roles else "hico"
+
+
+@cache
+def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
+    """The rows that apply to a dataset, by name: its own, else those of HICO-DET or V-COCO adapted to it."""
+    files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    own = {row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files}
+    model = _model(vocabulary)
+    return own or {row.name: adapted(row, vocabulary) for row in PROTOCOLS.values() if row.dataset == model}
+
+
+def main_protocol(vocabulary: Vocabulary) -> Protocol:
+    """The main protocol of a dataset: its own, `hico`, or with roles `vcoco-s1`."""
+    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    return rows_of(vocabulary)[MAIN.get(name, MAIN[_model(vocabulary)])]
 
 
 def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
@@ -321,10 +386,11 @@ def explicit(names: Iterable[str]) -> frozenset[str]:
     return frozenset(part.strip() for text in names for part in text.split(",")) - {"all"}
 
 
-def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
+def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
     """The named rows (a name may be several separated by commas; `all` is every one of the dataset), in order of first
-    mention, each once. Without a `dataset` it is that of the named protocols, HICO-DET for `all` alone. Raises
-    `UsageError` that lists unknown names and the known ones, or names of another dataset."""
+    mention, each once. No names: all of a shipped dataset, the main one of a file's. Without a `dataset` it is that of
+    the named protocols, HICO-DET for `all` alone. Raises `UsageError` that lists unknown names and the known ones, or
+    names of another dataset, and what `load` raises."""
     listed = [part.strip() for text in names for part in text.split(",")]
     unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
     if unknown:
@@ -334,23 +400,25 @@ def protocols(names: list[str], dataset: str | None = None) -> list[Protocol]:
         raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
     datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in listed if name != "all")
     dataset = dataset or next(iter(datasets), "hico")
-    others = [name for name in listed if name != "all" and PROTOCOLS[name].dataset != dataset]
+    vocabulary = load(dataset) if isinstance(dataset, str) else dataset
+    rows = rows_of(vocabulary)
+    others = [name for name in listed if name != "all" and name not in rows]
     if others:
         theirs = PROTOCOLS[others[0]].dataset
-        raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {dataset}; name protocols of one dataset")
-    every = [row.name for row in PROTOCOLS.values() if row.dataset == dataset and not row.whole_image]
-    if not every:
-        raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
+        fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
+        raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {vocabulary.name}; {fix}")
+    if not listed:
+        listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
+    every = [name for name, row in rows.items() if not row.whole_image]
     chosen = [name for part in listed for name in (every if part == "all" else [part])]
-    return [PROTOCOLS[name] for name in dict.fromkeys(chosen)]
-
-
-PROTOCOL_OF = {"hico": PROTOCOLS["diag"], "vcoco": PROTOCOLS["vcoco-s1"]}
-"""By dataset, the protocol whose definition of a correct box the error types use."""
+    return [rows[name] for name in dict.fromkeys(chosen)]
 
 
 def protocol_of(vocabulary: Vocabulary) -> Protocol:
-    """The protocol for the diagnosis of a dataset; raises `UsageError` for a dataset without one."""
-    if vocabulary.name not in PROTOCOL_OF:
-        raise UsageError(f"--dataset {vocabulary.name}: error types are defined for {' and '.join(PROTOCOL_OF)}")
-    return PROTOCOL_OF[vocabulary.name]
+    """The protocol whose definition of a correct box the error types use: `diag`, or with roles `vcoco-s1`, adapted to
+    a dataset that has neither (SWIG-HOI: over the classes its own protocol scores)."""
+    row = PROTOCOLS[DIAGNOSED[_model(vocabulary)]]
+    if row.dataset == vocabulary.name:
+        return row
+    main = main_protocol(vocabulary)
+    return replace(adapted(row, vocabulary), classes=main.classes)

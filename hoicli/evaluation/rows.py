@@ -131,7 +131,7 @@ def tally_rows(
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """All rows of a tally: means of each protocol, and classes if requested; with intervals from `resampling`."""
-    settings = {**settings, "data": vocabulary.name, **wanted.settings()}
+    settings = {**settings, "data": vocabulary.signed, **wanted.settings()}
 
     def rows(protocol: Protocol, results: ClassResults, lists: RankedLists | None = None) -> Iterator[Row]:
         signed = {**settings, **tally.settings(protocol)}
@@ -155,6 +155,6 @@ def tally_rows(
 def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:
     """The frequency group of each class, or the smallest of the protocol's own subsets with it."""
     group = vocabulary.group_of
-    for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.subsets[name])):
-        group |= dict.fromkeys(vocabulary.subsets[subset], subset)
+    for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name))):
+        group |= dict.fromkeys(vocabulary.members(subset), subset)
     return group

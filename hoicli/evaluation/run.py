@@ -13,7 +13,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
@@ -115,15 +115,17 @@ def tallies(
     policy: ErrorPolicy,
     *,
     named: Collection[str],
+    vocabulary: Vocabulary | None = None,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
     """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
-    match stream. `named`: the protocols that the user named, which must be there; without any, all of a match stream.
-    Ground truth with a match stream adds the images that the stream lacks (shards). Raises `UsageError` for options
-    that need predictions, `DataError` for protocols that the ground truth cannot serve.
+    match stream. `vocabulary`: that of the protocols' dataset, if it is a file's. `named`: the protocols that the user
+    named, which must be there; without any, all of a match stream. Ground truth with a match stream adds the images
+    that the stream lacks (shards). Raises `UsageError` for options that need predictions, `DataError` for protocols
+    that the ground truth cannot serve.
     """
-    vocabulary = load(chosen[0].dataset)
+    vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
-    if matched and not named:
+    if matched and not named and not vocabulary.own:
         vocabulary = load(predictions.dataset or vocabulary.name)
         if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
             raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
@@ -135,7 +137,7 @@ def tallies(
     if filters.removes or any("images" in row.settings() for row in chosen):
         problem = "--top-k, --nms and --count-images act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
-    rows = PROTOCOLS | {row.name: row for row in chosen}
+    rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
     with no_garbage_collection():
         stream = read_matches(predictions, vocabulary, policy, rows)
     names = [row.name for row in chosen] if named else [name for name in PROTOCOLS if name in stream.tallies]

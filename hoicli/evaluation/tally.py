@@ -6,7 +6,7 @@ predictions are ranked by (score, image id, position in the image) alone."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -79,7 +79,8 @@ class Tally:
     def __init__(self, protocols: Sequence[Protocol], classes: int) -> None:
         self._protocols = list(protocols)
         self._classes = classes
-        self._interaction: list[NDArray[np.int16]] = []
+        self._number = np.int16 if classes < 1 << 15 else np.int32
+        self._interaction: list[NDArray[np.signedinteger[Any]]] = []
         self._score: list[Floats] = []
         self._image: list[NDArray[np.int32]] = []
         self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.name: [] for protocol in protocols}
@@ -99,7 +100,7 @@ class Tally:
         """Add a batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
         self._image.append((image + len(self._image_ids)).astype(np.int32))
         self._image_ids.extend(image_ids)
-        self._interaction.append(interaction.astype(np.int16))
+        self._interaction.append(interaction.astype(self._number))
         self._score.append(score)
         for name, code in codes.items():
             self._codes[name].append(code)
@@ -148,7 +149,7 @@ class Tally:
         image = joined(self._image, np.int32)
         order = np.lexsort((-joined(self._score, np.float64), image))
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
-        return int((joined(self._interaction, np.int16)[best] < 0).sum()), len(best)
+        return int((joined(self._interaction, self._number)[best] < 0).sum()), len(best)
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
         """A protocol's settings for signatures: what differs from the published protocol, and the caveats."""
@@ -206,7 +207,7 @@ class Tally:
         ranked: dict[bool, tuple[Ints, Ints]] = {}
         for protocol in self._protocols:
             if protocol.by_verb not in ranked:
-                classes = classes_of(joined(self._interaction, np.int16), vocabulary, protocol)
+                classes = classes_of(joined(self._interaction, self._number), vocabulary, protocol)
                 order = ranking(classes, joined(self._score, np.float64), self._arrangement)
                 many = len(vocabulary.verbs) if protocol.by_verb else self._classes
                 ranked[protocol.by_verb] = order, np.searchsorted(classes[order], np.arange(many + 1))
@@ -243,11 +244,8 @@ def classes_of(interaction: Numbers, vocabulary: Vocabulary, protocol: Protocol)
 
 
 def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
-    """The vocabulary whose interactions are a protocol's classes. By verb they are (verb, ""). HICO-DET's frequency
-    groups count training boxes, so whole images have none."""
-    if protocol.by_verb:
-        return vocabulary.by_verb
-    return replace(vocabulary, groups={}) if protocol.whole_image else vocabulary
+    """The vocabulary whose interactions are a protocol's classes; by verb they are (verb, "")."""
+    return vocabulary.by_verb if protocol.by_verb else vocabulary
 
 
 def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
@@ -315,7 +313,7 @@ def subset_classes(
     everything = frozenset(range(len(vocabulary.interactions)))
     subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
     if protocol.subsets:
-        subsets = {name: vocabulary.subsets[name] for name in protocol.subsets}
+        subsets = {name: vocabulary.members(name) for name in protocol.subsets}
     if split is not None:
         subsets |= {"unseen": vocabulary.unseen[split], "seen": everything - vocabulary.unseen[split]}
     left_out = vocabulary.no_interaction_ids if ignore_no_interaction else frozenset[int]()

@@ -12,13 +12,13 @@ import numpy as np
 from hoicli.arrays.columns import BATCH, indices, numbers, read_columns, require, typed
 from hoicli.arrays.kit import Bools, Floats, Ints, find, runs_of, starts_of
 from hoicli.arrays.reading import scenes_of
-from hoicli.arrays.scenes import Scenes
+from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.evaluation.protocols import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Problem, Record
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+from hoicli.vocabulary.labels import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -261,5 +261,5 @@ def _can_be_pairs(scenes: Scenes, vocabulary: Vocabulary, subject: Ints, object_
     if vocabulary.roles:
         present: Bools = (object_ >= 0) & scenes.boxes[object_].any(axis=1)
         return present
-    person: Bools = scenes.labels[subject] == vocabulary.object_ids[SUBJECT]
+    person: Bools = are_subjects(scenes.labels[subject], vocabulary)
     return person

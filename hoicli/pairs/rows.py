@@ -72,7 +72,7 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
 
 def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[str, str]:
     """The settings of a signature. mAP is eval's, of the remaining triplets: options about pairs do not change it."""
-    settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.name, **setting.signature()}
+    settings = {"protocol": statistics.protocol.name, "data": statistics.vocabulary.signed, **setting.signature()}
     settings |= caveats.settings(statistics.caveats)
     if metric == "mAP":
         return settings

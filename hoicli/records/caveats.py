@@ -18,9 +18,9 @@ from hoicli.records.results import settings_of
 class Caveat:
     """A row of `CAVEATS`.
 
-    of: "truth", "predictions" or "both", the records it is about. setting: its (key, value) in signatures. words: what tables
-    say below the numbers; "" if these are as exact as without it. lacks: why a protocol that refuses it has no number,
-    and what to use instead.
+    of: "truth", "predictions" or "both", the records it is about. setting: its (key, value) in signatures. words: what
+    tables say below the numbers; "" if these are as exact as without it. lacks: why a protocol that refuses it has no
+    number, and what to use instead.
     """
 
     name: str

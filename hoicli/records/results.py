@@ -11,7 +11,7 @@ from hoicli.errors import UsageError
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "data", "truth", "labels", "people", "boxes", "images", "recall"),
+    *("protocol", "data", "truth", "labels", "ambiguous", "people", "boxes", "images", "recall"),
     *("split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from hoicli import __version__
-from hoicli.evaluation.protocols import PROTOCOL_OF
 from hoicli.figures import svg
 from hoicli.figures.shown import caveats_of, composition_of, delta_bars, deltas_of, pair_sweeps
 from hoicli.figures.styles import GROUPED, STYLES
@@ -36,13 +35,12 @@ from hoicli.report.measured import Measured, facts
 from hoicli.report.options import Options, file_name
 from hoicli.report.other_rows import row_sections
 from hoicli.tables.layout import marked
-from hoicli.vocabulary.datasets import DATASETS
 
 
 def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row]]) -> Document:
     """The report. `given`: rows of other commands by section (`rows.read_rows`)."""
     request = measured.request
-    dataset = DATASETS[request.vocabulary.name].split(":")[0]
+    dataset = request.vocabulary.title
     streams = ["stdin" if name == "-" else name for name in options.streams]
     tags = ", ".join(f"{key}={value}" for key, value in request.tags.items())
     tagged: Words = ["Tagged ", Code(tags), ". "] if tags else []
@@ -121,8 +119,7 @@ def _protocols(measured: Measured) -> Section:
 
 
 def _left_out() -> Section:
-    known = " and ".join(DATASETS[name].split(":")[0] for name in PROTOCOL_OF)
-    words = f"Error types and pair statistics are defined for {known} alone, on ground truth with all people and roles."
+    words = "Error types and pair statistics need ground truth with all people and roles."
     return Section("errors", "Errors and pairs", [Paragraph([words])])
 
 

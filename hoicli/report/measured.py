@@ -13,7 +13,7 @@ from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import MAIN, PROTOCOL_OF, Protocol
+from hoicli.evaluation.protocols import Protocol, main_protocol, protocol_of
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
@@ -51,13 +51,13 @@ class Request:
     @property
     def primary(self) -> Protocol:
         """The protocol of the headline and of the classes."""
-        wanted = MAIN[self.vocabulary.name]
+        wanted = main_protocol(self.vocabulary).name
         return next((row for row in self.protocols if row.name == wanted), self.protocols[0])
 
     @property
     def settings(self) -> dict[str, str]:
         """What all signatures of matched predictions hold."""
-        return {**self.filters.signature(), "data": self.vocabulary.name}
+        return {**self.filters.signature(), "data": self.vocabulary.signed}
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,8 @@ def measure(
     """
     truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     request = replace(request, protocols=served(truth, request.protocols, request.named))
-    diagnosed = PROTOCOL_OF.get(request.vocabulary.name)
-    if diagnosed is not None and not truth.serves(diagnosed):
-        diagnosed = None
+    protocol = protocol_of(request.vocabulary)
+    diagnosed = protocol if truth.serves(protocol) else None
     found = match_and_diagnose(
         predictions.unmatched("report"), truth, request.protocols, diagnosed, request.filters, policy, examples=EXAMPLES
     )

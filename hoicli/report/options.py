@@ -42,7 +42,7 @@ class Options:
         vocabulary = load(self.dataset)
         return Request(
             vocabulary=vocabulary,
-            protocols=protocols(list(self.protocols) or ["all"], self.dataset),
+            protocols=protocols(list(self.protocols), vocabulary),
             filters=self.filters,
             split=vocabulary.split(self.split) if self.split else None,
             tags=parse_tags(list(self.tags)),

@@ -7,19 +7,24 @@ Names are the dataset's own spelling with underscores for spaces.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from hoicli.errors import UsageError
-from hoicli.vocabulary.labels import Vocabulary, normalise
+from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, normalise
 
 DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
     "vcoco": "V-COCO: 26 actions, 25 of their roles, 80 objects",
     "swig": "SWIG-HOI: 407 verbs, 1,000 objects, 14,130 interactions, of which 5,539 are evaluated",
-    "hoia": "HOI-A, HOI-W: 10 verbs, 11 objects, any pair of them",
+    "hoia": "HOI-A: 10 verbs, 11 objects, any pair of them",
+    "hoiw": "HOI-W: HOI-A's verbs and objects",
     "ambiguous-hoi": "Ambiguous-HOI: HICO's 600 interactions, of which 87 are evaluated",
     "hico-det-sg": "HICO-DET-SG: HICO-DET's 600 interactions, three splits (sg1, sg2, sg3) of 60 test classes",
     "pastanet-hoi": "PaStaNet-HOI: 116 verbs, 80 objects, 520 interactions",
@@ -30,7 +35,7 @@ DATASETS = {
 
 def _read(file_name: str) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(files(__package__).joinpath(file_name).read_text(encoding="utf-8"))
-    return {**_read(f"{data.pop('like')}.json"), **data} if "like" in data else data
+    return data
 
 
 @cache
@@ -40,48 +45,163 @@ def coco_objects() -> Mapping[str, int]:
     return ids
 
 
-@cache
 def load(dataset: str) -> Vocabulary:
-    """The vocabulary of `dataset` (a key of `DATASETS`); raises `UsageError` for another name."""
-    if dataset not in DATASETS:
-        raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}")
-    return vocabulary_of(_read(f"{dataset}.json"))
+    """The vocabulary of a dataset: a key of DATASETS, or the path of a file (formats/dataset.schema.json), which may be
+    compressed. Raises `UsageError` for a name that is neither, `DataError` for a bad file."""
+    if dataset in DATASETS:
+        return _shipped(dataset)
+    if not _is_path(dataset):
+        raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}, or give a FILE.json")
+    path = Path(dataset)
+    stamp = path.stat().st_mtime_ns if path.is_file() else 0  # a pipe can be read once
+    return _of_file(dataset, stamp)
+
+
+@cache
+def _shipped(dataset: str) -> Vocabulary:
+    return vocabulary_of(shipped_content(dataset))
+
+
+def shipped_content(dataset: str) -> dict[str, Any]:
+    """The content of a shipped dataset's file; with a field `like`, it changes the fields of that dataset's file."""
+    content = _read(f"{dataset}.json")
+    return {**shipped_content(content.pop("like")), **content} if "like" in content else content
+
+
+@cache
+def _of_file(path: str, stamp: int) -> Vocabulary:  # noqa: ARG001 (a key of the cache)
+    """The vocabulary in a file, read once until it changes (`stamp`: the time of its last change)."""
+    from hoicli.vocabulary.files import read_dataset
+
+    content = read_dataset(path, taken=DATASETS)
+    return replace(vocabulary_of(content), digest=content_digest(content), path=path)
+
+
+def _is_path(dataset: str) -> bool:
+    """Whether the text can only be meant as a path: it has a folder or an ending, or such a file exists."""
+    return "/" in dataset or os.sep in dataset or "." in dataset or Path(dataset).exists()
+
+
+NO_MEANING = ("about", "source", "title")
+"""Fields of a dataset's file that change no number."""
+
+
+def content_digest(content: Mapping[str, Any]) -> str:
+    """Eight digits of the SHA-256 of a dataset's content; the order of its fields, the layout of the file and the
+    fields of NO_MEANING do not matter."""
+    meaning = {key: content[key] for key in sorted(content) if key not in NO_MEANING}
+    return sha256(json.dumps(meaning, separators=(",", ":")).encode()).hexdigest()[:8]
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """A vocabulary from the content of its file. Missing fields are empty.
+    """A vocabulary from the sound content of its file (formats/dataset.schema.json; `faults.check` tells).
 
-    objects: names, names with their noun senses, or "coco" for COCO's 80. interactions: the verbs of each object, or
-    pairs of verb and object (or role), by name or by number. groups, subsets, unseen: interaction ids by name.
-    test_images: a template with its first and last number, and the numbers that are missing.
+    Missing fields are empty. Subjects that are no objects become objects after the others.
     """
     verbs, named = content["verbs"], content["objects"]
+    subjects = tuple(content.get("subjects", (SUBJECT,)))
     objects = list(coco_objects() if named == "coco" else named)
-    pairs = content["interactions"]
-    if isinstance(pairs, dict):
-        pairs = [(verb, name) for name, of_object in pairs.items() for verb in of_object]
-    elif isinstance(pairs[0][0], int):
-        pairs = [(verbs[verb], objects[object_]) for verb, object_ in pairs]
-    sets = {
-        key: {name: frozenset(ids) for name, ids in content.get(key, {}).items()}
-        for key in ("groups", "subsets", "unseen")
-    }
-    if "splits" in content: sets["unseen"] = {name: frozenset(ids) for name, ids in content["splits"].items()}
-    images = content.get("test_images") or {"first": 0, "last": -1}
-    numbers = [number for number in range(images["first"], images["last"] + 1) if number not in images["missing"]]
+    objects += [label for label in subjects if label not in set(objects)]
+    pairs = listed_pairs(content["interactions"], verbs, objects)
+    ids = {pair: number for number, pair in enumerate(pairs)}
+    groups, subsets, unseen = (
+        {name: class_ids(classes, ids) for name, classes in content.get(key, {}).items()}
+        for key in ("groups", "subsets", "splits")
+    )
+    counts = tuple(content.get("training_counts", ()))
+    if counts and not groups:
+        groups = frequency_groups(counts, content.get("cuts", CUTS))
+    roles = tuple(content.get("roles", ()))
+    if roles:
+        subsets = role_subsets(pairs) | subsets
+    title = content.get("title") or DATASETS.get(content["name"], content["name"]).partition(":")[0]
     return Vocabulary(
         name=content["name"],
         verbs=tuple(verbs),
         objects=tuple(objects),
-        interactions=tuple(map(tuple, pairs)),
+        interactions=pairs,
+        groups=groups,
+        subsets=subsets,
+        unseen=unseen,
         split_aliases=content.get("split_aliases", {}),
         coco_ids=coco_objects() if named == "coco" else {},
         noun_ids=named if isinstance(named, dict) else {},
         no_interaction=content.get("no_interaction"),
-        roles=tuple(content.get("roles", ())),
-        test_images=tuple(images["template"].format(number) for number in numbers),
-        **sets,
+        roles=roles,
+        test_images=_image_names(content.get("test_images", ())),
+        subjects=subjects,
+        aliases=content.get("aliases", {}),
+        numbering={
+            kind: numbers(how, {"verbs": verbs, "objects": objects, "interactions": pairs}[kind])
+            for kind, how in content.get("numbering", {}).items()
+        },
+        box=content.get("box", BOXES[0]),
+        training_counts=counts,
+        title=title,
     )
+
+
+def listed_pairs(listed: Any, verbs: Sequence[str], objects: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The interactions as pairs of verb and object (or role), from such pairs, from pairs of numbers, or from the verbs
+    of each object."""
+    if isinstance(listed, dict):
+        return tuple((verb, name) for name, of_object in listed.items() for verb in of_object)
+    if isinstance(listed[0][0], int):
+        return tuple((verbs[verb], objects[object_]) for verb, object_ in listed)
+    return tuple((verb, name) for verb, name in listed)
+
+
+def class_ids(classes: Iterable[Any], ids: Mapping[tuple[str, str], int]) -> frozenset[int]:
+    """The ids of classes given as ids or as pairs of verb and object; KeyError for an unknown pair."""
+    return frozenset(each if isinstance(each, int) else ids[each[0], each[1]] for each in classes)
+
+
+CUTS: Mapping[str, int | None] = {"rare": 10, "non_rare": None}
+"""The frequency groups of training counts, as HICO-DET has them: rare has fewer than 10 training triplets."""
+
+
+def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> dict[str, frozenset[int]]:
+    """The groups of `cuts` (each with the count that it stays below, None for no limit, ascending) of classes with
+    these training counts."""
+    groups: dict[str, frozenset[int]] = {}
+    low = 0
+    for name, below in cuts.items():
+        high = float("inf") if below is None else below
+        groups[name] = frozenset(number for number, count in enumerate(counts) if low <= count < high)
+        low = int(high) if below is not None else low
+    return groups
+
+
+def role_subsets(pairs: Sequence[tuple[str, str]]) -> dict[str, frozenset[int]]:
+    """The sets of classes that V-COCO's protocols need in a dataset with roles: `agent`, the actions by themselves;
+    `roles`, the action-roles; `every_action`, these and the actions that have no role."""
+    acting = frozenset(number for number, (_, role) in enumerate(pairs) if not role)
+    roles = frozenset(range(len(pairs))) - acting
+    with_roles = {pairs[number][0] for number in roles}
+    alone = frozenset(number for number in acting if pairs[number][0] not in with_roles)
+    return {"agent": acting, "roles": roles, "every_action": roles | alone}
+
+
+def numbers(how: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
+    """Number -> 0-based id of the entries, by a field of `numbering`: {"ids": {label: number}}, or {"order": "listed"
+    (default), "alphabetical" or a permutation of the entries, "base": the first number (default 0)}."""
+    ids = {tuple(entry) if isinstance(entry, list) else entry: number for number, entry in enumerate(entries)}
+    if "ids" in how:
+        return {number: ids[label] for label, number in how["ids"].items()}
+    order = how.get("order", "listed")
+    if isinstance(order, str):
+        order = entries if order == "listed" else sorted(entries)
+    labels = (tuple(entry) if isinstance(entry, list) else entry for entry in order)
+    return {number: ids[label] for number, label in enumerate(labels, start=how.get("base", 0))}
+
+
+def _image_names(images: Any) -> tuple[str, ...]:
+    """The test images: names, or a template with its first and last number and the numbers that are missing."""
+    if not isinstance(images, dict):
+        return tuple(images)
+    missing = set(images.get("missing", ()))
+    present = (number for number in range(images["first"], images["last"] + 1) if number not in missing)
+    return tuple(images["template"].format(number) for number in present)
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
@@ -97,7 +217,13 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     theirs = next((other for other in DATASETS if other != vocabulary.name and name in known(load(other))), None)
     if theirs is not None:
         return records_of(theirs) + (f" (or {meant})" if meant else "")
-    return meant or "`hoicli vocab` lists the known ones"
+    if vocabulary.own:
+        return meant or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
+    return meant or f"`hoicli vocab` lists the known ones; own classes? {OWN_CLASSES}"
+
+
+OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
+"""The command that makes a dataset of one's own, for messages."""
 
 
 def records_of(dataset: str) -> str:

@@ -10,6 +10,10 @@ from hoicli.errors import UsageError
 SUBJECT = "person"
 """The label of every subject in every benchmark."""
 
+BOXES = ("inclusive", "inclusive-1", "edges")
+"""How a dataset's own files write the boxes of its ground truth: x2, y2 the last pixel, counted from 0 (as records have
+it) or from 1 (HICO-DET's anno_bbox.mat); or x2 = x1 + width."""
+
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
@@ -22,6 +26,12 @@ class Vocabulary:
     frequency ("rare", "non_rare", in SWIG-HOI also "zero_shot"); `subsets` names other sets of them that a protocol
     averages; `unseen` names, for each zero-shot split, the interactions withheld from training. `test_images` are in
     the order of the files that have only positions.
+
+    `subjects` are the labels that a subject may have; each is one of `objects`, and none is part of a class. `aliases`
+    are other spellings of verbs and objects; `verb_ids` and `object_ids` know them. `numbering` says, for "verbs",
+    "objects" and "interactions", which id a number in a dump means; where it says nothing, the format decides. `box`:
+    see BOXES. `training_counts` has the training triplets of each interaction, or is empty. `digest` and `path` are of
+    the file of a dataset of one's own, and empty for the shipped ones.
     """
 
     name: str
@@ -37,15 +47,45 @@ class Vocabulary:
     no_interaction: str | None = None
     roles: tuple[str, ...] = ()
     test_images: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = (SUBJECT,)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    numbering: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    box: str = "inclusive"
+    training_counts: tuple[int, ...] = ()
+    title: str = ""
+    digest: str = ""
+    path: str = ""
     verb_ids: Mapping[str, int] = field(init=False)
     object_ids: Mapping[str, int] = field(init=False)
     interaction_ids: Mapping[tuple[str, str], int] = field(init=False)
 
     def __post_init__(self) -> None:
         for name, entries in (("verb_ids", self.verbs), ("object_ids", self.objects)):
-            object.__setattr__(self, name, {entry: index for index, entry in enumerate(entries)})
+            ids = {entry: index for index, entry in enumerate(entries)}
+            ids |= {alias: ids[label] for alias, label in self.aliases.items() if label in ids}
+            object.__setattr__(self, name, ids)
         pairs = {pair: index for index, pair in enumerate(self.interactions)}
         object.__setattr__(self, "interaction_ids", pairs)
+
+    @property
+    def own(self) -> bool:
+        """Whether it comes from a file of the user's, not from hoicli."""
+        return bool(self.digest)
+
+    @property
+    def signed(self) -> str:
+        """What signatures call the dataset: hico; of a file, its name and digest (site-3f2a91c4)."""
+        return f"{self.name}-{self.digest}" if self.digest else self.name
+
+    @property
+    def option(self) -> str:
+        """The option that names the dataset, after a space, for messages; hico needs none."""
+        return "" if self.name == "hico" else f" --dataset {self.path or self.name}"
+
+    @property
+    def subject_ids(self) -> frozenset[int]:
+        """The object ids of the labels that a subject may have."""
+        return frozenset(self.object_ids[label] for label in self.subjects)
 
     @property
     def qualifier(self) -> str:
@@ -84,6 +124,12 @@ class Vocabulary:
     def group_of(self) -> dict[int, str]:
         """The frequency group of each interaction id."""
         return {member: name for name, members in self.groups.items() for member in members}
+
+    def members(self, subset: str) -> frozenset[int]:
+        """The interactions of `full`, of a frequency group, or of another subset; KeyError for any other name."""
+        if subset == "full":
+            return frozenset(range(len(self.interactions)))
+        return {**self.groups, **self.subsets}[subset]
 
     def interactions_of(self, object_name: str) -> list[int]:
         """Ids of the interactions with one object, ascending: the row order of `detections_XX.mat`."""
