@@ -65,4 +65,12 @@ def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
     return found
 
 
+def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
+    """[N] the labels by which boxes are compared: all subjects have one, as the label of a subject is no part of a
+    class (a worker that is taken for a visitor is found)."""
+    if len(vocabulary.subjects) == 1:
+        return labels
+    return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
+
+
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")

@@ -43,6 +43,16 @@ class Read:
 
 
 @dataclass(frozen=True)
+class ReadDataset(Read):
+    """Marks an option that names a dataset, or a file with one."""
+
+    def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
+        """The file, if the value is no dataset's name."""
+        known = choices.table("vocabulary.datasets:DATASETS")
+        return [value] if isinstance(value, str) and value not in known else []
+
+
+@dataclass(frozen=True)
 class Written:
     """Marks an option that names a file or a folder to write. check: raises `UsageError` if the path cannot be written.
     inside: the file that is written in a folder of that name."""
@@ -90,6 +100,7 @@ class OneOf:
 Mark = Read | Written | Count | OneOf
 
 READ = Read()
+READ_DATASET = ReadDataset()
 READ_FOLDER = Read(folder=True)
 OUTPUT = Written(destinations.check_output)
 FIGURE = Written(destinations.check_figure)

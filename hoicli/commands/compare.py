@@ -39,7 +39,7 @@ def compare(
         offer=choices.protocols,
         several=True,
     ),
-    dataset: str | None = options.dataset("hico (default), vcoco or swig.", None),
+    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
     name: list[str] | None = options.NAMES,
     split: str | None = options.SPLIT,
     ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
@@ -47,7 +47,7 @@ def compare(
         1000, "--bootstrap N", "How many resamples of the images, and how many swaps.", mark=options.ROUNDS
     ),
     seed: int = options.SEED,
-    errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too (hico and vcoco).", default=True),
+    errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too.", default=True),
     per_class: bool = flag("--per-class", "Show every class, not only those that changed most."),
     top: int = option(10, "--top K", "Show the K classes and the K images that changed most."),
     *,

@@ -76,7 +76,7 @@ def convert(
     ),
     part: str = option("test", "--part", "Which part to take of a file that holds both.", one_of=("test", "train")),
     dataset: str | None = options.dataset(
-        "hico (default), vcoco or swig; a format that belongs to one dataset needs no --dataset.", None
+        "hico (default), vcoco, swig or FILE.json; a format that belongs to one dataset needs no --dataset.", None
     ),
     verb_base: int | None = option(
         None,

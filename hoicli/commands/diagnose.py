@@ -42,7 +42,7 @@ def diagnose(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
     dataset: str | None = options.dataset(
-        "hico (default) or vcoco; a match stream says its own.", None, offer=("hico", "vcoco")
+        "hico (default), vcoco, swig or FILE.json; a match stream says its own.", None
     ),
     name: list[str] | None = options.NAMES,
     as_released: bool = flag(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hoicli.commands import choices
-from hoicli.commands.checks import FIGURE, OUTPUT, READ, Count, Mark, OneOf
+from hoicli.commands.checks import FIGURE, OUTPUT, READ, READ_DATASET, Count, Mark, OneOf
 from hoicli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def output(mark: Mark = OUTPUT) -> Any:
 
 def dataset(text: str, default: str | None = "hico", *, offer: choices.Offer = DATASETS) -> Any:
     """--dataset."""
-    return option(default, "--dataset NAME", text, offer=offer)
+    return option(default, "--dataset NAME|FILE.json", text, offer=offer, mark=READ_DATASET)
 
 
 def figure(text: str) -> Any:
@@ -124,12 +124,14 @@ PROTOCOLS = option(
     offer=choices.protocols,
     several=True,
 )
-DATASET_OF_PROTOCOLS = dataset("Without --protocol: all protocols of hico (default), vcoco or swig.", None)
+DATASET_OF_PROTOCOLS = dataset(
+    "hico (default), vcoco, swig or FILE.json; without --protocol: all of its protocols, FILE.json's main one.", None
+)
 SPLIT = option(
     None,
     "--split NAME",
     "Adds the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first (nf-uc), "
-    "unseen_object (uo), unseen_verb (uv), uc0 to uc4.",
+    "unseen_object (uo), unseen_verb (uv), uc0 to uc4, or one of FILE.json.",
     offer=choices.splits,
 )
 IGNORE_NO_INTERACTION = flag(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def pairstats(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The benchmark: hico or vcoco.", offer=("hico", "vcoco")),
+    dataset: str = options.dataset("hico, vcoco, swig or FILE.json."),
     name: list[str] | None = options.NAMES,
     verb_score: str = option(
         "verb",

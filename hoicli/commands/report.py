@@ -27,7 +27,7 @@ from hoicli.commands.options import option
 def report(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The benchmark: hico, vcoco or swig."),
+    dataset: str = options.dataset("The dataset: hico, vcoco, swig or FILE.json."),
     protocol: list[str] | None = options.PROTOCOLS,
     split: str | None = options.SPLIT,
     top: int = option(10, "--top N", "How many of the weakest classes and images to list."),

@@ -31,7 +31,9 @@ def shoe_eval(
     sim: list[str] | None = option(
         None, "--sim FILE", "Similarities of senses, as hoicli shoe-sim writes; repeatable.", mark=READ
     ),
-    dataset: str = options.dataset("The dataset whose table gives the ground truth its senses: hico, vcoco or swig."),
+    dataset: str = options.dataset(
+        "The dataset whose table gives the ground truth its senses: hico, vcoco or swig; FILE.json: looked up."
+    ),
     wordnet: str | None = options.WORDNET,
     delta: float = option(
         0.5,

@@ -52,7 +52,7 @@ def shoe_sim(
     ),
     gt: str | None = options.GROUND_TRUTH,
     dataset: str | None = options.dataset(
-        "The benchmark whose labels the ground truth has (hico); without --gt: the senses of its classes among "
+        "The dataset whose labels the ground truth has (hico); without --gt: the senses of its classes among "
         "themselves.",
         None,
     ),

@@ -34,7 +34,7 @@ def validate(
         None, "FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ
     ),
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("The dataset whose labels are meant: hico, vcoco or swig."),
+    dataset: str = options.dataset("The dataset whose labels are meant: hico, vcoco, swig or FILE.json."),
     open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: look none of them up."),
     *,
     out: options.Listing,

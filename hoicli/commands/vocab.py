@@ -1,4 +1,4 @@
-"""`hoicli vocab`: the label sets, as rows."""
+"""`hoicli vocab`: the label sets, as rows; and those of records, as the file of a dataset."""
 
 from __future__ import annotations
 
@@ -6,31 +6,57 @@ from collections.abc import Iterator
 from typing import Any
 
 from hoicli.commands import options
+from hoicli.commands.checks import READ, READ_DATASET
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, option
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
+OWN = "Options for a dataset of your own (--from)"
+
 
 @command(
-    reads="nothing",
-    writes="one row for each interaction, verb, object, split or image",
+    reads="nothing, or with --from ground truth",
+    writes="one row for each interaction, verb, object, split or image; with --from the file of a dataset",
     examples=[
         ("hoicli vocab", "HICO-DET's 600 interactions"),
         ("hoicli vocab hico --list objects", "its objects in all three numberings"),
         ("""hoicli vocab hico | jq -r 'select(.frequency == "rare") | .verb + " " + .object'""", "the rare classes"),
         ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
+        ("hoicli vocab --from gt.jsonl -o own.json", "a dataset of your own from its ground truth, for --dataset"),
+        ("hoicli vocab own.json", "its classes"),
     ],
     see=["synsets", "validate", "convert"],
 )
 def vocab(
-    dataset: str = argument("hico", "DATASET", "hico, vcoco or swig.", offer=options.DATASETS),
+    dataset: str | None = argument(
+        None, "DATASET", "hico (default), vcoco, swig or FILE.json.", offer=options.DATASETS, mark=READ_DATASET
+    ),
     what: str = option(
         "interactions",
         "--list WHAT",
         "interactions, verbs, objects, splits or (test) images.",
         one_of=("interactions", "verbs", "objects", "splits", "images"),
+    ),
+    from_: str | None = option(
+        None,
+        "--from FILE",
+        "Make the file of a dataset from this ground truth: its subjects, verbs, objects and interactions.",
+        mark=READ,
+        panel=OWN,
+    ),
+    train: str | None = option(
+        None,
+        "--train FILE",
+        "The training set: how often it has each interaction, and so which are rare (fewer than 10).",
+        mark=READ,
+        panel=OWN,
+    ),
+    name: str | None = option(
+        None, "--name NAME", "The dataset's name in signatures (default: that of the file).", panel=OWN
     ),
     *,
     out: options.Listing,
@@ -38,13 +64,47 @@ def vocab(
     """List the interactions of a dataset, or its verbs, objects, zero-shot splits or test images.
 
     Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
-    of SWIG-HOI have the WordNet 3.0 offset of their noun.
+    of SWIG-HOI have the WordNet 3.0 offset of their noun. With --from, the file of a dataset of your own is written
+    (hoicli schema dataset), which every --dataset takes; edit it as you like.
     """
-    vocabulary = load(dataset)
+    if from_ is not None:
+        if dataset is not None or out.format_ != "auto":
+            raise UsageError("--from writes the file of a dataset: leave DATASET and --format out")
+        _make(from_, train, name, out.output)
+        return
+    if train is not None or name is not None:
+        raise UsageError("--train and --name go with --from GT.jsonl")
+    vocabulary = load(dataset or "hico")
     rows = list(_rows(vocabulary, what))
     if not rows:
         raise UsageError(f"--list {what}: {vocabulary.name} has none")
     out.write(rows)
+
+
+def _make(truth: str, train: str | None, name: str | None, output: str) -> None:
+    """Write the file of the dataset that ground truth shows."""
+    from hoicli.io.outputs import open_output
+    from hoicli.records.seen import Seen, dataset_name, dataset_of, tell_doubts, written
+
+    name = name or dataset_name(truth if output == "-" else output)
+    if not name:
+        raise UsageError("--from: name the dataset with --name NAME")
+    parts = []
+    for path in (truth, train):
+        if path is not None:
+            parts.append(Seen())
+            parts[-1].add_stream(Stream([path], "ground truth"))
+    seen, training = parts[0], parts[1] if len(parts) > 1 else None
+    if not seen.pairs:
+        raise DataError("no triplets in it: a dataset's classes are those of its ground truth", place=truth)
+    content = dataset_of(seen, training, name)
+    with open_output(output) as write:
+        write(written(content).encode())
+    tell_doubts(seen, training)
+    subjects = ", ".join(f"{label} ({count:,})" for label, count in seen.subjects.most_common(5))
+    more = ", ..." if len(seen.subjects) > 5 else ""
+    kinds = ", ".join(f"{len(content[key]):,} {key}" for key in ("verbs", "objects", "interactions"))
+    note(f"{name}: {kinds} in {seen.images:,} images; subjects: {subjects}{more}")
 
 
 def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
@@ -74,6 +134,10 @@ def _object_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
         for number, (name, noun) in enumerate(vocabulary.noun_ids.items()):
             yield {"id": number, "object": name, "noun_id": noun}
         return
+    if not vocabulary.coco_ids:
+        for number, name in enumerate(vocabulary.objects):
+            yield {"id": number, "object": name, "subject": name in vocabulary.subjects}
+        return
     alphabetical = {name: number for number, name in enumerate(vocabulary.alphabetical_objects)}
     for number, name in enumerate(vocabulary.objects):
         yield {
@@ -91,6 +155,8 @@ def _interaction_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"id": number, "verb": verb, vocabulary.qualifier: name or None}
         if vocabulary.groups:
             row["frequency"] = frequency[number]
+        if vocabulary.training_counts:
+            row["training"] = vocabulary.training_counts[number]
         if vocabulary.subsets:
             row["in"] = [subset for subset, members in vocabulary.subsets.items() if number in members]
         if vocabulary.unseen:

@@ -45,7 +45,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         for where, name in companion.items():
             if type(name) is not str:
                 raise DataError(f"{shown(name)} is no file name", place=companion.name, field=where)
-            tables.setdefault(name, (BoxTable(), []))
+            tables.setdefault(name, (BoxTable(context.subject), []))
     if not source.companions:
         context.announce(
             f"{source.name}: images without ground truth are not known; give ambi_names.pkl as a second path"
@@ -70,7 +70,7 @@ def _gather(item: Any, where: str, context: Context, tables: dict[str, tuple[Box
         listed = rows.tolist() if hasattr(rows, "tolist") else rows
         if not isinstance(listed, list) or not all(isinstance(row, list) and len(row) == SIDES for row in listed):
             raise DataError("are no rows of 8 numbers, the human's box and the object's", field=field)
-        table, hois = tables.setdefault(name, (BoxTable(), []))
+        table, hois = tables.setdefault(name, (BoxTable(context.subject), []))
         for index, row in enumerate(listed):
             numbers = [finite(side, f"{field}[{index}]") for side in row]
             hois.append({**table.pair(numbers[:4], numbers[4:], label), "verb": verb})

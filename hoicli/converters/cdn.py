@@ -24,7 +24,7 @@ import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import write_items
-from hoicli.converters.context import Context, entry, image_record
+from hoicli.converters.context import Context, image_record
 from hoicli.converters.hoi_lists import first_row_has, float_boxes, labels_of, scores
 from hoicli.converters.numbers import box_indices
 from hoicli.errors import DataError
@@ -40,14 +40,14 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
-    objects, verbs, base = context.objects("coco"), context.vocabulary.verbs, context.base(0)
+    objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
         hois = []
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
             subject, object_ = box_indices(hoi, field)
-            verb = entry(verbs, hoi["category_id"], f"{field}.category_id", base=base)
+            verb = context.verb(hoi["category_id"], f"{field}.category_id", base=0)
             hois.append({"subject": subject, "object": object_, "verb": verb, **scores(hoi)})
         boxes = float_boxes(item, "predictions")
         return image_record(item["filename"], boxes, labels_of(item, "predictions", objects), hois)

@@ -56,11 +56,11 @@ class Context:
     place: str = ""
 
     def verb(self, number: Any, field_name: str, *, base: int) -> str:
-        """The verb with a number, in the dataset's own numbering, or as the format counts, from `base`. Raises
-        `DataError` that names the field."""
+        """The verb with a number; the format counts from `base`, unless the dataset's `numbering` says what numbers
+        mean. Raises `DataError` that names the field."""
         own = self.vocabulary.numbering.get("verbs")
         if own is not None and self.verb_base is None:
-            return numbered(own, self.vocabulary.verbs, number, field_name)
+            return self.vocabulary.verbs[self._own_id(own, number, "verbs", field_name)]
         return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
 
     def box_shift(self, format_shift: Sequence[int]) -> Sequence[int]:
@@ -73,13 +73,43 @@ class Context:
         return base if self.verb_base is None else self.verb_base
 
     def objects(self, order: str, hint: str = "") -> ObjectNumbers:
-        """The objects by their numbers in this file: the dataset's own numbering, or `order` (from OBJECT_ORDERS), the
-        format's."""
-        own = self.vocabulary.numbering.get("objects")
+        """The objects by their numbers in this file; `order` (from OBJECT_ORDERS) is the format's, unless the dataset's
+        `numbering` says what numbers mean. Raises `DataError` for COCO's ids and a dataset of other objects."""
+        known = self.vocabulary
+        own = known.numbering.get("objects")
         if own is not None and self.object_order is None:
-            names = {number: self.vocabulary.objects[index] for number, index in own.items()}
-            return ObjectNumbers(names, f"no object of {self.vocabulary.title} ({min(own)} to {max(own)})")
-        return ObjectNumbers.of(self.vocabulary, self.object_order or order, hint)
+            names = {number: known.objects[place] for number, place in own.items()}
+            return ObjectNumbers(names, f"none of {known.name}'s objects (its numbering.objects)")
+        if (self.object_order or order) == "coco-id" and not known.coco_ids:
+            problem = f"{self.format} numbers objects by COCO's ids, which {known.name} does not have"
+            raise DataError(f"{problem}: say what a number means in its numbering.objects, or --object-order coco")
+        return ObjectNumbers.of(known, self.object_order or order, hint)
+
+    def interactions(self) -> Mapping[int, tuple[str, str]]:
+        """The interactions by number: as the dataset's `numbering` has it, else in its order, from 0."""
+        known = self.vocabulary.interactions
+        own = self.vocabulary.numbering.get("interactions")
+        return dict(enumerate(known)) if own is None else {number: known[place] for number, place in own.items()}
+
+    def interaction(self, number: int, field_name: str) -> tuple[str, str]:
+        """The interaction with a number (`interactions`). Raises `DataError` that names the field."""
+        own = self.vocabulary.numbering.get("interactions")
+        if own is None:
+            return entry(self.vocabulary.interactions, number, field_name)
+        return self.vocabulary.interactions[self._own_id(own, number, "interactions", field_name)]
+
+    def _own_id(self, own: Mapping[int, int], number: Any, kind: str, field_name: str) -> int:
+        """The id of a number by the dataset's own numbering. Raises `DataError` that names the field."""
+        found = own.get(whole_number(number, field_name))
+        if found is None:
+            problem = f"id {str(number).strip()} is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
+            raise DataError(problem, field=field_name)
+        return found
+
+    @property
+    def subject(self) -> str:
+        """The label of subjects in formats that give them none: person, or the dataset's first."""
+        return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1) -> None:
         """Count a dropped item; the summary shows the count, the reason and the first place."""
@@ -137,19 +167,12 @@ def entry(items: Sequence[T], index: Any, field_name: str, *, base: int = 0) -> 
     return items[number]
 
 
-def numbered(ids: Mapping[int, int], items: Sequence[T], number: Any, field_name: str) -> T:
-    """The item with a number; `ids` has the index of each. Raises `DataError` that names the field for another."""
-    index = ids.get(number if type(number) is int else whole_number(number, field_name))
-    if index is None:
-        shown = str(number).strip()
-        raise DataError(f"id {shown}, but there are {len(ids)}, {min(ids)} to {max(ids)}", field=field_name)
-    return items[index]
-
-
 class BoxTable:
-    """Collects an image's boxes in order of first appearance; equal boxes of one label become one."""
+    """Collects an image's boxes in order of first appearance; equal boxes of one label become one. subject: the label
+    of the first box of a pair."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: str = SUBJECT) -> None:
+        self._subject = subject
         self.boxes: list[list[float]] = []
         self.labels: list[str] = []
         self._index: dict[tuple[str, tuple[float, ...]], int] = {}
@@ -165,7 +188,7 @@ class BoxTable:
 
     def pair(self, person: Sequence[float], other: Sequence[float], label: str) -> dict[str, Any]:
         """A triplet without its verb: the indices of a person's box and of another box with its label."""
-        return {"subject": self.add(person, SUBJECT), "object": self.add(other, label)}
+        return {"subject": self.add(person, self._subject), "object": self.add(other, label)}
 
 
 @dataclass

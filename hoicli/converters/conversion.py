@@ -93,7 +93,9 @@ class Conversion:
         context, target = self._context, FORMATS.get(self._context.target)
         written = target.dataset if target else ""
         dataset = FORMATS[name].dataset or ("" if self._dataset else written)
-        if dataset and dataset != context.vocabulary.name and not _fits(FORMATS[name], context.vocabulary):
+        takes_any = context.vocabulary.own and not context.vocabulary.roles and bool(FORMATS[name].numbers)
+        takes_any = takes_any or _fits(FORMATS[name], context.vocabulary)
+        if dataset and dataset != context.vocabulary.name and not takes_any:
             if self._dataset is not None:
                 problem = f"is of {dataset} ({name}), not {self._dataset}; leave --dataset out, or choose with --from"
                 raise DataError(problem, place=source.name)
@@ -105,11 +107,21 @@ class Conversion:
             problem = f"is of {context.vocabulary.name}, which --to {target.name} cannot hold; {hint}"
             raise DataError(problem, place=source.name)
 
+    def _unproven(self, name: str) -> bool:
+        """Whether only the records can show that the file's numbers are the dataset's: without --dataset, or with a
+        dataset of the user's that does not say what its numbers mean."""
+        vocabulary, kinds = self._context.vocabulary, FORMATS[name].numbers
+        if self._dataset is None:
+            return True
+        said = {"verbs": self._context.verb_base, "objects": self._context.object_order}
+        told = {*vocabulary.numbering, *(kind for kind, value in said.items() if value is not None)}
+        return vocabulary.own and "verbs" in kinds and not kinds <= told
+
     def _shown(self, name: str, source: Source, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, after a check of the first ones that the file's numbers are the dataset's. Raises `DataError` if
-        they are not, unless --dataset was given or only one dataset has this format."""
+        """The records, after a check of the first ones that the file's numbers are the dataset's, if that is
+        `_unproven`. Raises `DataError` if they are not."""
         row, vocabulary = FORMATS[name], self._context.vocabulary
-        if self._dataset is None and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
+        if self._unproven(name) and not vocabulary.roles and not row.numbers.isdisjoint({"verbs", "interactions"}):
             first: list[Record] = []
             broken: DataError | None = None
             try:
@@ -122,6 +134,8 @@ class Conversion:
                 options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
                 doubts = f"of another dataset (HOI-A's and HOI-W's files look so: --dataset hoia){options}"
                 fix = f"--dataset {vocabulary.name} takes them as they are"
+                if vocabulary.own:
+                    fix = f"say what a number means in {vocabulary.path} (numbering)"
                 raise DataError(f"{found}: {doubts}? {fix}", place=source.name)
             yield from first
             if broken is not None:
@@ -148,7 +162,7 @@ class Conversion:
 def _fits(row: Format, vocabulary: Vocabulary) -> bool:
     """Whether a format of one dataset can hold another: the file numbers verbs and objects, and the other dataset says
     what the numbers mean, or has the same verbs, objects and interactions."""
-    if row.holds == "records" or not row.reads or vocabulary.roles:
+    if not row.dataset or not row.reads or vocabulary.roles:
         return False
     own = load(row.dataset)
     if (own.verbs, own.objects, own.interactions) == (vocabulary.verbs, vocabulary.objects, vocabulary.interactions):

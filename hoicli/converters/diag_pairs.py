@@ -35,7 +35,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
-        table = BoxTable()
+        table = BoxTable(context.subject)
         pairs = []
         for index, pair in enumerate(item["box_pairs"]):
             where = f".box_pairs[{index}]"

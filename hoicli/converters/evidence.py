@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
 SAMPLE = 200
@@ -36,14 +35,14 @@ def doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool,
     own_pairs = by_pair and 2 * len(unknown) < len(found)
     if not found or own_pairs or (own_images and (predicted or not by_pair)):
         return ""
-    title, reasons = DATASETS[vocabulary.name].partition(":")[0], []
+    reasons = []
     if by_pair:
         (record, hoi), which = unknown[0], "best predictions" if predicted else "triplets"
         first = f"{' '.join(_names(record, hoi))} in {record['image_id']}"
         reasons.append(f"{len(unknown):,} of the first {len(found):,} {which} are no interaction ({first})")
-    if not own_images:
+    if not own_images and names is not None:
         reasons.append(f"the images have other names ({records[0]['image_id']})")
-    return f"read with {title}'s numbers, {' and '.join(reasons)}"
+    return f"read with {vocabulary.title}'s numbers, {' and '.join(reasons)}"
 
 
 def _telling(hois: list[dict[str, Any]], *, predicted: bool) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, image_record
 from hoicli.converters.hoi_lists import first_row_has, float_boxes, scores
+from hoicli.converters.numbers import whole_number
 from hoicli.records.parsing import Record
 
 CLASSLESS = "boxes without a class (no interaction uses them)"
@@ -34,18 +35,19 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image."""
-    classes = list(enumerate(context.vocabulary.interactions))
+    classes = len(context.vocabulary.interactions)
     highest = -1
 
     def build(item: dict[str, Any]) -> Record:
         nonlocal highest
         boxes = list(enumerate(float_boxes(item, "predictions")))
         used = set()
-        table = BoxTable()
+        table = BoxTable(context.subject)
         hois = []
         for index, hoi in enumerate(item["hoi_prediction"]):
             field = f".hoi_prediction[{index}]"
-            number, (verb, label) = entry(classes, hoi["category_id"], f"{field}.category_id")
+            number = whole_number(hoi["category_id"], f"{field}.category_id")
+            verb, label = context.interaction(number, f"{field}.category_id")
             subject, person = entry(boxes, hoi["subject_id"], f"{field}.subject_id")
             object_, other = entry(boxes, hoi["object_id"], f"{field}.object_id")
             hois.append({**table.pair(person, other, label), "verb": verb, **scores(hoi)})
@@ -59,6 +61,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(source.items(), build, source)
     if 0 <= highest < len(context.vocabulary.verbs):
         context.announce(
-            f"{source.name}: category_id read as interactions (0-{len(classes) - 1}), but none exceeds {highest}: if "
+            f"{source.name}: category_id read as interactions (0-{classes - 1}), but none exceeds {highest}: if "
             "these are verbs, the boxes have lost their category_id"
         )

@@ -59,7 +59,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: tuple[Any, Any]) -> Record:
         head = named_image(item[0], numbers, context)
-        table, hois = BoxTable(), []
+        table, hois = BoxTable(context.subject), []
         for index, row in enumerate(item[1]):
             field = f"[{index}]"
             human, object_, number, scores, *strengths = (_plain(part) for part in row)

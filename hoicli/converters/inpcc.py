@@ -69,7 +69,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         raise DataError("holds no dictionary of predictions; --from NAME chooses another format", place=source.name)
     if context.vocabulary.roles:
         raise DataError("numbers interactions of HICO-DET or SWIG-HOI; say --dataset hico or swig", place=source.name)
-    interactions = dict(enumerate(context.vocabulary.interactions))
+    interactions = context.interactions()
     numbers = cache(lambda: numbered_images(context, source))
     if _has_columns(source):
         images = _gathered(source, context)
@@ -80,12 +80,13 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
     def build(item: tuple[Any, Any]) -> Record:
         record = named_image(item[0], numbers, context)
-        table = BoxTable()
+        table = BoxTable(context.subject)
         hois = []
         for index, row in enumerate(_table(item[1], ROW)):
             interaction = interactions.get(row[0])  # 17.0, from an array, equals 17
             if interaction is None:
-                problem = f"HOI id {shown(row[0])}, but ids run from 0 to {len(interactions) - 1}{_hint(context)}"
+                ids = f"{min(interactions)} to {max(interactions)}"
+                problem = f"HOI id {shown(row[0])}, but ids run from {ids}{_hint(context)}"
                 raise DataError(problem, field=f"[{index}]")
             verb, label = interaction
             hois.append({**table.pair(row[2:6], row[6:], label), "verb": verb, "score": row[1]})
@@ -104,12 +105,12 @@ def _gathered(source: Source, context: Context) -> list[tuple[str, Any, _Rows]]:
         {_hoi_id(key, f".{name}", source): values for key, values in source.mapping[name].items()} for name in COLUMNS
     ]
     found = sorted({hoi for column in columns for hoi in column})
-    count = len(context.vocabulary.interactions)
+    ids = context.interactions()
     for hoi in (*found[:1], *found[-1:]):
-        if not 0 <= hoi < count:
+        if hoi not in ids:
             raise DataError(
-                f"holds {len(found):,} interactions, one with id {shown(hoi)}; {context.vocabulary.name} has ids 0 to "
-                f"{count - 1}{_hint(context)}",
+                f"holds {len(found):,} interactions, one with id {shown(hoi)}; {context.vocabulary.name} has ids "
+                f"{min(ids)} to {max(ids)}{_hint(context)}",
                 place=source.name,
             )
 

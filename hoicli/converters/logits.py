@@ -193,7 +193,7 @@ class _Outputs:
         boxes = corners(relative, size)
         with np.errstate(invalid="ignore"):
             query, column, score = triplets(logits, boxes, box_scores, self._settings)
-        table, hois = BoxTable(), []
+        table, hois = BoxTable(self._context.subject), []
         pixels = boxes.tolist()
         for number, which, value in zip(query.tolist(), column.tolist(), score.tolist(), strict=True):
             verb, label = self._interactions[which]

@@ -131,9 +131,11 @@ class Coverage:
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
         if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
+            fix = "convert anno_bbox.mat with anno.mat for the official labels"
+            fix = "image_hois in the records would name them" if truth.vocabulary.own else fix
             tell(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
-                "(invisible instances are missing; convert anno_bbox.mat with anno.mat for the official labels)"
+                f"(invisible instances are missing; {fix})"
             )
         people = [row.name for row in protocols if row.person_subject]
         if people and (others := truth.other_subjects):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
-from hoicli.arrays.scenes import Scenes, are_subjects
+from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
@@ -103,6 +103,11 @@ class GroundTruth:
         return np.flatnonzero(met)[run], self._order[entry]
 
     @cached_property
+    def kinds(self) -> Ints:
+        """[B] the labels by which boxes are compared (`box_kinds`)."""
+        return box_kinds(self.scenes.labels, self.vocabulary)
+
+    @cached_property
     def people(self) -> tuple[Ints, Ints]:
         """([P] the boxes labelled person (a label of `subjects`), [N + 1] where each image's begin)."""
         rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
@@ -128,7 +133,7 @@ class GroundTruth:
         numbers = np.arange(len(self.vocabulary.interactions))
         if not protocol.classes:
             return numbers >= 0
-        return np.isin(numbers, sorted(self.vocabulary.subsets[protocol.classes]))
+        return np.isin(numbers, sorted(self.vocabulary.members(protocol.classes)))
 
     @_kept
     def counted(self, protocol: Protocol) -> Bools:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hoicli.arrays.boxes import best_per_image, iou, pair_nms
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
 from hoicli.arrays.roles import class_columns
-from hoicli.arrays.scenes import Scenes, are_subjects
+from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -59,6 +59,7 @@ class Batch:
         image = self.image[predictions.image_of_box]
         self._first_truth_box: Ints = truth.scenes.box_start[image]  # [B] of the image of each predicted box
         self._pair_start = starts_of(truth.scenes.box_start[image + 1] - self._first_truth_box)
+        self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
         self._candidate, self._candidate_truth = truth.join(self.image_of_hoi, predictions.interaction)
         self._subject_pair, self._object_pair = self._candidate_pairs()
         self._needed = self._needed_pairs(all_boxes=all_boxes)
@@ -76,7 +77,7 @@ class Batch:
         if not self.truth.vocabulary.roles:
             return pairs
         # A class with a role does not fix the labels, and may have no object.
-        same_subject = predictions.labels[subject] == annotated.labels[truth_subject]
+        same_subject = self._kinds[subject] == self._truth_kinds[truth_subject]
         same_object = predictions.object_label[candidate] == annotated.object_label[truth]
         same_object &= (object_ >= 0) & (truth_object >= 0)
         return np.where(same_subject, pairs[0], -1), np.where(same_object, pairs[1], -1)
@@ -100,9 +101,9 @@ class Batch:
         return np.flatnonzero(wanted)
 
     def _same_label(self, box: Ints, truth_box: Ints) -> Bools:
-        """Whether a predicted and a ground-truth box have the same label; a box without a label matches any."""
-        label = self.predictions.labels[box]
-        same: Bools = (label == self.truth.scenes.labels[truth_box]) | (label < 0)
+        """Whether a predicted and a ground-truth box have the same label (`box_kinds`); one without a label has any."""
+        label = self._kinds[box]
+        same: Bools = (label == self._truth_kinds[truth_box]) | (label < 0)
         return same
 
     @cached_property

@@ -316,7 +316,7 @@ OF_ITS_FILES = {"hico-det-sg": "hico", "hoiw": "hoia"}
 """Datasets with the files or the evaluator of another: its rows apply as they are."""
 
 _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
-"""The sets of classes of V-COCO's rows, as a dataset with roles has them (`datasets.role_subsets`)."""
+"""The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
 
 
 def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
@@ -333,7 +333,7 @@ def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
         row,
         dataset=vocabulary.name,
         classes=_ROLE_CLASSES[row.classes] if row.roles else "",
-        subsets=row.subsets if row.whole_image else named,
+        subsets=named,
         prediction_shift=row.prediction_shift if alike else NO_SHIFT,
         truth_shift=row.truth_shift if alike else NO_SHIFT,
         last_pixel_shift=NO_SHIFT,
@@ -352,8 +352,8 @@ def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     """The rows that apply to a dataset, by name: its own, else those of HICO-DET or V-COCO adapted to it."""
     files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     own = {row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files}
-    model = _model(vocabulary)
-    return own or {row.name: adapted(row, vocabulary) for row in PROTOCOLS.values() if row.dataset == model}
+    models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
+    return own or {row.name: adapted(row, vocabulary) for row in models}
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:

@@ -255,7 +255,7 @@ def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Boo
     if protocol.drop_no_interaction:
         in_mean[sorted(vocabulary.no_interaction_ids)] = False
     if protocol.classes:
-        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.subsets[protocol.classes]))
+        in_mean &= np.isin(np.arange(len(positives)), sorted(vocabulary.members(protocol.classes)))
     return in_mean
 
 

@@ -247,7 +247,7 @@ def actual_triplets(scenes: Scenes, vocabulary: Vocabulary) -> Bools:
     protocol = protocol_of(vocabulary)
     actual = _can_be_pairs(scenes, vocabulary, scenes.subject, scenes.object) & (scenes.interaction >= 0)
     if protocol.classes:
-        actual &= np.isin(scenes.interaction, sorted(vocabulary.subsets[protocol.classes]))
+        actual &= np.isin(scenes.interaction, sorted(vocabulary.members(protocol.classes)))
     if vocabulary.no_interaction is not None:
         actual &= scenes.verb != vocabulary.verb_ids[vocabulary.no_interaction]
     return actual

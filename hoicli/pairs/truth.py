@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id
-from hoicli.arrays.scenes import Scenes
+from hoicli.arrays.scenes import Scenes, box_kinds
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import protocol_iou
 from hoicli.evaluation.protocols import protocol_of
@@ -64,13 +64,14 @@ class TruthPairs:
         """
         row, mate = expanded(self.start[image], self.start[image + 1] - self.start[image])
         truth, protocol = self.truth.scenes, self.protocol
+        kinds = box_kinds(scenes.labels, self.truth.vocabulary)
         if person is not None:
             of_person = person[row] == self.subject[mate]
             row, mate = row[of_person], mate[of_person]
         overlap = np.full(len(row), np.inf)
         for mine, theirs in ((subject, self.subject), (object_, self.object)):
             if person is None:
-                same = scenes.labels[mine[row]] == truth.labels[theirs[mate]]
+                same = kinds[mine[row]] == self.truth.kinds[theirs[mate]]
                 row, mate, overlap = row[same], mate[same], overlap[same]
             side = protocol_iou(protocol, scenes.boxes[mine[row]].T, truth.boxes[theirs[mate]].T)
             enough = side >= protocol.threshold

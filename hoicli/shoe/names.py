@@ -5,11 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from hoicli.errors import UsageError
 from hoicli.io.messages import note
-
-DATASETS = ("hico", "vcoco", "swig")
-"""The datasets whose classes have curated senses."""
 
 COMBINE = ("mean", "geometric", "min")
 """How the similarities of verb and object are combined; the paper uses the (weighted) mean."""
@@ -23,12 +19,6 @@ AREAS = {
     "step": "each recall step times the precision there, no envelope (average precision of information retrieval)",
 }
 """What "area under the curve" (Algorithm 1, line 39) can mean."""
-
-
-def check_dataset(dataset: str) -> None:
-    """Raises `UsageError` for anything but one of DATASETS."""
-    if dataset not in DATASETS:
-        raise UsageError(f"--dataset {dataset}: choose from {', '.join(DATASETS)}")
 
 
 def listed(labels: Set[str]) -> str:

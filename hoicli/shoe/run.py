@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -16,11 +15,12 @@ from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import Likeness, classes_of
 from hoicli.shoe.matching import Matching, Shoe, ShoeSettings
-from hoicli.shoe.names import check_dataset, listed, note_senseless
+from hoicli.shoe.names import listed, note_senseless
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.similarity.table import SimilarityTable
+from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import open_wordnet
-from hoicli.wordnet.senses import candidates, ground_truth_sense
+from hoicli.wordnet.senses import candidates, senses_of
 
 RANK_READING = "-of-all-predictions(a-reading)"
 """What a signature adds to the number of `--min-rank`: see `Shoe.kept`."""
@@ -51,7 +51,7 @@ def run(
     """Evaluate predictions with the similarities of `tables`; notes go to stderr. Raises `DataError` for a bad line or
     empty ground truth, and `UsageError` for a bad option or one that needs scores where a prediction has none.
     """
-    check_dataset(dataset)
+    vocabulary = load(dataset)
     if min_rank is not None and not 0 <= min_rank <= 1:
         raise UsageError(f"--min-rank {min_rank:g}: give a share from 0 to 1")
     with no_garbage_collection():
@@ -71,7 +71,7 @@ def run(
         images = {image_id for image_id, kept in zip(truth.image_ids, keep.tolist(), strict=True) if kept}
         truth = truth.of_images(keep)
         found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
-    classes = classes_of(truth, partial(ground_truth_sense, dataset), candidates)
+    classes = classes_of(truth, senses_of(vocabulary), candidates)
     if single_hoi:
         note(
             f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of one "
@@ -80,7 +80,7 @@ def run(
     verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
     objects = Likeness("n", classes.objects, found.objects, table, candidates)
     shoe = Shoe(truth, found, classes, verbs, objects, settings)
-    signature = {"data": dataset, "sim": table.digest(), **settings.signature()}
+    signature = {"data": vocabulary.signed, "sim": table.digest(), **settings.signature()}
     if set(table.rules) - {"mean"}:
         signature["merge"] = "+".join(table.rules)
     if single_hoi:

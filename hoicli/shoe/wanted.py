@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.names import check_dataset, note_senseless
+from hoicli.shoe.names import note_senseless
 from hoicli.similarity.rating import TableWork
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.senses import candidates, ground_truth_sense
+from hoicli.wordnet.senses import candidates, senses_of
 
 
 def evaluation_pairs(
@@ -19,9 +18,8 @@ def evaluation_pairs(
     """What `shoe-eval` looks up for these predictions."""
     from hoicli.shoe.needed import Needed
 
-    check_dataset(dataset)
     needed = Needed(candidates)
-    needed.add_streams(gt, predictions, partial(ground_truth_sense, dataset), policy, all_pairs=all_pairs)
+    needed.add_streams(gt, predictions, senses_of(load(dataset)), policy, all_pairs=all_pairs)
     note_senseless(needed.senseless)
     return TableWork(needed.pairs)
 
@@ -35,6 +33,6 @@ def dataset_pairs(dataset: str, *, all_pairs: bool) -> TableWork:
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
         classes = [(verb, name) for verb in vocabulary.verbs for name in vocabulary.objects]
     needed = Needed(candidates)
-    needed.add_classes(classes, partial(ground_truth_sense, dataset), all_pairs=all_pairs)
+    needed.add_classes(classes, senses_of(load(dataset)), all_pairs=all_pairs)
     note_senseless(needed.senseless)
     return TableWork(needed.pairs)

@@ -222,7 +222,7 @@ def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     ):
         what, option = f"verbs, counted from {base}, were read from {other}", f"--verb-base {base}"
         yield Reading("another-verb-numbering", what, _verbs(names), option if vocabulary.coco_ids else "")
-    if vocabulary.roles:
+    if vocabulary.name == "vcoco":
         for wrong, right in permutations(VCOCO_ORDERS, 2):
             order = {
                 verb_and_role(read): verb_and_role(meant)

@@ -43,6 +43,7 @@ class StreamValidator:
         self.images: dict[str, Facts] = {}
         self.lines = 0
         self._vocabulary = vocabulary
+        self._subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
         self._truth = truth
         self._register = ImageRegister(truth)
         self._scored: bool | None = None
@@ -153,7 +154,7 @@ class StreamValidator:
                 if key in seen:
                     self.findings.add("duplicate-triplet", f"{place}: {verb} {label} on the same two boxes")
                 seen.add(key)
-            if labels[subject] != SUBJECT:
+            if labels[subject] not in self._subjects:
                 self.findings.add("subject-no-person", f"{place}.subject: a {labels[subject]}")
             if self._is_no_interaction(verb, label):
                 self.findings.add("no-such-interaction", f"{place}: {verb} {label}")

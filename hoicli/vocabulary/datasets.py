@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -89,6 +88,8 @@ NO_MEANING = ("about", "source", "title")
 def content_digest(content: Mapping[str, Any]) -> str:
     """Eight digits of the SHA-256 of a dataset's content; the order of its fields, the layout of the file and the
     fields of NO_MEANING do not matter."""
+    from hashlib import sha256
+
     meaning = {key: content[key] for key in sorted(content) if key not in NO_MEANING}
     return sha256(json.dumps(meaning, separators=(",", ":")).encode()).hexdigest()[:8]
 
@@ -112,8 +113,6 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
     if counts and not groups:
         groups = frequency_groups(counts, content.get("cuts", CUTS))
     roles = tuple(content.get("roles", ()))
-    if roles:
-        subsets = role_subsets(pairs) | subsets
     title = content.get("title") or DATASETS.get(content["name"], content["name"]).partition(":")[0]
     return Vocabulary(
         name=content["name"],
@@ -172,16 +171,6 @@ def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> d
     return groups
 
 
-def role_subsets(pairs: Sequence[tuple[str, str]]) -> dict[str, frozenset[int]]:
-    """The sets of classes that V-COCO's protocols need in a dataset with roles: `agent`, the actions by themselves;
-    `roles`, the action-roles; `every_action`, these and the actions that have no role."""
-    acting = frozenset(number for number, (_, role) in enumerate(pairs) if not role)
-    roles = frozenset(range(len(pairs))) - acting
-    with_roles = {pairs[number][0] for number in roles}
-    alone = frozenset(number for number in acting if pairs[number][0] not in with_roles)
-    return {"agent": acting, "roles": roles, "every_action": roles | alone}
-
-
 def numbers(how: Mapping[str, Any], entries: Sequence[Any]) -> dict[int, int]:
     """Number -> 0-based id of the entries, by a field of `numbering`: {"ids": {label: number}}, or {"order": "listed"
     (default), "alphabetical" or a permutation of the entries, "base": the first number (default 0)}."""
@@ -207,20 +196,26 @@ def _image_names(images: Any) -> tuple[str, ...]:
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one,
     or the command that lists them all."""
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
     def known(of: Vocabulary) -> Mapping[str, int]:
         return of.verb_ids if what == "verb" else of.object_ids
 
-    near = get_close_matches(normalise(name).lower(), known(vocabulary), n=1, cutoff=0.6)
+    spelt = normalise(name).lower()
+    near = get_close_matches(spelt, known(vocabulary), n=1, cutoff=0.6)
     meant = f"did you mean {near[0]!r}?" if near else ""
     theirs = next((other for other in DATASETS if other != vocabulary.name and name in known(load(other))), None)
     if theirs is not None:
         return records_of(theirs) + (f" (or {meant})" if meant else "")
     if vocabulary.own:
         return meant or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
-    return meant or f"`hoicli vocab` lists the known ones; own classes? {OWN_CLASSES}"
+    if near and SequenceMatcher(None, spelt, near[0]).ratio() >= TYPO:
+        return meant
+    return f"{meant or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
 
+
+TYPO = 0.67
+"""Ours: labels less alike than this (worker and fork) are hardly one in two spellings."""
 
 OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"
 """The command that makes a dataset of one's own, for messages."""

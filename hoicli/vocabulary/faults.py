@@ -29,6 +29,7 @@ RESERVED = ("full", "seen", "unseen")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _TEMPLATE = re.compile(r"[^{}]*\{:0?\d{0,2}d\}[^{}]*")
+_NOUN = re.compile(r"n\d{8}")
 _LONGEST = 200
 _MOST_IMAGES = 10_000_000
 
@@ -101,7 +102,7 @@ def _basic_problems(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if key not in content or (key == "objects" and value == "coco"):
             continue
         if key == "objects" and type(value) is dict:
-            if not all(type(noun) is str for noun in value.values()):
+            if not all(type(noun) is str and _NOUN.fullmatch(noun) for noun in value.values()):
                 yield key, "an object of labels needs the WordNet 3.0 noun of each, as n02084071"
                 return
             value = list(value)
@@ -118,7 +119,7 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[tuple[st
         return
     seen: dict[str, int] = {}
     for at, label in enumerate(labels):
-        if fault := _label_fault(label):
+        if fault := label_fault(label):
             yield f"{key}[{at}]", fault
             return
         if label in seen:
@@ -127,7 +128,7 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[tuple[st
         seen[label] = at
 
 
-def _label_fault(label: Any) -> str:
+def label_fault(label: Any) -> str:
     """What is wrong with a label, "" for nothing."""
     if type(label) is not str:
         return f"{_shown(label)} is no label; labels are strings"
@@ -187,6 +188,11 @@ def _later_problems(content: Mapping[str, Any], labels: _Labels) -> Iterator[tup
     if nothing is not None and (type(nothing) is not str or nothing not in labels.verbs):
         yield "no_interaction", f"{_shown(nothing)} is no verb of the dataset; name one, or leave it out"
     yield from _alias_problems(content.get("aliases", {}), labels)
+    if type(content.get("numbering", {})) is not dict:
+        yield (
+            "numbering",
+            f"{_shown(content['numbering'])} is no object; say how verbs, objects, interactions are numbered",
+        )
     for kind, how in _named(content, "numbering"):
         yield from _numbering_problems(kind, how, labels)
     yield from _split_alias_problems(content)
@@ -218,7 +224,7 @@ def _alias_problems(aliases: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
     verbs, objects = set(labels.verbs), set(labels.objects)
     for alias, label in aliases.items():
         field = f"aliases.{alias[:_LONGEST]}"
-        if fault := _label_fault(alias):
+        if fault := label_fault(alias):
             yield "aliases", fault
             return
         kinds = [known for known in (verbs, objects) if type(label) is str and label in known]
@@ -276,7 +282,7 @@ def _class_problems(
     field: str, name: str, classes: Any, ids: Mapping[tuple[str, str], int]
 ) -> Iterator[tuple[str, str]]:
     """Problems of a named set of classes."""
-    if _label_fault(name) or name in RESERVED:
+    if label_fault(name) or name in RESERVED:
         yield field, f"no name for classes; choose another than {', '.join(RESERVED)}"
         return
     if type(classes) is not list:
@@ -322,17 +328,17 @@ def _group_problems(content: Mapping[str, Any], ids: Mapping[tuple[str, str], in
 
 def _count_problems(content: Mapping[str, Any], classes: int) -> Iterator[tuple[str, str]]:
     """Problems of training counts and of the cuts between their groups."""
-    counts, cuts = content.get("training_counts", []), content.get("cuts")
+    counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
         text = f"must have a count for each of the {classes} interactions, in their order"
         yield "training_counts", text
-    if cuts is None:
+    if "cuts" not in content:
         return
     if not counts or content.get("groups"):
         yield "cuts", "cut training_counts into groups: needs those, and no groups; drop it"
         return
     limits = list(cuts.values()) if type(cuts) is dict else [0]
-    named = type(cuts) is dict and cuts and not any(_label_fault(name) or name in RESERVED for name in cuts)
+    named = type(cuts) is dict and cuts and not any(label_fault(name) or name in RESERVED for name in cuts)
     whole = bool(limits) and limits[-1] is None and all(map(_is_count, limits[:-1]))
     if not named or not whole or any(low >= high for low, high in pairwise(limits[:-1])):
         yield "cuts", f'{_shown(cuts)}; give ascending limits and null for the last: {{"rare": 10, "non_rare": null}}'

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
+from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import DATASETS, load
-from hoicli.vocabulary.labels import normalise
+from hoicli.vocabulary.labels import Vocabulary, normalise
 from hoicli.wordnet.lexicon import Lexicon, embedded
 from hoicli.wordnet.selection import open_wordnet
 
@@ -116,6 +118,32 @@ def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[st
     of_verb = verb_choice(dataset, verb, object_)
     of_object = None if object_ is None else object_choice(dataset, object_)
     return of_verb.sense if of_verb else None, of_object.sense if of_object else None
+
+
+CURATED = ("hico", "vcoco", "swig")
+"""The datasets whose labels have senses of their own."""
+
+
+def senses_of(vocabulary: Vocabulary) -> Callable[[str, str | None], tuple[str | None, str | None]]:
+    """`ground_truth_sense` of a dataset. One without curated senses has those of its objects whose nouns it names, and
+    None for all other labels: they are looked up as labels of predictions are."""
+    if vocabulary.name in CURATED:
+        return partial(ground_truth_sense, vocabulary.name)
+    return lambda _, name: (None, None if name is None else _noun(vocabulary, name))
+
+
+def _noun(vocabulary: Vocabulary, name: str) -> str | None:
+    """The sense of an object whose WordNet 3.0 noun the dataset names (n02084071), in the WordNet in use."""
+    offset = vocabulary.noun_ids.get(name)
+    if offset is None:
+        return None
+    graph = embedded().graph
+    try:
+        row = graph.at(offset[0], int(offset[1:]))
+    except KeyError:
+        problem = f"{offset} is no noun of WordNet 3.0; correct it, or list the objects without nouns"
+        raise DataError(problem, place=vocabulary.path, field=f"objects.{name}") from None
+    return _translated(open_wordnet(), graph.names[row])
 
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:

@@ -24,6 +24,7 @@ from hoicli.cli import run
 from hoicli.errors import DataError
 from hoicli.io.inputs import open_input
 from hoicli.records.image import problems
+from hoicli.vocabulary.faults import problems as dataset_problems
 from tests.hostile.mutations import broken
 from tests.hostile.readers import CORPUS, ITEMS, LINES, TRUTH, Reader
 
@@ -173,6 +174,11 @@ def _lies(reader: Reader, path: Path, words: list[str], said: str) -> Iterator[s
     data = target.read_bytes()
     out = (gzip.decompress(data) if target.suffix == ".gz" else data).splitlines()
     if "csv" in words or "--to" in words or words[0] == "report":
+        return
+    if words[0] == "vocab" and "--from" in words:
+        yield from (
+            f"wrote a dataset with a fault: {fault}" for fault in dataset_problems(orjson.loads(b"\n".join(out)))
+        )
         return
     records = []
     for line in out:

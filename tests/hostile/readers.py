@@ -13,11 +13,11 @@ from tests.support.project import FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
+OWN = FIXTURES / "own"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
     "schema": "prints what hoicli itself holds",
-    "vocab": "prints what hoicli itself holds",
     "doctor": "looks at its own files",
     "completion": "prints a script, or completes words from what hoicli itself holds",
 }
@@ -112,7 +112,32 @@ def _both(*calls: str) -> list[str]:
     return [f"{call} --on-error {policy}" for call in calls for policy in ("stop", "skip")]
 
 
+_OWN_PAIR = f"--gt {OWN / 'gt.jsonl'} {OWN / 'predictions.jsonl'} -o OUT"
+
 READERS: list[Reader] = [
+    # the file of a dataset
+    Reader(
+        "vocab:dataset",
+        OWN / "site.json",
+        "json",
+        [
+            "vocab IN -o OUT",
+            "vocab IN --list objects -o OUT",
+            f"eval --dataset IN {_OWN_PAIR}",
+            f"eval --dataset IN --protocol all --per-class {_OWN_PAIR}",
+            f"match --dataset IN {_OWN_PAIR}",
+            f"diagnose --dataset IN {_OWN_PAIR}",
+            f"pairstats --dataset IN {_OWN_PAIR}",
+            f"convert --dataset IN {OWN / 'results.json'} -o OUT",
+            f"validate --dataset IN {OWN / 'predictions.jsonl'} -o OUT",
+        ],
+    ),
+    Reader(
+        "vocab:ground truth",
+        OWN / "gt.jsonl",
+        "jsonl",
+        ["vocab --from IN -o OUT", f"vocab --from {OWN / 'gt.jsonl'} --train IN --name own -o OUT"],
+    ),
     # convert
     _convert("records", PREDICTIONS, "jsonl", law=LINES),
     Reader(

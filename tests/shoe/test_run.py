@@ -265,7 +265,10 @@ def test_what_the_table_and_wordnet_lack_is_said(hoicli: Hoicli, tmp_path: Path)
         (["--sim", "s"], "hoicli: shoe-eval: give the ground truth with --gt FILE"),
         (["--gt", "g"], "hoicli: shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them"),
         (["--gt", "-", "--sim", "-"], "hoicli: stdin (-) can be read only once"),
-        (["--gt", "g", "--sim", "s", "--dataset", "coco"], "hoicli: --dataset coco: choose from hico, vcoco, swig"),
+        (
+            ["--gt", "g", "--sim", "s", "--dataset", "coco"],
+            "hoicli: unknown dataset 'coco': choose from hico, vcoco, swig",
+        ),
         (["--gt", "g", "--sim", "s", "--min-rank", "2"], "hoicli: --min-rank 2: give a share from 0 to 1"),
         (["--gt", "g", "--sim", "s", "--reasons", "-"], "hoicli: --reasons -: is the output of -o already;"),
     ],

@@ -411,7 +411,7 @@ LLM = ("--backend", "llm", "--dataset", "hico")
         (("--backend", "lexical", TRUTH), "give the ground truth with --gt FILE"),
         (("--backend", "lexical", "--gt", TRUTH, "--pairs", TRUTH), "--pairs rates lines of its own"),
         (("--backend", "lexical", "--dataset", "coco"), "unknown dataset 'coco'"),
-        (("--backend", "lexical", "--dataset", "coco", "--gt", TRUTH, TRUTH), "--dataset coco: choose from hico,"),
+        (("--backend", "lexical", "--dataset", "coco", "--gt", TRUTH, TRUTH), "unknown dataset 'coco': choose"),
         (("--backend", "lexical", "--dataset", "hico", "--model", "m"), "--backend lexical asks no model"),
         (("--merge", "mode", TRUTH), "--merge mode: choose from mean, median, majority"),
         (("--merge", "mean", "--gt", TRUTH, TRUTH), "--merge joins tables: give it the tables alone"),

@@ -1,0 +1,147 @@
+"""The dataset that a ground truth shows: its labels and classes, as a file of a dataset holds them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
+from hoicli.io.streams import Line
+from hoicli.records.image import truth_problems
+from hoicli.records.intake import ImageRegister
+from hoicli.records.parsing import Record, parse
+from hoicli.vocabulary.datasets import CUTS, DATASETS
+from hoicli.vocabulary.faults import check, label_fault
+
+NO_INTERACTION = "no_interaction"
+"""The verb that means that nothing happens, in HICO-DET and in what follows it."""
+
+Pair = tuple[str, str]
+
+
+class Seen:
+    """The labels and classes of a ground truth, counted. Counts do not depend on the order of records."""
+
+    def __init__(self) -> None:
+        self.images = 0
+        self.subjects: Counter[str] = Counter()
+        self.verbs: Counter[str] = Counter()
+        self.objects: Counter[str] = Counter()
+        self.boxes: Counter[str] = Counter()
+        self.pairs: Counter[Pair] = Counter()
+
+    def add_stream(self, lines: Iterable[Line]) -> None:
+        """Every record of a stream. Raises `DataError` for a bad one, for an image that occurs twice, and for a label
+        that no dataset can have."""
+        register = ImageRegister()
+        for line in lines:
+            record = parse(line)
+            for problem in truth_problems(record, None):
+                raise problem.error(line.place)
+            register.add(str(record["image_id"]), line)
+            self._add(record, line.place)
+
+    def _add(self, record: Record, place: str) -> None:
+        labels = record["labels"]
+        named = [(f"labels[{at}]", label) for at, label in enumerate(labels) if label not in self.boxes]
+        named += [
+            (f"hois[{at}].verb", hoi["verb"]) for at, hoi in enumerate(record["hois"]) if hoi["verb"] not in self.verbs
+        ]
+        for field, label in named:
+            if fault := label_fault(label):
+                raise DataError(fault, place=place, field=field)
+        self.images += 1
+        self.boxes.update(labels)
+        self.boxes.update(name for _, name in record.get("image_hois") or ())
+        for hoi in record["hois"]:
+            name = labels[hoi["object"]]
+            self.subjects[labels[hoi["subject"]]] += 1
+            self.objects[name] += 1
+            self.verbs[hoi["verb"]] += 1
+            self.pairs[hoi["verb"], name] += 1
+
+
+def dataset_of(truth: Seen, training: Seen | None, name: str) -> dict[str, Any]:
+    """The content of the file of a dataset with the classes of `truth`; the labels that only `training` has are
+    labels, too, and its triplets are the training counts. Everything is sorted by name.
+
+    Raises `UsageError` for the name of a dataset of hoicli's own, `DataError` for one that no dataset can have. `truth`
+    has a triplet.
+    """
+    parts = [truth] if training is None else [truth, training]
+    subjects = set().union(*(part.subjects for part in parts))
+    acted_on = set().union(*(part.objects for part in parts))
+    objects = set().union(*(part.boxes for part in parts)) - (subjects - acted_on)
+    verbs = set().union(*(part.verbs for part in parts))
+    pairs = sorted(truth.pairs, key=lambda pair: (pair[1], pair[0]))
+    content: dict[str, Any] = {
+        "name": name,
+        "subjects": sorted(subjects),
+        "verbs": sorted(verbs),
+        "objects": sorted(objects),
+        "interactions": [list(pair) for pair in pairs],
+    }
+    if NO_INTERACTION in verbs:
+        content["no_interaction"] = NO_INTERACTION
+    if training is not None:
+        content |= {"training_counts": [training.pairs[pair] for pair in pairs], "cuts": dict(CUTS)}
+    if name in DATASETS:
+        raise UsageError(f"--name {name}: is a dataset of hoicli's own; choose another")
+    check(content, f"--name {name}")
+    return content
+
+
+def written(content: dict[str, Any]) -> str:
+    """The content as JSON to be read and edited: a field a line, and an interaction a line."""
+    fields = []
+    for key, value in content.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if key == "interactions":
+            text = "[\n  " + ",\n  ".join(json.dumps(pair, ensure_ascii=False) for pair in value) + "\n ]"
+        fields.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def dataset_name(path: str) -> str:
+    """A name for a dataset from that of its file: own of data/own.json.gz; "" if nothing is left of it."""
+    stem = re.split(r"[\\/]", path)[-1].split(".")[0]
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
+
+
+def tell_doubts(truth: Seen, training: Seen | None) -> None:
+    """Say on stderr what looks like one label in two spellings, and what is in one of the two files alone."""
+    parts = [truth] if training is None else [truth, training]
+    for what, counts in (
+        ("verbs", sum((part.verbs for part in parts), Counter[str]())),
+        ("labels", sum((part.boxes for part in parts), Counter[str]())),
+    ):
+        for spellings in _alike(counts):
+            shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
+            note(
+                f"{what} {shown} differ in case, spaces or underscores alone: one label twice? Make them one "
+                "in the records, or one the alias of the other (`aliases`)"
+            )
+    if training is not None:
+        _tell_difference(
+            training.pairs.keys() - truth.pairs.keys(), "in the training set alone: no class of the dataset"
+        )
+        _tell_difference(truth.pairs.keys() - training.pairs.keys(), "not in the training set: rare")
+
+
+def _tell_difference(pairs: set[Pair], fate: str) -> None:
+    if pairs:
+        first = " ".join(min(pairs))
+        which = f"{len(pairs):,} interactions ({first}, ...)" if len(pairs) > 1 else f"one interaction ({first})"
+        note(f"{which} {fate}")
+
+
+def _alike(labels: Iterable[str]) -> Iterator[list[str]]:
+    """The labels that differ in case, spaces, underscores or hyphens alone, sorted."""
+    folded: dict[str, list[str]] = {}
+    for label in sorted(labels):
+        folded.setdefault(re.sub(r"[\s_-]+", "_", label.casefold()), []).append(label)
+    yield from (spellings for spellings in folded.values() if len(spellings) > 1)

@@ -1,0 +1,342 @@
+"""A dataset of one's own: the published rules on other classes, by every command."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, main_protocol, protocol_of, protocols, rows_of
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES, Hoicli
+
+Record = dict[str, Any]
+OWN = FIXTURES / "own"
+SITE, GT, PREDICTIONS, RESULTS = (OWN / name for name in ("site.json", "gt.jsonl", "predictions.jsonl", "results.json"))
+PAIR = ("--dataset", SITE, "--gt", GT, PREDICTIONS)
+HICO_GT, HICO_PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+
+
+def records(path: Path) -> list[Record]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rows(text: str) -> list[Record]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def written(path: Path, content: list[Record]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in content))
+    return path
+
+
+def perfect(path: Path, source: Path) -> Path:
+    """A ground truth as its own predictions."""
+    content = records(source)
+    for record in content:
+        record["hois"] = [{**hoi, "score": 0.5 + at / 100} for at, hoi in enumerate(record["hois"])]
+    return written(path, content)
+
+
+def values(text: str, metric: str = "mAP") -> dict[str, Any]:
+    return {row["subset"]: row["value"] for row in rows(text) if row["metric"] == metric}
+
+
+@pytest.mark.parametrize("source", [GT, HICO_GT], ids=["site", "hico"])
+def test_ground_truth_as_its_own_predictions(hoicli: Hoicli, tmp_path: Path, source: Path) -> None:
+    made = hoicli("vocab", "--from", source, "-o", tmp_path / "own.json")
+    assert made.code == 0
+    found = hoicli("eval", "--dataset", tmp_path / "own.json", "--gt", source, perfect(tmp_path / "p.jsonl", source))
+    assert values(found.out) == {"full": 100.0}
+    digest = load(str(tmp_path / "own.json")).digest
+    assert {row["signature"].split("|")[1] for row in rows(found.out)} == {f"data:own-{digest}"}
+
+
+def test_every_rule_of_triplets_applies(hoicli: Hoicli, tmp_path: Path) -> None:
+    found = hoicli("eval", *PAIR[:-1], "--protocol", "all", perfect(tmp_path / "p.jsonl", GT))
+    means = {row["protocol"]: row["value"] for row in rows(found.out) if row["metric"] == "mAP"}
+    assert means == dict.fromkeys(("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"), 100.0)
+
+
+def test_subsets_are_cut_from_the_training_set(hoicli: Hoicli) -> None:
+    found = rows(hoicli("eval", *PAIR).out)
+    assert [(row["subset"], row["n"]) for row in found[:3]] == [("full", 6), ("rare", 4), ("non_rare", 2)]
+
+
+def test_rows_keep_the_measure_and_leave_the_shifts_of_other_files() -> None:
+    site = load(str(SITE))
+    for name, row in rows_of(site).items():
+        published = PROTOCOLS[name]
+        assert row.prediction_shift == row.truth_shift
+        assert row.last_pixel_shift == NO_SHIFT
+        assert (row.dataset, row.classes, row.subsets) == ("site", "", ())
+        kept = ("threshold", "inclusive", "touching_overlap", "strict", "triplets_per_image", "grid", "images")
+        assert all(getattr(row, key) == getattr(published, key) for key in kept)
+    assert (main_protocol(site).name, protocol_of(site).name) == ("hico", "diag")
+    assert not protocol_of(site).drop_no_interaction
+    assert [row.name for row in protocols([], site)] == ["hico"]
+    assert [row.name for row in protocols(["all"], site)] == list(rows_of(site))
+    assert protocols(["upt"], str(SITE)) == [rows_of(site)["upt"]]
+
+
+# A dataset that is HICO-DET under other names
+
+
+def renamed(seed: int, folder: Path) -> tuple[Path, Path, Path]:
+    """HICO-DET's classes with other labels in another order, its fixtures in these labels: dataset, truth, dump."""
+    hico, shuffled = load("hico"), random.Random(seed)
+    names: dict[str, dict[str, str]] = {}
+    for kind, labels in (("v", hico.verbs), ("o", hico.objects)):
+        numbers = list(range(len(labels)))
+        shuffled.shuffle(numbers)
+        names[kind] = {label: f"{kind}{number}" for label, number in zip(labels, numbers, strict=True)}
+    pairs = [[names["v"][verb], names["o"][name]] for verb, name in hico.interactions]
+    order = list(range(len(pairs)))
+    shuffled.shuffle(order)
+    content = {
+        "name": "renamed",
+        "subjects": [names["o"]["person"]],
+        "verbs": sorted(names["v"].values(), key=lambda _: shuffled.random()),
+        "objects": sorted(names["o"].values(), key=lambda _: shuffled.random()),
+        "interactions": [pairs[number] for number in order],
+        "no_interaction": names["v"]["no_interaction"],
+        "groups": {group: [pairs[number] for number in sorted(ids)] for group, ids in hico.groups.items()},
+        "splits": {"rare_first": [pairs[number] for number in sorted(hico.unseen["rare_first"])]},
+    }
+    (folder / "renamed.json").write_text(json.dumps(content))
+    for source in (HICO_GT, HICO_PREDICTIONS):
+        translated = records(source)
+        for record in translated:
+            record["labels"] = [names["o"][label] for label in record["labels"]]
+            record["hois"] = [{**hoi, "verb": names["v"][hoi["verb"]]} for hoi in record["hois"]]
+            if "image_hois" in record:
+                record["image_hois"] = [[names["v"][verb], names["o"][name]] for verb, name in record["image_hois"]]
+        written(folder / source.name, translated)
+    return folder / "renamed.json", folder / HICO_GT.name, folder / HICO_PREDICTIONS.name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_names_and_their_order_change_no_bit(hoicli: Hoicli, tmp_path: Path, seed: int) -> None:
+    dataset, truth, predictions = renamed(seed, tmp_path)
+    options = ("--protocol", "hico,hico-ko", "--split", "rare_first")
+    ours = hoicli("eval", *options, "--dataset", dataset, "--gt", truth, predictions)
+    theirs = hoicli("eval", *options, "--gt", HICO_GT, HICO_PREDICTIONS)
+    assert len(rows(ours.out)) == 20
+    for mine, other in zip(rows(ours.out), rows(theirs.out), strict=True):
+        # a mean adds its classes in their order, so its last bit may move with that; each class is the same
+        assert mine["value"] == pytest.approx(other["value"], rel=1e-14)
+        assert (mine["subset"], mine["n"]) == (other["subset"], other["n"])
+    classes = []
+    for pair in (("--dataset", dataset, "--gt", truth, predictions), ("--gt", HICO_GT, HICO_PREDICTIONS)):
+        found = rows(hoicli("eval", "--protocol", "hico", "--per-class", *pair).out)
+        classes.append(sorted(row["value"] for row in found if "verb" in row))
+    assert classes[0] == classes[1]
+    assert any(0 < value < 100 for value in classes[0])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.permutations(["carry", "hold", "push", "wear"]), st.permutations(["cart", "hammer", "helmet", "ladder", "vest"])
+)
+def test_the_order_of_labels_in_the_file_changes_nothing(verbs: list[str], objects: list[str]) -> None:
+    import tempfile
+
+    content = json.loads(SITE.read_text()) | {"verbs": verbs, "objects": objects}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "site.json")
+        path.write_text(json.dumps(content))
+        assert scored(str(path)) == scored(str(SITE))
+
+
+def scored(dataset: str) -> list[Any]:
+    """AP of each class, in the file's order of interactions."""
+    from hoicli.evaluation.filters import Filters
+    from hoicli.evaluation.predictions import Predictions
+    from hoicli.evaluation.run import tallies
+    from hoicli.io.streams import Stream
+    from hoicli.records.intake import ErrorPolicy
+
+    vocabulary = load(dataset)
+    found = tallies(
+        Predictions([str(PREDICTIONS)]),
+        Stream([str(GT)], "ground truth"),
+        protocols([], vocabulary),
+        Filters(),
+        ErrorPolicy(),
+        named=(),
+        vocabulary=vocabulary,
+    )
+    ((tally, _, _),) = list(found)
+    return [results.ap.tolist() for _, results in tally.results(vocabulary)]
+
+
+# Subjects
+
+
+def site_pair(folder: Path, subject: str) -> tuple[object, ...]:
+    """One image of a worker who wears a helmet, and a prediction whose subject has this label."""
+    boxes = [[0, 0, 50, 100], [10, 0, 30, 20]]
+    truth: Record = {"image_id": "a", "boxes": boxes, "labels": ["worker", "helmet"]}
+    hoi: Record = {"subject": 0, "object": 1, "verb": "wear"}
+    found = {**truth, "labels": [subject, "helmet"], "hois": [{**hoi, "score": 0.9, "verb_score": 0.9}]}
+    gt = written(folder / "one.jsonl", [{**truth, "hois": [hoi]}])
+    return "--dataset", SITE, "--gt", gt, written(folder / "found.jsonl", [found])
+
+
+@pytest.mark.parametrize(("subject", "counts"), [("worker", True), ("visitor", True), ("vest", False)])
+def test_any_of_the_subjects_will_do(hoicli: Hoicli, tmp_path: Path, subject: str, counts: bool) -> None:
+    pair = site_pair(tmp_path, subject)
+    wear_helmet = [
+        row["value"]
+        for row in rows(hoicli("eval", "--protocol", "qpic,diag", "--per-class", *pair).out)
+        if row["metric"] == "AP" and (row["verb"], row["object"]) == ("wear", "helmet")
+    ]
+    assert wear_helmet == [100.0 * counts] * 2
+    errors = values_of_errors(hoicli("diagnose", *pair).out)
+    assert errors["true_positive"] == counts
+    recall = values(hoicli("pairstats", *pair).out, "pair_recall")
+    assert recall["full"] == 100.0 * counts
+
+
+def values_of_errors(text: str) -> dict[str, int]:
+    return {row["error"]: row["value"] for row in rows(text) if row["metric"] == "count" and row["subset"] == "full"}
+
+
+def test_a_box_is_right_whichever_subject_it_is_taken_for(hoicli: Hoicli, tmp_path: Path) -> None:
+    pair = site_pair(tmp_path, "visitor")
+    found = records(Path(str(pair[-1])))
+    found[0]["hois"][0]["verb"] = "hold"
+    written(Path(str(pair[-1])), found)
+    assert values_of_errors(hoicli("diagnose", *pair).out)["interaction"] == 1
+
+
+# A stream of matches
+
+
+def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--protocol", "all", *PAIR).out)
+    signed = load(str(SITE)).signed
+    assert {record["dataset"] for record in records(matches)} == {signed}
+    direct = hoicli("eval", "--protocol", "all", *PAIR)
+    assert hoicli("eval", "--dataset", SITE, matches).out == direct.out
+    assert hoicli("diagnose", "--dataset", SITE, matches).out == hoicli("diagnose", *PAIR).out
+    assert hoicli("validate", "--dataset", SITE, matches).code == 0
+    for command in ("eval", "diagnose"):
+        without = hoicli(command, matches)
+        assert (without.code, without.out, without.err.count("\n")) == (1, "", 1)
+        assert f'dataset: matches of "{signed}", not of hico; give its file with --dataset FILE.json' in without.err
+    changed = tmp_path / "site.json"
+    changed.write_text(SITE.read_text().replace("hard_hat", "hardhat"))
+    other = hoicli("eval", "--dataset", changed, matches)
+    assert other.code == 1
+    assert f"{changed} has changed since; match the predictions again" in other.err
+    shipped = hoicli("match", "--protocol", "hico", "--gt", HICO_GT, HICO_PREDICTIONS).out
+    mine = hoicli("eval", "--dataset", SITE, written(matches, rows(shipped)))
+    assert (mine.code, "hico is of hico, not site" in mine.err) == (1, True)
+
+
+def test_shards_of_matches_count_the_ground_truth_that_they_lack(hoicli: Hoicli, tmp_path: Path) -> None:
+    half = written(tmp_path / "half.jsonl", records(PREDICTIONS)[:8])
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text(hoicli("match", "--only-predicted", *PAIR[:-1], half).out)
+    assert values(hoicli("eval", "--dataset", SITE, "--gt", GT, matches).out) == values(
+        hoicli("eval", *PAIR[:-1], half).out
+    )
+
+
+# Other commands
+
+
+def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
+    converted = rows(hoicli("convert", "--dataset", SITE, RESULTS).out)
+    for mine, detected in zip(converted, records(PREDICTIONS), strict=True):
+        assert (mine["labels"], mine["boxes"]) == (detected["labels"], detected["boxes"])
+        assert [hoi["verb"] for hoi in mine["hois"]] == [hoi["verb"] for hoi in detected["hois"]]
+    silent = tmp_path / "silent.json"
+    content = json.loads(SITE.read_text())
+    silent.write_text(json.dumps({key: value for key, value in content.items() if key != "numbering"}))
+    wrong = hoicli("convert", "--dataset", silent, RESULTS)
+    assert (wrong.code, wrong.out) == (1, "")
+    refused = hoicli("convert", "--dataset", silent, "--from", "ppdm", RESULTS)
+    assert refused.code == 1
+    assert "numbers objects by COCO's ids, which site does not have: say what a number means in its" in refused.err
+    other = hoicli("convert", "--dataset", SITE, FIXTURES / "foreign/cdn.json")
+    assert (other.code, other.out) == (1, "")
+
+
+def test_interactions_by_number(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = json.loads(SITE.read_text())
+    pairs = content["interactions"]
+    content["numbering"]["interactions"] = {"order": pairs[::-1], "base": 1}
+    content["subjects"] = ["worker"]
+    del content["numbering"]["objects"]
+    (tmp_path / "site.json").write_text(json.dumps(content))
+    dump = {"7": [[1, 0.5, 0, 0, 9, 9, 3, 3, 6, 6], [6, 0.4, 0, 0, 9, 9, 3, 3, 6, 6]]}
+    (tmp_path / "dump.json").write_text(json.dumps(dump))
+    arguments = ("--dataset", tmp_path / "site.json", "--from", "inpcc", tmp_path / "dump.json")
+    (tmp_path / "list.jsonl").write_text('{"image_id": "site_7", "boxes": [], "labels": [], "hois": []}\n')
+    (record,) = rows(hoicli("convert", "--image-list", tmp_path / "list.jsonl", *arguments).out)
+    named = [(hoi["verb"], record["labels"][hoi["object"]]) for hoi in record["hois"]]
+    assert named == [tuple(pairs[-1]), tuple(pairs[0])]
+    assert record["labels"][record["hois"][0]["subject"]] == "worker"
+    (tmp_path / "dump.json").write_text(json.dumps({"7": [[0, 0.5, 0, 0, 9, 9, 3, 3, 6, 6]]}))
+    wrong = hoicli("convert", "--image-list", tmp_path / "list.jsonl", *arguments)
+    assert (wrong.code, "HOI id 0, but ids run from 1 to 6" in wrong.err) == (1, True)
+
+
+def test_aliases_are_the_labels_they_stand_for(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = records(PREDICTIONS)
+    for record in content:
+        record["labels"] = ["hard_hat" if label == "helmet" else label for label in record["labels"]]
+    assert any("hard_hat" in record["labels"] for record in content)
+    spelt = written(tmp_path / "p.jsonl", content)
+    assert hoicli("eval", *PAIR[:-1], spelt).out == hoicli("eval", *PAIR).out
+
+
+def test_words_of_free_text_are_looked_up(hoicli: Hoicli, tmp_path: Path) -> None:
+    sim = tmp_path / "sim.jsonl"
+    sim.write_text(hoicli("shoe-sim", "--backend", "wordnet:wup", *PAIR).out)
+    perfectly = perfect(tmp_path / "p.jsonl", GT)
+    found = hoicli("shoe-eval", "--sim", sim, *PAIR[:-1], perfectly)
+    assert values(found.out, "soft_map")["full"] == 100.0
+    assert f"data:{load(str(SITE)).signed}" in found.out
+    assert "WordNet's first is taken" in found.err
+    assert len(rows(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", SITE).out)) == 16
+
+
+def test_compare_and_report(hoicli: Hoicli, tmp_path: Path) -> None:
+    compared = rows(hoicli("compare", "--bootstrap", "20", *PAIR, perfect(tmp_path / "p.jsonl", GT)).out)
+    assert {row["protocol"] for row in compared} == {"hico", "diag"}
+    assert hoicli("report", "--title", "Site", *PAIR, "-o", tmp_path / "r.html").code == 0
+    assert f"--dataset {SITE}" in (tmp_path / "r.html").read_text()
+
+
+def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
+    def said(label: str, *options: object) -> str:
+        record = {"image_id": "a", "boxes": [[0, 0, 1, 1]] * 2, "labels": ["person", label], "hois": []}
+        return hoicli("eval", *options, "--gt", written(tmp_path / "x.jsonl", [record]), PREDICTIONS).err
+
+    assert said("bycicle").endswith("unknown object 'bycicle'; did you mean 'bicycle'?\n")
+    assert said("ball.n.01").endswith("SWIG-HOI records? --dataset swig\n")
+    assert said("excavator").endswith("own classes? hoicli vocab --from GT.jsonl -o FILE.json\n")
+    assert "unknown object 'person'; HICO-DET records? --dataset hico" in said("vest", "--dataset", SITE)
+
+
+def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
+    verbs, objects = [f"v{n}" for n in range(200)], [f"o{n}" for n in range(200)]
+    content: Record = {"name": "big", "verbs": verbs, "objects": objects}
+    content["interactions"] = [[verb, name] for verb in verbs for name in objects]
+    (tmp_path / "big.json").write_text(json.dumps(content | {"subsets": {"last": [39_999]}}))
+    boxes = [[0, 0, 9, 9], [2, 2, 5, 5]]
+    truth: Record = {"image_id": "a", "boxes": boxes, "labels": ["person", "o199"]}
+    truth["hois"] = [{"subject": 0, "object": 1, "verb": "v199", "score": 0.5}]
+    predictions = written(tmp_path / "p.jsonl", [truth])
+    gt = written(tmp_path / "gt.jsonl", [{**truth, "hois": [{"subject": 0, "object": 1, "verb": "v199"}]}])
+    found = values(hoicli("eval", "--dataset", tmp_path / "big.json", "--gt", gt, predictions).out)
+    assert found == {"full": pytest.approx(100 / 40_000), "last": 100.0}
