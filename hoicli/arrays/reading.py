@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH, read_columns, typed
+from hoicli.arrays.columns import BATCH, read_columns, require, typed
 from hoicli.arrays.images import RawImages, concatenated, raw_images
 from hoicli.arrays.kit import Bools, Ints
 from hoicli.arrays.roles import RoleColumns, class_table
@@ -56,11 +56,11 @@ def scenes_of(
     """
     roles = RoleColumns(vocabulary, scored=scored) if vocabulary.roles else None
     objects: dict[str | None, int] = {**vocabulary.object_ids} | ({} if roles is None else {None: -1})
-    image_hois: list[Any] = []
+    image_hois: list[tuple[Any, Any]] = []
     masks: list[int] = []
 
     def add(record: Record) -> None:
-        image_hois.append(record.get("image_hois"))
+        image_hois.append((record.get("image_hois"), record.get("ambiguous_hois")))
         masks.append(caveats.of_record(record.get("caveats")))
         if roles is not None:
             roles.add(record)
@@ -87,16 +87,18 @@ def numbered_scenes(
     vocabulary: Vocabulary,
     *,
     scored: bool,
-    image_hois: list[Any] | None = None,
+    image_hois: list[tuple[Any, Any]] | None = None,
     masks: list[int] | None = None,
 ) -> Scenes:
     """`raw` with its labels [B] and verbs [T] as numbers of the vocabulary. roles: what the vocabulary with roles needs
-    to know. image_hois, masks: the image-level labels and the caveats of each image, None without any.
+    to know. image_hois, masks: (image_hois, ambiguous_hois) and the caveats of each image, None without any.
 
     Raises `ValueError` for a role that a verb does not have.
     """
     images = len(raw.image_ids)
-    known, derived = _known_objects(image_hois or [None] * images, raw, labels, vocabulary)
+    image_hois = image_hois or [(None, None)] * images
+    known, derived = _known_objects([pairs for pairs, _ in image_hois], raw, labels, vocabulary)
+    label_count, label, unmarked = _image_labels(image_hois, vocabulary)
     scenes = Scenes(
         **raw.images(),
         labels=labels,
@@ -108,7 +110,9 @@ def numbered_scenes(
             else roles.interactions(verbs, raw.object)
         ),
         known_object=known,
-        caveats=np.array(masks or [0] * images, dtype=np.int64) | (0 if scored else derived),
+        label_count=label_count,
+        label=label,
+        caveats=np.array(masks or [0] * images, dtype=np.int64) | (0 if scored else derived | unmarked),
     )
     return scenes if roles is None else roles.completed(scenes)
 
@@ -132,6 +136,27 @@ def _known_objects(image_hois: list[Any], raw: RawImages, labels: Ints, vocabula
         for _, name in pairs:
             known[row, vocabulary.object_ids[name]] = True
     return known, derived
+
+
+def _image_labels(image_hois: list[tuple[Any, Any]], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
+    """`label_count` and `label` of `Scenes` from (image_hois, ambiguous_hois) of each record, and [N] the caveat mask
+    of images that do not say what is ambiguous. Labels of no interaction are left out."""
+    counts: list[int] = []
+    labels: list[int] = []
+    ids = vocabulary.interaction_ids
+    for happening, ambiguous in image_hois:
+        before = len(labels)
+        labels += [ids[verb, name] for verb, name in happening or () if (verb, name) in ids]
+        if ambiguous is not None:
+            typed([ambiguous], list)
+            typed(ambiguous, list)
+            typed(chain.from_iterable(ambiguous), str)
+            require(all(name in vocabulary.object_ids for _, name in ambiguous))
+            labels += [~ids[verb, name] for verb, name in ambiguous if (verb, name) in ids]
+        counts.append(len(labels) - before)
+    unmarked = caveats.mask([caveats.UNMARKED_AMBIGUOUS])
+    masks = [unmarked if ambiguous is None else 0 for _, ambiguous in image_hois]
+    return (np.array(counts, dtype=np.int64), np.array(labels, dtype=np.int64), np.array(masks, dtype=np.int64))
 
 
 def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:

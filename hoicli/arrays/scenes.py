@@ -19,7 +19,8 @@ class Scenes(Images):
 
     labels [B] object ids, -1 for a box without one; annotated [B] whether the actions of the box's person were
     annotated; verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
-    known_object [N, objects] bool: some image-level label of the image names the object. caveats [N] masks of
+    known_object [N, objects] bool: some image-level label of the image names the object. label [L] the interactions
+    that are image-level labels, ~interaction for an ambiguous one; label_count [N] of each image. caveats [N] masks of
     `hoicli.records.caveats`: those of the record, and for ground truth without image-level labels that they are derived
     from triplets.
     """
@@ -29,6 +30,8 @@ class Scenes(Images):
     verb: Ints
     interaction: Ints
     known_object: Bools
+    label_count: Ints
+    label: Ints
     caveats: Ints
 
     @property

@@ -106,7 +106,7 @@ def open_problems(record: Record) -> Iterator[Problem]:
     listed = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
     without = {f"hois[{index}].object" for index, hoi in enumerate(listed) if hoi.get("object", 0) is None}
     for problem in problems(record, None, scored=False, besides=()):
-        if problem.field not in without and not problem.field.startswith("image_hois"):
+        if problem.field not in without and not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
     for index, hoi in enumerate(listed):
         if hoi.get("score") is not None and not is_number(hoi["score"]):

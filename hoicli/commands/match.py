@@ -61,6 +61,8 @@ def match(
     paths = options.inputs(predictions, "PREDS")
     chosen = adjusted(chosen_protocols(protocol or [], dataset), images=count_images)
     named = explicit(protocol or [])
+    if whole := [row.name for row in chosen if row.whole_image]:
+        raise UsageError(f"--protocol {', '.join(whole)}: of whole images, which have no boxes to match; hoicli eval")
     filters, policy = filtering.filters(), options.policy(on_error)
     vocabulary = load(dataset or chosen[0].dataset)
     views = viewing.views(vocabulary)

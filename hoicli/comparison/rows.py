@@ -108,7 +108,7 @@ def _means(lists: Lists, before: Evaluated, after: Evaluated, paired: PairedRoun
 
 def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int, ends: Row) -> Iterator[Row]:
     evaluated, after = baseline.evaluated, model.evaluated.results.ap
-    vocabulary, results = evaluated.vocabulary, evaluated.results
+    vocabulary, results = evaluated.classes, evaluated.results
     subset = class_subsets(vocabulary, evaluated.protocol)
     numbers = np.flatnonzero(results.in_mean & (results.positives > 0)).tolist()
     resamples, swaps = paired.differences(Rounds.classes)

@@ -107,9 +107,10 @@ class Context:
         return found
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
-        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
-        says itself how its boxes are written (`box`)."""
-        return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own else shift
+        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a dataset of a file,
+        and one with a numbering of its own, says itself how its boxes are written (`box`)."""
+        told = self.vocabulary.own or self.vocabulary.numbering
+        return BOX_SHIFTS[self.vocabulary.box] if told else shift
 
     @property
     def subject(self) -> str:

@@ -10,7 +10,7 @@ from math import isfinite
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.evidence import SAMPLE, doubt
-from hoicli.converters.formats import FORMATS, converter, detect
+from hoicli.converters.formats import FORMATS, Format, converter, detect
 from hoicli.errors import DataError, UsageError
 from hoicli.io.inputs import parts_of
 from hoicli.io.messages import note
@@ -20,6 +20,7 @@ from hoicli.records.image import problems
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
@@ -124,6 +125,7 @@ class Conversion:
         written = target.dataset if target else ""
         dataset = FORMATS[name].dataset or ("" if self._dataset else written)
         takes_any = context.vocabulary.own and not context.vocabulary.roles and bool(FORMATS[name].numbers)
+        takes_any = takes_any or _fits(FORMATS[name], context.vocabulary)
         if dataset and dataset != context.vocabulary.name and not takes_any:
             if self._fixed:
                 problem = f"is of {dataset} ({name}), not of {context.vocabulary.name}: --dataset {dataset}"
@@ -169,7 +171,7 @@ class Conversion:
             found = doubt(first, vocabulary, predicted=row.holds == "predictions", by_pair="verbs" in row.numbers)
             if found:
                 options = ", or counted otherwise (--verb-base, --object-order)" if "verbs" in row.numbers else ""
-                doubts = f"of another dataset (HOI-A's and HOI-W's files look so){options}"
+                doubts = f"of another dataset (HOI-A's and HOI-W's files look so: --dataset hoia){options}"
                 fix = f"--dataset {vocabulary.name} takes them as they are"
                 if vocabulary.own:
                     fix = f"say what a number means in {vocabulary.path} (numbering)"
@@ -195,6 +197,17 @@ class Conversion:
         vocabulary = None if self._context.open_names else self._context.vocabulary
         for found in problems(record, vocabulary, scored=scored):
             raise found.error(place)
+
+
+def _fits(row: Format, vocabulary: Vocabulary) -> bool:
+    """Whether a format of one dataset can hold another: the file numbers verbs and objects, and the other dataset says
+    what the numbers mean, or has the same verbs, objects and interactions."""
+    if not row.dataset or not row.reads or vocabulary.roles:
+        return False
+    own = load(row.dataset)
+    if (own.verbs, own.objects, own.interactions) == (vocabulary.verbs, vocabulary.objects, vocabulary.interactions):
+        return True
+    return row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not own.roles
 
 
 def _plainly_sound(record: Record) -> bool:

@@ -9,6 +9,8 @@ Boxes are 1-based inclusive: 1 is subtracted from all four numbers. HOI ids (1-6
 1-based. Fields are taken by name, the columns of anno.mat by file name, and list_action must agree with the vocabulary.
 An interaction with invis = 1 has no visible instance: it becomes an image-level label and no triplet. Without anno.mat
 the image-level labels are those of the annotated interactions, and the records have the caveat `derived_labels`.
+anno.mat by itself is HICO's ground truth of whole images: records without boxes, with the caveat `whole_image`, whose
+`ambiguous_hois` are the labels that are 0, neither positive nor negative.
 `--part` picks one half of both files.
 Equal boxes of one label are merged; nothing else is left out.
 
@@ -25,7 +27,7 @@ from hoicli.converters.containers.matfile import Cells, Numbers, Structs, load, 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context, entry, guarded, image_record
 from hoicli.errors import DataError
-from hoicli.records.caveats import DERIVED_LABELS
+from hoicli.records.caveats import DERIVED_LABELS, WHOLE_IMAGE
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
 
@@ -44,6 +46,9 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image of the split, also those without an instance. The files may come in either order."""
     homes = _homes([source, *source.companions])
+    if homes.keys().isdisjoint(BOX_VARIABLES):
+        yield from _whole_images(homes, source, context)
+        return
     name = f"bbox_{context.split}"
     rows = _images(homes, name)
     labels = _image_labels(homes, context)
@@ -60,7 +65,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
             raise DataError(problem, field=".filename")
         unused.pop(file_name, None)
         instances = _hois(row[2], context.vocabulary)
-        known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name]
+        known = [hoi.interaction for hoi in instances] if labels is None else labels[file_name].positive
         record = record_of(file_name, *_size(row[1]), instances, known, context.vocabulary)
         return record if labels is not None else {**record, "caveats": [DERIVED_LABELS]}
 
@@ -69,6 +74,31 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if unused:
         place = f"{homes[f'list_{context.split}'].name}: {next(iter(unused))}"
         context.drop("images of anno.mat that anno_bbox.mat does not have", place, len(unused))
+
+
+def _whole_images(homes: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
+    """The records of anno.mat by itself."""
+    labels = _image_labels(homes, context) or {}
+    context.announce(f"{source.name}: labels of whole images, without boxes (--protocol hico-image, hico-image-ko)")
+
+    def build(item: tuple[str, _Labels]) -> Record:
+        happening, unclear = (_named(which, context.vocabulary) for which in item[1])
+        return image_record(item[0], (), (), (), image_hois=happening, ambiguous_hois=unclear, caveats=[WHOLE_IMAGE])
+
+    items = ((f"list_{context.split}({number})", item) for number, item in enumerate(labels.items(), start=1))
+    yield from context.each(items, build, source)
+
+
+class _Labels(NamedTuple):
+    """The interactions (0-based ids, ascending) that happen in an image, and those that are ambiguous."""
+
+    positive: list[int]
+    ambiguous: list[int]
+
+
+def _named(interactions: Iterable[int], vocabulary: Vocabulary) -> list[list[str]]:
+    """Interactions as [verb, object]."""
+    return [list(vocabulary.interactions[index]) for index in interactions]
 
 
 # The content of anno_bbox.mat, shared with its JSON copy (`no_frills`)
@@ -105,7 +135,7 @@ def record_of(
         for name, boxes in ((SUBJECT, instance.people), (label, instance.objects)):
             for box in boxes:  # boxes without a connection are kept, too
                 table.add(box, name)
-    image_hois = [list(vocabulary.interactions[index]) for index in sorted(known)]
+    image_hois = _named(sorted(known), vocabulary)
     head = {"width": width, "height": height}
     return image_record(file_name, table.boxes, table.labels, hois, head, image_hois=image_hois)
 
@@ -179,7 +209,7 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _homes(sources: list[Source]) -> dict[str, Source]:
-    """Variable -> its file. Raises `DataError` without bbox_test and bbox_train."""
+    """Variable -> its file. Raises `DataError` for a file of neither kind, and for one given twice."""
     homes: dict[str, Source] = {}
     for source in sources:
         found = variables(source) if source.kind == "mat" else {}
@@ -191,9 +221,6 @@ def _homes(sources: list[Source]) -> dict[str, Source]:
             if name in homes:
                 raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
             homes[name] = source
-    if homes.keys().isdisjoint(BOX_VARIABLES):
-        problem = "holds image-level labels only; give the boxes, too, as anno_bbox.mat,anno.mat"
-        raise DataError(problem, place=sources[0].name)
     return homes
 
 
@@ -206,10 +233,11 @@ def _images(homes: dict[str, Source], name: str) -> list[tuple[Any, ...]]:
     return _loaded(homes, name, lambda value: _rows(value, ("filename", "size", "hoi"), name))
 
 
-def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[int]] | None:
-    """File name -> interactions (0-based ids, ascending) that happen in the image; None without anno.mat."""
+def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, _Labels] | None:
+    """File name -> the labels of the image; None without anno.mat."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
-    context.announce(f"taking bbox_{split}, the {split} split; --part {other} takes the other")
+    taken = f"anno_{split}" if homes.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
+    context.announce(f"taking {taken}, the {split} split; --part {other} takes the other")
     given = next((homes[name] for name in LABEL_VARIABLES if name in homes), None)
     if given is None:
         context.announce(
@@ -224,7 +252,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[
     _loaded(homes, names[0], lambda value: _check_actions(value, context.vocabulary))
     files = _loaded(homes, names[1], lambda value: _file_names(value, names[1]))
     shape = (len(context.vocabulary.interactions), len(files))
-    return _loaded(homes, names[2], lambda value: _positives(value, files, shape, names[2]))
+    return _loaded(homes, names[2], lambda value: _labels(value, files, shape, names[2]))
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
@@ -250,15 +278,17 @@ def _file_names(value: Any, field: str) -> list[str]:
     return names
 
 
-def _positives(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, list[int]]:
-    """File name -> the rows where its column is 1 (-1, 0 and NaN: not annotated as present)."""
+def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, _Labels]:
+    """File name -> the rows where its column is 1, and where it is 0 (-1: negative, NaN: not annotated)."""
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
-    labels: dict[str, list[int]] = {name: [] for name in files}
-    columns, rows = (matrix.array().T == 1).nonzero()
-    for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
-        labels[files[column]].append(row)
+    labels = {name: _Labels([], []) for name in files}
+    stated = matrix.array().T
+    for place, value in enumerate((1, 0)):
+        columns, rows = (stated == value).nonzero()
+        for column, row in zip(columns.tolist(), rows.tolist(), strict=True):
+            labels[files[column]][place].append(row)
     return labels
 
 

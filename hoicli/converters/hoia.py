@@ -1,14 +1,16 @@
-"""HICO-DET in the HOI-A layout: trainval_hico.json, test_hico.json (PPDM, QPIC, CDN), test_hico_ann.json (INP-CC).
+"""The HOI-A layout: HICO-DET's trainval_hico.json, test_hico.json (PPDM, QPIC, CDN), test_hico_ann.json (INP-CC), and
+with --dataset HOI-A's own train_hoia.json, test_hoia.json, HOI-W's files, and those of any dataset with a numbering.
 
     {"file_name", "annotations": [{"bbox", "category_id"}], "hoi_annotation": [{"subject_id", "object_id",
      "category_id"}]}, and in some files img_id, height, width, hoi_category_id
 
-Boxes are [x1, y1, x2, y2], 1-based inclusive: 1 is subtracted from all four numbers. category_id of a box is a COCO id
-(1-90 with gaps), of an interaction a verb counted from 1; either may be text that ends in a line break. subject_id and
-object_id are 0-based indices of `annotations`, so equal boxes are not merged. Interactions that point at no box are
-dropped and counted, as in QPIC. height and width are kept, other keys are not. There are no image-level labels and no
-invisible instances: Known Object labels are derived from the pairs, and the conversion says so. V-COCO has the same
-layout with verbs from 0 (hoia_vcoco.py); `read` refuses it.
+HICO-DET's boxes are [x1, y1, x2, y2], 1-based inclusive: 1 is subtracted from all four numbers. category_id of a box is
+a COCO id (1-90 with gaps), of an interaction a verb counted from 1; either may be text that ends in a line break.
+subject_id and object_id are 0-based indices of `annotations`, so equal boxes are not merged. Interactions that point at
+no box are dropped and counted, as in QPIC. height and width are kept, other keys are not. There are no image-level
+labels and no invisible instances: Known Object labels are derived from the pairs, and the conversion says so. A
+dataset's own numbering and `box` replace this: HOI-A counts verbs and objects from 1, its boxes are edges. V-COCO has
+the same layout with verbs from 0 (hoia_vcoco.py); `read` refuses it.
 
 Read by YueLiao/CDN and hitachi-rd-cv/qpic (datasets/hico.py), YueLiao/PPDM (src/lib/eval/hico_eval.py) and
 ltttpku/INP-CC (datasets/hico.py). `read` raises `DataError` naming the item, from [0].
@@ -37,8 +39,9 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     if is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
         raise DataError(f"{problem}: use --from qpic-vcoco or ppdm-vcoco-gt", place=source.name)
-    context.announce(DERIVED)
     objects = context.objects("coco-id", "; is this file HICO-DET's?")
+    if not context.vocabulary.numbering:
+        context.announce(DERIVED)
     inverted = Noticed()
 
     def build(item: dict[str, Any]) -> Record:

@@ -23,6 +23,7 @@ def explained(protocol: Protocol) -> str:
     predictions = _shift(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
     shifts = f"predictions {predictions}, ground truth {_shift(protocol.truth_shift)}"
     labels = "; the subject must be labelled person" if protocol.person_subject else ""
+    labels = "; subjects of different labels do not overlap" if protocol.same_subject else labels
     if protocol.roles and not protocol.person_first:
         labels = "; boxes of different labels do not overlap"
     sign = ">" if protocol.strict else ">="
@@ -40,18 +41,30 @@ def explained(protocol: Protocol) -> str:
         if protocol.only_annotated_classes
         else "all of them (0 for one without ground truth or predictions)"
     )
+    classes = "; the classes are the verbs, with any object" if protocol.by_verb else ""
+    boxes = "not looked at: image-level labels" if protocol.whole_image else f"width {width}{touch}; {shifts}{labels}"
     lines = [
         f"{protocol.name}: {protocol.title} ({protocol.source})",
-        f"boxes    width {width}{touch}; {shifts}{labels}",
+        f"boxes    {boxes}",
         f"match    {_match_rule(protocol, f'{sign} {protocol.threshold}')}",
         f"counted  {counted}",
-        f"mean     {_grid_name(protocol.grid)}, over {mean}",
+        f"mean     {_grid_name(protocol.grid)}, over {mean}{classes}",
         *([f"note     {protocol.remark}"] if protocol.remark else []),
     ]
     return "\n  ".join(lines)
 
 
 def _match_rule(protocol: Protocol, enough: str) -> str:
+    if protocol.whole_image:
+        return (
+            "the best triplet of a class in an image is the image's score of the class; true if the image has the "
+            "label, not counted if the label is ambiguous, else false"
+        )
+    if protocol.every_overlap:
+        return (
+            f"all ground truth of the class with min(IoU_subject, IoU_object) {enough}; true if a higher score has "
+            "not taken all of it; takes all that is left of it"
+        )
     if not protocol.person_first:
         return (
             "the ground truth of the class with the largest min(IoU_subject, IoU_object), first of equals; "

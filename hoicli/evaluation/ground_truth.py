@@ -91,6 +91,18 @@ class GroundTruth:
         return np.isin(self.scenes.interaction, sorted(self.vocabulary.no_interaction_ids))
 
     @cached_property
+    def image_labels(self) -> tuple[Ints, Ints]:
+        """The keys (image * interactions + interaction) of what happens in each image, and of what is ambiguous, each
+        ascending; of images without image-level labels, their triplets happen."""
+        scenes, classes = self.scenes, len(self.vocabulary.interactions)
+        image = np.repeat(np.arange(len(scenes.image_ids)), scenes.label_count)
+        unclear = scenes.label < 0
+        stated = image * classes + np.where(unclear, ~scenes.label, scenes.label)
+        derived = (scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0)[scenes.image_of_hoi]
+        own = self._key(scenes.image_of_hoi, scenes.interaction)[derived & (scenes.interaction >= 0)]
+        return np.unique(np.concatenate([stated[~unclear], own])), np.unique(stated[unclear])
+
+    @cached_property
     def other_subjects(self) -> int:
         """How many triplets have a subject that is not labelled person (a label of `subjects`)."""
         subjects = self.scenes.labels[self.scenes.subject] if len(self.scenes.labels) else self.scenes.subject
@@ -184,6 +196,14 @@ class GroundTruth:
         if protocol.classes:
             counts &= self.scored(protocol)[self.scenes.interaction]
         return counts & ~self.no_interaction if protocol.drop_no_interaction else counts
+
+    def annotated(self, protocol: Protocol) -> tuple[Ints, Ints]:
+        """(image, interaction) of everything that is to be found under a protocol: triplets, or image-level labels."""
+        if protocol.whole_image:
+            image, interaction = np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
+            return image, interaction
+        rows = self.counted(protocol)
+        return self.scenes.image_of_hoi[rows], self.scenes.interaction[rows]
 
     @_kept
     def counted_before(self, protocol: Protocol) -> Ints:

@@ -23,7 +23,7 @@ from hoicli.evaluation.protocols import NO_SHIFT, Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import triplet_parts
 from hoicli.records import caveats
-from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.records.outcomes import FALSE_POSITIVE, OUTCOME_CODES, TRUE_POSITIVE
 
 Candidates = tuple[Ints, Ints, Floats, Floats]
 """[M] predictions, ascending; ground-truth triplets; IoU_subject and IoU_object of the two."""
@@ -220,6 +220,8 @@ class Batch:
         equals. Of the predictions that belong to one ground truth and reach the threshold, the best-scored is its true
         positive and the others are false (no released evaluator tries the second best). Equal scores: input order.
         """
+        if caveats.names(protocol.refuses & self.predictions.every_caveat):
+            self._refuse(protocol)
         key = protocol.matching, protocol.threshold, filters
         if key not in self._outcomes:
             self._outcomes[key] = self._at_threshold(protocol, filters)
@@ -228,29 +230,70 @@ class Batch:
 
     def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcomes on all of the data."""
+        if protocol.whole_image:
+            return self._match_labels(self.dropped(protocol, filters))
+        if protocol.every_overlap:
+            return self._by_every_overlap(protocol, self.dropped(protocol, filters))
         best = self._best(protocol.matching, filters)
-        code, overlap = best.code.copy(), np.minimum(best.iou_subject, best.iou_object)
-        enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-        rivals, claimed = best.row[enough], best.truth[enough]
-        order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
-        code[rivals[order[run_starts(claimed[order])]]] = TRUE_POSITIVE
+        code, enough = best.code.copy(), _reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
+        code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
         return replace(best, code=code, enough=enough)
 
     def _best(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """What does not depend on the threshold; nothing is `enough`, and no code a true positive."""
         if (protocol, filters) not in self._bests:
             code = self.dropped(protocol, filters)
-            if protocol.person_first:
-                blocks = self._of_best_person(protocol, code)
-            elif self._crowded:
-                blocks = self._of_class_in_blocks(protocol, code)
-            else:
-                blocks = iter([self._of_class(protocol, code)])
-            best = [_best(*block) for block in blocks]
-            row, truth, subject, object_ = best[0] if len(best) == 1 else map(np.concatenate, zip(*best, strict=True))
-            nothing = np.zeros(len(row), dtype=bool)
-            self._bests[protocol, filters] = Outcomes(code, row, truth, subject, object_, nothing)
+            found = _joined([_best(*block) for block in self._blocks(protocol, code)])
+            self._bests[protocol, filters] = Outcomes(code, *found, enough=np.zeros(len(found[0]), dtype=bool))
         return self._bests[protocol, filters]
+
+    def _blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
+        """The candidates of the predictions that count, all at once or, where they are many, some at a time."""
+        if protocol.person_first:
+            return self._of_best_person(protocol, code)
+        return self._of_class_in_blocks(protocol, code) if self._crowded else iter([self._of_class(protocol, code)])
+
+    def _by_every_overlap(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:
+        """Whoever claims a triplet first takes it, true positive or not: so a prediction is right exactly if it has the
+        best score of all that overlap some triplet enough. That triplet is then the one it belongs to."""
+        candidate, truth, subject, object_ = _joined(list(self._blocks(protocol, code)))
+        overlap = np.minimum(subject, object_)
+        enough = _reaches(protocol, overlap)
+        taken = self._best_claims(candidate, truth, enough)
+        code[candidate[taken]] = TRUE_POSITIVE
+        overlap[taken] += 1.0
+        best = _first_largest(candidate, overlap)
+        return Outcomes(code, candidate[best], truth[best], subject[best], object_[best], enough[best])
+
+    def _best_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
+        """The places of the best-scored claim on each ground-truth triplet, of equals the first in the input, among
+        (prediction `row`, triplet `truth`) that overlap `enough`."""
+        place = np.flatnonzero(enough)
+        rivals, claimed = row[place], truth[place]
+        order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
+        return place[order[run_starts(claimed[order])]]
+
+    def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
+        """The outcomes by image-level labels: the best triplet of a class in an image, the first of equals, stands for
+        the class, and the others do not count; nor do classes whose label is ambiguous."""
+        live = np.flatnonzero(code == 0)
+        key = self.image_of_hoi[live] * len(self.truth.vocabulary.interactions) + self.predictions.interaction[live]
+        order = np.lexsort((live, -self.predictions.score[live], key))
+        first = order[run_starts(key[order])]
+        code[live] = OUTCOME_CODES["over_the_cap"]
+        code[live[first]] = FALSE_POSITIVE
+        positive, ambiguous = self.truth.image_labels
+        code[live[first[np.isin(key[first], ambiguous)]]] = OUTCOME_CODES["unannotated_image"]
+        code[live[first[np.isin(key[first], positive)]]] = TRUE_POSITIVE
+        none = np.zeros(0)
+        return Outcomes(code, none.astype(np.int64), none.astype(np.int64), none, none, none.astype(bool))
+
+    def _refuse(self, protocol: Protocol) -> None:
+        """Raises `DataError` for predictions whose caveats rule the protocol out."""
+        refused = self.predictions.caveats & protocol.refuses
+        image_id = self.predictions.image_ids[int(np.flatnonzero(refused)[0])]
+        lacks = caveats.CAVEATS[caveats.names(int(refused.max()))[0]].lacks
+        raise DataError(f"cannot serve {protocol.name}: {lacks}", place=f"image {image_id}")
 
     def _within(self, part: Part, found: Outcomes) -> Outcomes:
         """The outcomes on a part of the data. A prediction is in the part of the ground truth it belongs to, and if it
@@ -282,10 +325,9 @@ class Batch:
         rows of the predictions, ascending, and of the ground truth. Unlike `match`, a prediction may have several, and
         be one of several for a triplet."""
         every = np.zeros(len(self.predictions.score), dtype=np.uint8)
-        blocks = self._of_class_in_blocks(protocol, every) if self._crowded else [self._of_class(protocol, every)]
         enough = [
             (row[fits], truth[fits])
-            for row, truth, subject, object_ in blocks
+            for row, truth, subject, object_ in self._blocks(protocol, every)
             for fits in [np.minimum(subject, object_) >= protocol.threshold]
         ]
         row, truth = (joined([part[side] for part in enough], np.int64) for side in (0, 1))
@@ -307,9 +349,7 @@ class Batch:
             subject, object_ = (
                 self._iou_where(protocol, *side, *of_side) for side, of_side in zip(sides, labels, strict=True)
             )
-            if self.truth.vocabulary.roles:
-                object_[sides[1][1] < 0] = 1.0
-            yield candidate, truth, subject, object_
+            yield self._by_labels(protocol, candidate, truth, subject, object_)
 
     def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
         """IoU of aligned boxes, 0 where there is none, and for classes with roles where their labels [B] differ."""
@@ -326,6 +366,16 @@ class Batch:
         overlaps = np.append(self.overlaps(protocol), 0.0)  # index -1: no pair
         candidate, truth = self._candidate[live], self._candidate_truth[live]
         subject, object_ = overlaps[self._subject_pair[live]], overlaps[self._object_pair[live]]
+        return self._by_labels(protocol, candidate, truth, subject, object_)
+
+    def _by_labels(
+        self, protocol: Protocol, candidate: Ints, truth: Ints, subject: Floats, object_: Floats
+    ) -> Candidates:
+        """Candidates whose IoU also depends on labels, where a protocol compares those of subjects or the ground truth
+        has no object."""
+        if protocol.same_subject:
+            ends = self.predictions.subject[candidate], self.truth.scenes.subject[truth]
+            subject[self.predictions.labels[ends[0]] != self.truth.scenes.labels[ends[1]]] = 0.0
         if self.truth.vocabulary.roles:
             object_[self.truth.scenes.object[truth] < 0] = 1.0  # nothing to find: the subject decides (QPIC)
         return candidate, truth, subject, object_
@@ -415,6 +465,18 @@ def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
     """Outcomes by protocol key."""
     return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
+
+
+def _reaches(protocol: Protocol, overlap: Floats) -> Bools:
+    """[M] which overlaps are enough."""
+    enough: Bools = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+    return enough
+
+
+def _joined(blocks: Sequence[Candidates]) -> Candidates:
+    """The candidates of at least one block."""
+    row, truth, subject, object_ = blocks[0] if len(blocks) == 1 else map(np.concatenate, zip(*blocks, strict=True))
+    return row, truth, subject, object_
 
 
 def _best(candidate: Ints, truth: Ints, subject: Floats, object_: Floats) -> Candidates:

@@ -65,6 +65,11 @@ class Protocol:
     drop_no_interaction: `no_interaction` is removed from both sides first, and its classes leave the mean.
     images: "all", or only those that annotate "boxes" or "interactions": elsewhere false positives never count.
     only_annotated_classes: the mean leaves out classes without ground truth (otherwise they count 0).
+    every_overlap: a prediction takes all ground truth that it overlaps enough, and is right if some of it is free;
+    otherwise only the one with the largest overlap.
+    same_subject: a subject matches only a ground-truth subject of the same label.
+    by_verb: the classes are the verbs: the triplets of a verb are ranked together, whatever their objects.
+    whole_image: a class is right or wrong in an image, boxes aside: the image's score is its best triplet's.
     grid: the recall values at which interpolated precision is read, or EVERY_RECALL.
     remark: anything else to know, for `--explain`.
     changed: what differs from the published row, as (key, value) of signatures.
@@ -98,6 +103,10 @@ class Protocol:
     drop_no_interaction: bool = False
     images: str = "all"
     only_annotated_classes: bool = False
+    every_overlap: bool = False
+    same_subject: bool = False
+    by_verb: bool = False
+    whole_image: bool = False
     remark: str = ""
     changed: tuple[tuple[str, str], ...] = ()
     view: tuple[tuple[str, str], ...] = ()
@@ -124,7 +133,9 @@ class Protocol:
     def depends_on(self) -> int:
         """The mask of the `caveats` of records that its numbers depend on."""
         concerned = {
-            caveats.DERIVED_LABELS: self.known_object,
+            caveats.DERIVED_LABELS: self.known_object or self.whole_image,
+            caveats.UNMARKED_AMBIGUOUS: self.whole_image,
+            caveats.WHOLE_IMAGE: self.whole_image,
             caveats.PAIRS_ONLY: self.roles,
             caveats.UNMARKED_PEOPLE: self.person_first,
             caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
@@ -133,12 +144,13 @@ class Protocol:
 
     @property
     def refuses(self) -> int:
-        """The mask of the ground truth's `caveats` with which its numbers would mean something else.
+        """The mask of the `caveats` with which its numbers would mean something else.
 
         The official V-COCO code counts everybody who does an action, whether or not an object is annotated: agents and
-        both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`).
+        both scenarios (s-gupta/v-coco vsrl_eval.py, `npos`). Scores of whole images have no boxes to match.
         """
-        return caveats.mask([caveats.PAIRS_ONLY] if self.person_first else [])
+        refused = {caveats.PAIRS_ONLY: self.person_first, caveats.WHOLE_IMAGE: not self.whole_image}
+        return caveats.mask(name for name, refuses in refused.items() if refuses)
 
     def settings(self) -> dict[str, str]:
         """What differs from the published row, for signatures."""
@@ -168,6 +180,15 @@ _official_hico = partial(
     Protocol, grid=GRID_ARANGE, inclusive=True, prediction_shift=ALL_BY_ONE, truth_shift=ALL_BY_ONE
 )
 """What the two official HICO-DET rows share."""
+_hico_images = partial(
+    Protocol,
+    source="ywchao/hico_benchmark evaluation/eval_vo.m, utils/eval_pr_score_label.m",
+    grid=GRID_ARANGE,
+    subsets=("full",),  # HICO-DET's rare and non-rare are of training boxes
+    whole_image=True,
+    remark="an image without a triplet of a class is not ranked for it; the released code ranks every image",
+)
+"""What the two rows of HICO's image-level benchmark share."""
 _MATLAB_GRID = "were MATLAB's 0:0.1:1 read as a vector, the grid would be --grid linspace"
 _SUBJECTS = "ground truth whose subject is no person is never found here; the released code finds it"
 
@@ -277,14 +298,43 @@ PROTOCOLS: dict[str, Protocol] = {
             triplets_per_image=100,
             only_annotated_classes=True,
         ),
+        Protocol(
+            name="hoia",
+            title="HOI-A, HOI-W: mean AP of the verbs (PPDM, AS-Net)",
+            source="YueLiao/PPDM src/lib/eval/hoia_eval.py",
+            dataset="hoia",
+            grid=EVERY_RECALL,
+            truth_shift=FAR_EDGES,  # its ground truth is x + w, y + h
+            every_overlap=True,
+            same_subject=True,
+            by_verb=True,
+        ),
+        Protocol(
+            name="ambiguous-hoi",
+            title="Ambiguous-HOI (DJ-RN)",
+            source="DirtyHarryLYL/DJ-RN -Results/Evaluate_ambiguous.py",
+            dataset="ambiguous-hoi",
+            classes="ambiguous",  # 87 of the 600
+            subsets=("ambiguous",),
+            grid=GRID_TENTHS,
+            remark="the released mean leaves out the classes of an object that nothing was predicted for; here they "
+            "count 0",
+        ),
+        _hico_images(name="hico-image", title="HICO image-level classification, Default setting"),
+        _hico_images(
+            name="hico-image-ko", title="HICO image-level classification, Known Object setting", known_object=True
+        ),
     )
 }
 
-MAIN = {"hico": "hico", "vcoco": "vcoco-s1", "swig": "swig"}
+MAIN = {name: name for name in ("hico", "swig", "hoia", "ambiguous-hoi")} | {"vcoco": "vcoco-s1"}
 """The main protocol of each dataset that has protocols of its own."""
 
 DIAGNOSED = {"hico": "diag", "vcoco": "vcoco-s1"}
 """The protocol whose definition of a correct box the error types use."""
+
+OF_ITS_FILES = {"hico-det-sg": "hico", "hoiw": "hoia"}
+"""Datasets with the files or the evaluator of another: its rows apply as they are."""
 
 _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
 """The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
@@ -321,14 +371,16 @@ def _model(vocabulary: Vocabulary) -> str:
 @cache
 def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     """The rows that apply to a dataset, by name: its own, else those of HICO-DET or V-COCO adapted to it."""
-    own = {row.name: row for row in PROTOCOLS.values() if row.dataset == vocabulary.name}
-    model = _model(vocabulary)
-    return own or {row.name: adapted(row, vocabulary) for row in PROTOCOLS.values() if row.dataset == model}
+    files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    own = {row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files}
+    models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
+    return own or {row.name: adapted(row, vocabulary) for row in models}
 
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
     """The main protocol of a dataset: its own, `hico`, or with roles `vcoco-s1`."""
-    return rows_of(vocabulary)[MAIN.get(vocabulary.name, MAIN[_model(vocabulary)])]
+    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
+    return rows_of(vocabulary)[MAIN.get(name, MAIN[_model(vocabulary)])]
 
 
 def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
@@ -384,7 +436,8 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
         raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {vocabulary.name}; {fix}")
     if not listed:
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    chosen = [name for part in listed for name in (rows if part == "all" else [part])]
+    every = [name for name, row in rows.items() if not row.whole_image]
+    chosen = [name for part in listed for name in (every if part == "all" else [part])]
     return [rows[name] for name in dict.fromkeys(chosen)]
 
 

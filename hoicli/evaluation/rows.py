@@ -12,7 +12,7 @@ from hoicli.arrays.kit import Ints
 from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import Slice
-from hoicli.evaluation.tally import ClassResults, Mean, Tally, subset_classes, subset_means
+from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary, subset_classes, subset_means
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
@@ -85,6 +85,11 @@ class Evaluated:
         ]
 
     @cached_property
+    def classes(self) -> Vocabulary:
+        """The vocabulary of the protocol's classes."""
+        return class_vocabulary(self.vocabulary, self.protocol)
+
+    @cached_property
     def members(self) -> dict[str, Ints]:
         """Subset -> the classes of its mean."""
         ignored, split = self.wanted.ignore_no_interaction, self.wanted.split
@@ -130,7 +135,7 @@ class Evaluated:
         is its ground-truth count.
 
         `subset` is the class's frequency group, or the smallest of the protocol's own subsets with it."""
-        vocabulary, results = self.vocabulary, self.results
+        vocabulary, results = self.classes, self.results
         group = class_subsets(vocabulary, self.protocol)
         for metric, ends in self._metrics("AP", "max_recall", intervals):
             values = (results.ap if metric == "AP" else results.max_recall).tolist()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.annotations.named import signed
 from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
+from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
@@ -26,7 +27,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 @dataclass(frozen=True)
 class ClassResults:
-    """One protocol's results for each of the C interactions.
+    """One protocol's results for each of its C classes (`class_vocabulary`).
 
     ap, max_recall [C] in [0, 1]; positives [C] ground truth; in_mean [C] whether the protocol averages the class.
     """
@@ -123,14 +124,11 @@ class Tally:
 
     def add_truth(self, truth: GroundTruth) -> None:
         """Add the ground truth of all images, with or without predictions."""
-        scenes = truth.scenes
         self.caveats |= truth.caveats
         self.truth_total = truth.total
         for protocol in self._protocols:
-            if protocol.mean_of:
-                continue
-            rows = truth.counted(protocol)
-            self.add_annotated(protocol.key, scenes.image_ids, scenes.image_of_hoi[rows], scenes.interaction[rows])
+            if not protocol.mean_of:
+                self.add_annotated(protocol.key, truth.scenes.image_ids, *truth.annotated(protocol))
 
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
         """Add ground truth that a protocol counts: image [P] indexes image_ids, interaction [P] the classes."""
@@ -177,12 +175,13 @@ class Tally:
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
-        order, bounds = self._ranking()
+        rankings = self._rankings(vocabulary)
         found: dict[str, ClassResults] = {}
         for protocol in self._protocols:
             if protocol.mean_of:
                 result = ClassResults.mean([found[key] for key in protocol.mean_of])
             else:
+                order, bounds = rankings[protocol.by_verb]
                 result = self._result(protocol, self._code(protocol)[order], bounds, vocabulary)
                 found[protocol.key] = result
             yield protocol, result
@@ -191,9 +190,9 @@ class Tally:
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, Lists]]:
         """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
-        order, bounds = self._ranking()
         place = {image_id: row for row, image_id in enumerate(image_ids)}
-        image = places(self._image_ids, place)[joined(self._image, np.int32)[order]]
+        images = places(self._image_ids, place)[joined(self._image, np.int32)]
+        rankings = self._rankings(vocabulary)
         found: dict[str, tuple[ClassResults, RankedLists]] = {}
         averages = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
@@ -201,7 +200,8 @@ class Tally:
                 results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists(several)
                 continue
-            code = self._code(protocol)[order]
+            order, bounds = rankings[protocol.by_verb]
+            code, image = self._code(protocol)[order], images[order]
             counted = code <= TRUE_POSITIVE
             annotated = self._truth[protocol.key]
             lists = RankedLists(
@@ -209,7 +209,7 @@ class Tally:
                 image=image[counted],
                 bounds=starts_of(counted)[bounds],
                 truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
-                truth_class=annotated.classes,
+                truth_class=classes_of(annotated.classes, vocabulary, protocol),
                 images=len(image_ids),
                 grid=protocol.grid,
                 cap=protocol.predictions_per_class,
@@ -230,15 +230,21 @@ class Tally:
     def _result(
         self, protocol: Protocol, code: NDArray[np.uint8], bounds: Ints, vocabulary: Vocabulary
     ) -> ClassResults:
-        positives = np.bincount(self._truth[protocol.key].classes, minlength=self._classes)
+        annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
+        positives = np.bincount(annotated, minlength=len(bounds) - 1)
         ap, recall = per_class(code, bounds, positives, protocol)
         return ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
 
-    def _ranking(self) -> tuple[Ints, Ints]:
-        """([T] all predictions by class, then rank; [C + 1] where each class begins)."""
-        interaction = joined(self._interaction, self._number)
-        order = ranking(interaction, joined(self._score, np.float64), self._arrangement)
-        return order, np.searchsorted(interaction[order], np.arange(self._classes + 1))
+    def _rankings(self, vocabulary: Vocabulary) -> dict[bool, tuple[Ints, Ints]]:
+        """By whether the classes are verbs: [T] all predictions by class, then rank, and [C + 1] where each class
+        begins."""
+        rankings = {}
+        for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():
+            classes = classes_of(joined(self._interaction, self._number), vocabulary, row)
+            order = ranking(classes, joined(self._score, np.float64), self._arrangement)
+            many = len(vocabulary.verbs) if row.by_verb else self._classes
+            rankings[row.by_verb] = order, np.searchsorted(classes[order], np.arange(many + 1))
+        return rankings
 
     def _arrangement(self) -> Ints:
         """All predictions by image id, then position in the image: how ties are broken."""
@@ -258,8 +264,26 @@ def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callab
     return order[np.argsort(interaction[order], kind="stable")]
 
 
+Numbers = TypeVar("Numbers", bound="NDArray[np.signedinteger[Any]]")
+
+
+def classes_of(interaction: Numbers, vocabulary: Vocabulary, protocol: Protocol) -> Numbers:
+    """The class of each interaction under a protocol: itself, or its verb; -1 for none."""
+    if not protocol.by_verb:
+        return interaction
+    verbs = [vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions]
+    of_verb: Numbers = np.array([*verbs, -1], dtype=interaction.dtype)[interaction]
+    return of_verb
+
+
+def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
+    """The vocabulary whose interactions are a protocol's classes; by verb they are (verb, "")."""
+    return vocabulary.by_verb if protocol.by_verb else vocabulary
+
+
 def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
     """[C] the classes a protocol averages, given the ground truth of each."""
+    vocabulary = class_vocabulary(vocabulary, protocol)
     in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
     if protocol.drop_no_interaction:
         in_mean[sorted(vocabulary.no_interaction_ids)] = False
@@ -316,6 +340,9 @@ def subset_classes(
     `split` is a key of `vocabulary.unseen`. `ignore_no_interaction` leaves the classes of that verb out (INP-CC's
     --ignore_non_interaction: 520 of HICO-DET's 600).
     """
+    vocabulary = class_vocabulary(vocabulary, protocol)
+    if split is not None and split not in vocabulary.unseen:
+        raise UsageError(f"--split {split}: {protocol.name} averages verbs, and splits are of interactions")
     everything = frozenset(range(len(vocabulary.interactions)))
     subsets: dict[str, frozenset[int]] = {"full": everything, **vocabulary.groups}
     if protocol.subsets:

@@ -18,9 +18,9 @@ from hoicli.records.results import settings_of
 class Caveat:
     """A row of `CAVEATS`.
 
-    of: "truth" or "predictions", the records it is about. setting: its (key, value) in signatures. words: what tables
-    say below the numbers; "" if these are as exact as without it. lacks: why a protocol that refuses it has no number,
-    and what to use instead.
+    of: "truth", "predictions" or "both", the records it is about. setting: its (key, value) in signatures. words: what
+    tables say below the numbers; "" if these are as exact as without it. lacks: why a protocol that refuses it has no
+    number, and what to use instead.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Caveat:
 
 DERIVED_LABELS, PAIRS_ONLY = "derived_labels", "pairs_only"
 UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
+UNMARKED_AMBIGUOUS, WHOLE_IMAGE = "unmarked_ambiguous", "whole_image"
 
 CAVEATS: Mapping[str, Caveat] = {
     row.name: row
@@ -57,6 +58,18 @@ CAVEATS: Mapping[str, Caveat] = {
             "the ground truth does not mark the people nobody annotated: predictions on them count as false",
         ),
         Caveat(LAST_PIXELS, "predictions", ("boxes", "last_pixels")),
+        Caveat(
+            UNMARKED_AMBIGUOUS,
+            "truth",
+            ("ambiguous", "unmarked"),
+            "the ground truth does not mark ambiguous image-level labels: predictions of them count as false",
+        ),
+        Caveat(
+            WHOLE_IMAGE,
+            "both",
+            ("boxes", "none"),
+            lacks="it has labels or scores of whole images, without boxes; name --protocol hico-image or hico-image-ko",
+        ),
     )
 }
 
@@ -97,5 +110,7 @@ def words_of(row: Mapping[str, Any]) -> list[str]:
     return [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated]
 
 
-TRUTH, PREDICTIONS = (mask(row.name for row in CAVEATS.values() if row.of == side) for side in ("truth", "predictions"))
+TRUTH, PREDICTIONS = (
+    mask(row.name for row in CAVEATS.values() if row.of in (side, "both")) for side in ("truth", "predictions")
+)
 """The masks of all caveats of ground truth, and of all of predictions."""

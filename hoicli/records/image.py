@@ -45,7 +45,8 @@ def problems(
         count = _box_count(record)
         for index, hoi in enumerate(hois):
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored)
-    yield from _image_hoi_problems(record.get("image_hois"), vocabulary)
+    for key in ("image_hois", "ambiguous_hois"):
+        yield from _image_hoi_problems(key, record.get(key), vocabulary)
     yield from _caveat_problems(record.get("caveats"))
     if _has_roles(vocabulary):
         yield from _role_problems(record, vocabulary, scored=scored)
@@ -269,14 +270,14 @@ def _hoi_problems(
         yield Problem(f"{field}.score", f"{short(hoi['score'])} is no score; give a finite number")
 
 
-def _image_hoi_problems(image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
+def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
     if image_hois is None:
         return
     if type(image_hois) is not list:
-        yield Problem("image_hois", f"{json_type(image_hois)}; it must be an array of [verb, object]")
+        yield Problem(key, f"{json_type(image_hois)}; it must be an array of [verb, object]")
         return
     for index, pair in enumerate(image_hois):
-        field = f"image_hois[{index}]"
+        field = f"{key}[{index}]"
         if type(pair) is not list or len(pair) != 2 or not all(type(name) is str for name in pair):
             yield Problem(field, f"{short(pair)} is no image label; give [verb, object]")
         elif vocabulary is not None and pair[1] not in vocabulary.object_ids:

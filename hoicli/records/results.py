@@ -11,7 +11,7 @@ from hoicli.version import __version__
 Row = dict[str, Any]
 
 SIGNATURE_KEYS = (
-    *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "people", "boxes", "images"),
+    *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "ambiguous", "people", "boxes", "images"),
     *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),

@@ -22,6 +22,12 @@ DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
     "vcoco": "V-COCO: 26 actions, 25 of their roles, 80 objects",
     "swig": "SWIG-HOI: 407 verbs, 1,000 objects, 14,130 interactions, of which 5,539 are evaluated",
+    "hoia": "HOI-A: 10 verbs, 11 objects, any pair of them",
+    "hoiw": "HOI-W: HOI-A's verbs and objects",
+    "ambiguous-hoi": "Ambiguous-HOI: HICO's 600 interactions, of which 87 are evaluated",
+    "hico-det-sg": "HICO-DET-SG: HICO-DET's 600 interactions, three splits (sg1, sg2, sg3) of 60 test classes",
+    "pastanet-hoi": "PaStaNet-HOI: 116 verbs, 80 objects, 520 interactions",
+    "hoi-coco": "HOI-COCO: 21 verbs, 80 objects, 222 interactions",
 }
 """The datasets that `load` knows, with a description of each."""
 
@@ -52,7 +58,13 @@ def load(dataset: str) -> Vocabulary:
 
 @cache
 def _shipped(dataset: str) -> Vocabulary:
-    return vocabulary_of(_read(f"{dataset}.json"))
+    return vocabulary_of(shipped_content(dataset))
+
+
+def shipped_content(dataset: str) -> dict[str, Any]:
+    """The content of a shipped dataset's file; with a field `like`, it changes the fields of that dataset's file."""
+    content = _read(f"{dataset}.json")
+    return {**shipped_content(content.pop("like")), **content} if "like" in content else content
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hoicli.errors import UsageError
 
@@ -91,6 +91,12 @@ class Vocabulary:
     def qualifier(self) -> str:
         """What distinguishes the interactions of one verb: "object", or "role"."""
         return "role" if self.roles else "object"
+
+    @property
+    def by_verb(self) -> Vocabulary:
+        """The same dataset with a class for each verb, (verb, ""), whatever the object; no subsets or splits."""
+        alone = tuple((verb, "") for verb in self.verbs)
+        return replace(self, interactions=alone, groups={}, subsets={}, unseen={}, split_aliases={})
 
     @property
     def roles_of(self) -> dict[str, tuple[str, ...]]:

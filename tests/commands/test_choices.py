@@ -19,6 +19,7 @@ from hoicli.converters.formats import FORMATS
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.corruptions import CORRUPTIONS
 from hoicli.records.schemas import kinds
+from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import ROOT, Hoicli
 from tests.support.shell import furnish
 
@@ -75,7 +76,7 @@ def test_commands() -> None:
         (("eval", "--protocol=up"), ["--protocol=upt"]),
         (("eval", "--format", ""), ["auto", "table", "jsonl", "csv", "md", "latex"]),
         (("match", "--on-error", "s"), ["stop", "skip"]),
-        (("validate", "--dataset", ""), ["hico", "vcoco", "swig"]),
+        (("validate", "--dataset", ""), [*DATASETS]),
         (("convert", "--part", ""), ["test", "train"]),
         (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
         (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),

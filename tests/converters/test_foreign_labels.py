@@ -69,7 +69,8 @@ def test_ground_truth_of_hoi_a_is_not_hico_det(name: str, hoicli: Hoicli, tmp_pa
     assert result.err == (
         f"{path}: read with HICO-DET's numbers, 12 of the first 12 triplets are no interaction (adjust car in "
         f"{name.format(0)[:-4]}) and the images have other names ({name.format(0)[:-4]}): of another dataset (HOI-A's "
-        "and HOI-W's files look so), or counted otherwise (--verb-base, --object-order)? --dataset hico takes them as "
+        "and HOI-W's files look so: --dataset hoia), or counted otherwise (--verb-base, --object-order)? --dataset "
+        "hico takes them as "
         "they are\n"
     )
     assert not (tmp_path / "gt.jsonl").exists()
@@ -117,7 +118,7 @@ def test_numbered_interactions_are_told_by_their_images(hoicli: Hoicli, tmp_path
     result = hoicli("convert", path)
     assert (result.code, result.out) == (1, "")
     problem = "read with HICO-DET's numbers, the images have other names (test_000000): of another dataset (HOI-A's "
-    assert f"{problem}and HOI-W's files look so)? --dataset hico takes them as they are\n" in result.err
+    assert f"{problem}and HOI-W's files look so: --dataset hoia)? --dataset hico takes them as they are\n" in result.err
     assert hoicli("convert", "--dataset", "hico", path).code == 0
     for item in items:
         item["filename"] = f"HICO_{item['filename'].replace('_', '2015_00')}"

@@ -391,11 +391,6 @@ def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("paths", "options", "message"),
     [
-        (
-            (LABELS,),
-            (),
-            f"{LABELS}: holds image-level labels only; give the boxes, too, as anno_bbox.mat,anno.mat",
-        ),
         ((BOXES, BOXES), (), f"{BOXES}: bbox_test is in {BOXES} too; give each file once"),
         (
             (BOXES, FIXTURES / "gt.jsonl"),

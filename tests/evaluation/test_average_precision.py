@@ -65,6 +65,10 @@ def test_which_protocol_has_which_grid() -> None:
         "vcoco-s1": EVERY_RECALL,
         "vcoco-s2": EVERY_RECALL,
         "vcoco-qpic": GRID_ARANGE,
+        "hoia": EVERY_RECALL,
+        "ambiguous-hoi": GRID_TENTHS,
+        "hico-image": GRID_ARANGE,
+        "hico-image-ko": GRID_ARANGE,
     }
 
 

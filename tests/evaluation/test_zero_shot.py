@@ -43,7 +43,7 @@ def test_names_for_one_split_give_the_same_bytes(hoicli: Hoicli, split: str, ali
 def test_the_means_are_of_their_classes(hoicli: Hoicli, split: str) -> None:
     """Under each protocol, the mean of unseen is that of the per-class values of the split's unseen interactions."""
     found = rows(hoicli("eval", "--split", split, "--per-class", *PAIR).out)
-    names = [row.name for row in PROTOCOLS.values() if row.dataset == "hico"]
+    names = [row.name for row in PROTOCOLS.values() if row.dataset == "hico" and not row.whole_image]
     assert len(names) == 6
     unseen = {HICO.interactions[number] for number in HICO.unseen[split]}
     for protocol in names:

@@ -416,6 +416,7 @@ STRUCTURE: dict[str, list[Mutation]] = {
     "pickle": [pickled, pickled, pickle_machine, floods.shared, floods.keys],
     "npz": [npz, npz, floods.zeros],
     "mat": [mat, mat, floods.cells],
+    "npy": [overwrite, flip],
     "png": [png],
     "jpeg": [overwrite, flip],
     "text": [text_lines, token],

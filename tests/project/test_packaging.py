@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.records.schemas import kinds, schema_text
+from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import ROOT
 
 
@@ -26,7 +27,7 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
         names = set(archive.namelist())
         for kind in kinds():
             assert archive.read(f"hoicli/formats/{kind}.schema.json").decode() == schema_text(kind)
-    vocabularies = {f"hoicli/vocabulary/{name}.json" for name in ("hico", "coco", "vcoco", "swig")}
+    vocabularies = {f"hoicli/vocabulary/{name}.json" for name in ("coco", *DATASETS)}
     wordnet = {
         f"hoicli/wordnet/data/{name}"
         for name in ("princeton/data.noun", "princeton/lexnames", "graph.npz", "senses.json")

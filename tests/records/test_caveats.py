@@ -57,7 +57,7 @@ def bare(tmp_path: Path) -> Path:
 def test_formats_name_every_caveat() -> None:
     for kind, sides in (("ground_truth", "truth"), ("prediction", "predictions"), ("match", None)):
         listed = json.loads(schema_text(kind))["properties"]["caveats"]["items"]["enum"]
-        assert listed == [row.name for row in CAVEATS.values() if sides in (row.of, None)]
+        assert listed == [row.name for row in CAVEATS.values() if sides is None or row.of in (sides, "both")]
     assert names(of_record([*CAVEATS])) == [*CAVEATS]
 
 
@@ -338,6 +338,8 @@ def test_the_protocols_say_what_they_heed(hoicli: Hoicli) -> None:
         "vcoco-s1": ["pairs_only", "unmarked_people"],
         "vcoco-s2": ["pairs_only", "unmarked_people"],
         "vcoco-qpic": ["pairs_only"],
+        "hico-image": ["derived_labels", "unmarked_ambiguous", "whole_image"],
+        "hico-image-ko": ["derived_labels", "unmarked_ambiguous", "whole_image"],
     }
     told = hoicli("eval", "--explain", "--protocol", "upt").out
     assert "+1 on x2 and y2 where the record says they are last pixels (.mat)" in told

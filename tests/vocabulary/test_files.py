@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.schemas import schema_text
-from hoicli.vocabulary.datasets import DATASETS, load
+from hoicli.vocabulary.datasets import DATASETS, load, shipped_content
 from hoicli.vocabulary.faults import FIELDS, problems
 
 SITE: dict[str, Any] = {
@@ -101,7 +100,7 @@ def test_a_file_may_be_compressed_and_is_read_again_when_it_changes(tmp_path: Pa
 def test_the_shipped_datasets_are_files_of_this_kind() -> None:
     validator = jsonschema.Draft202012Validator(json.loads(schema_text("dataset")))
     for name in DATASETS:
-        content = json.loads(files("hoicli.vocabulary").joinpath(f"{name}.json").read_text())
+        content = shipped_content(name)
         validator.validate(content)
         assert list(problems(content)) == []
         assert (load(name).digest, load(name).signed) == ("", name)

@@ -149,6 +149,24 @@ class Archive:
         return {"place": self._source.name, "field": name}
 
 
+def is_npy(source: Source) -> bool:
+    """Whether a file is one array, as numpy.save writes it."""
+    return source.data.startswith(MAGIC)
+
+
+def npy(source: Source) -> np.ndarray[Any, Any]:
+    """The array of a .npy file. Raises `DataError` for damage and for anything but numbers and text."""
+    with _whole(source):
+        stream = BytesIO(source.data)
+        shape, fortran, kind = _header(stream)
+        if _NUMBERS.fullmatch(kind) is None:
+            raise DataError(f"an array of {kind[:20]}, no numbers; save it as float32", place=source.name)
+        dtype, rest = np.dtype(kind), source.data[stream.tell() :]
+        if math.prod(shape) * dtype.itemsize != len(rest):
+            raise DataError("its size is not what its header says; write it again", place=source.name)
+        return np.frombuffer(rest, dtype).reshape(shape, order="F" if fortran else "C")
+
+
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, str]:
     """(shape, whether in Fortran's order, element type) of a .npy member. Raises ValueError for anything else."""
     start = stream.read(8)

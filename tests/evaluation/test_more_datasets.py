@@ -1,0 +1,214 @@
+"""The further datasets against their own evaluators, on made-up worlds that every clone has (golden/), and the rules in
+which these differ from the others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.cli import run
+from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, protocols
+from hoicli.vocabulary.datasets import load
+from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
+from tests.support.project import Hoicli
+
+EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())
+
+
+def converted(folder: Path, name: str, *arguments: str) -> str:
+    path = folder / name
+    assert run(["convert", *arguments, "-o", str(path)]) == 0
+    return str(path)
+
+
+def golden(name: str) -> str:
+    return str(GOLDEN / name)
+
+
+def value(rows: Rows, metric: str = "mAP", subset: str = "full") -> float:
+    (found,) = (row["value"] / 100 for row in rows if row["metric"] == metric and row["subset"] == subset)
+    return float(found)
+
+
+@pytest.fixture(scope="module")
+def hoia(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """HOI-A's world, (ground truth, predictions)."""
+    folder = tmp_path_factory.mktemp("hoia")
+    truth = converted(folder, "gt.jsonl", "--dataset", "hoia", golden("hoia_gt.json.gz"))
+    return truth, converted(folder, "preds.jsonl", "--dataset", "hoia", golden("hoia_preds.json.gz"))
+
+
+@pytest.mark.parametrize("dataset", ["hoia", "hoiw"])
+def test_every_verb_of_hoi_a(dataset: str, hoia: tuple[str, str], tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, "eval", "--dataset", dataset, "--gt", hoia[0], "--per-class", hoia[1])
+    for metric, key in (("AP", "ap"), ("max_recall", "recall")):
+        ours = {row["verb"]: row["value"] / 100 for row in rows if row["metric"] == metric and row["value"]}
+        assert ours == pytest.approx(EXPECTED["hoia"][key], abs=TOLERANCE)
+    assert value(rows) == pytest.approx(EXPECTED["hoia"]["mAP"], abs=TOLERANCE)
+    assert {row["protocol"] for row in rows} == {"hoia"}
+    assert all(row["object"] is None for row in rows if "verb" in row)
+
+
+@pytest.mark.parametrize("column", ["every_overlap", "same_subject", "by_verb", "truth_shift"])
+def test_every_rule_of_hoi_a_decides_something(
+    column: str, hoia: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any one of them the golden number is missed: the world has a case of each."""
+    row = PROTOCOLS["hoia"]
+    plain: Any = NO_SHIFT if column == "truth_shift" else False
+    monkeypatch.setitem(PROTOCOLS, "hoia", replace(row, **{column: plain}))
+    monkeypatch.setattr("hoicli.evaluation.protocols.rows_of", lambda _: {"hoia": PROTOCOLS["hoia"]})
+    rows = rows_of(tmp_path, "eval", "--protocol", "hoia", "--gt", hoia[0], hoia[1])
+    assert value(rows) != pytest.approx(EXPECTED["hoia"]["mAP"], abs=1e-6)
+
+
+def test_matches_of_hoi_a_give_the_same_numbers(hoia: tuple[str, str], tmp_path: Path) -> None:
+    matches = str(tmp_path / "matches.jsonl")
+    assert run(["match", "--protocol", "hoia", "--gt", hoia[0], hoia[1], "-o", matches]) == 0
+    direct = rows_of(tmp_path, "eval", "--protocol", "hoia", "--per-class", "--gt", hoia[0], hoia[1])
+    assert rows_of(tmp_path, "eval", "--protocol", "hoia", "--per-class", matches) == direct
+    lines = [json.loads(line) for line in Path(matches).read_text().splitlines()]
+    for line in lines:  # each true positive is the one prediction of a triplet that it takes
+        takers = [truth["prediction"] for truth in line["gt"] if truth["prediction"] is not None]
+        right = [place for place, item in enumerate(line["predictions"]) if item["outcome"] == "true_positive"]
+        assert sorted(takers) == right
+
+
+@pytest.fixture(scope="module")
+def ambiguous(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Ambiguous-HOI's world, (ground truth, predictions)."""
+    folder = tmp_path_factory.mktemp("ambiguous")
+    parts = golden("ambiguous_gt.pkl.gz"), golden("ambiguous_names.pkl.gz")
+    dump = golden("ambiguous_preds.pkl.gz")
+    return converted(folder, "gt.jsonl", *parts), converted(folder, "p.jsonl", "--dataset", "ambiguous-hoi", dump)
+
+
+def test_every_class_of_ambiguous_hoi(ambiguous: tuple[str, str], tmp_path: Path) -> None:
+    """The released mean leaves out the classes of objects that nothing was predicted for; ours counts them 0."""
+    rows = rows_of(tmp_path, "eval", "--protocol", "ambiguous-hoi", "--per-class", "--gt", *ambiguous)
+    expected = EXPECTED["ambiguous-hoi"]
+    for metric, key in (("AP", "ap"), ("max_recall", "recall")):
+        assert by_class(rows, metric) == pytest.approx(
+            {name: 100 * number for name, number in expected[key].items() if number}, abs=TOLERANCE
+        )
+    counted = sum(number is not None for number in expected["ap"].values())
+    assert 0 < counted < 87
+    assert value(rows, subset="ambiguous") * 87 / counted == pytest.approx(expected["mAP"], abs=TOLERANCE)
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """HICO's image-level world, (ground truth, predictions)."""
+    truth = golden("hico_image_gt.jsonl.gz")
+    scores = golden("hico_image_scores.npy.gz")
+    return truth, converted(tmp_path_factory.mktemp("images"), "p.jsonl", "--image-list", truth, scores)
+
+
+@pytest.mark.parametrize("protocol", ["hico-image", "hico-image-ko"])
+def test_every_class_of_whole_images(protocol: str, images: tuple[str, str], tmp_path: Path) -> None:
+    """Of the classes with positive and negative images, which the released code asks for; all others count 0."""
+    rows = rows_of(tmp_path, "eval", "--protocol", protocol, "--per-class", "--gt", *images)
+    ours = {f"{row['verb']} {row['object']}": row["value"] / 100 for row in rows if row["metric"] == "AP"}
+    expected = EXPECTED[protocol]["ap"]
+    assert {name: ours[name] for name in expected} == pytest.approx(expected, abs=TOLERANCE)
+    assert not any(found for name, found in ours.items() if name not in expected)
+    assert value(rows) == pytest.approx(sum(expected.values()) / 600, abs=TOLERANCE)
+    assert {row["subset"] for row in rows} == {"full"}
+
+
+def test_boxes_are_not_asked_of_whole_images(hoicli: Hoicli, images: tuple[str, str], tmp_path: Path) -> None:
+    refused = hoicli("eval", "--gt", *images)
+    assert (refused.code, refused.out) == (1, "")
+    assert "cannot serve hico, hico-ko, qpic, upt, diag, inp-cc: it has labels or scores of whole images" in refused.err
+    boxes = golden("hico_gt.jsonl.gz")
+    scores = json.loads(Path(images[1]).read_text().splitlines()[0])
+    scores["image_id"] = rows_of_file(boxes)[0]["image_id"]
+    path = tmp_path / "scores.jsonl"
+    path.write_text(json.dumps(scores) + "\n")
+    for command in ("eval", "match", "diagnose", "compare"):
+        refused = hoicli(
+            command, "--gt", boxes, path, *([golden("hico_preds.jsonl.gz")] if command == "compare" else [])
+        )
+        assert (refused.code, "labels or scores of whole images, without boxes" in refused.err) == (1, True), command
+    refused = hoicli("match", "--protocol", "hico-image", "--gt", *images)
+    assert (refused.code, "whole images, which have no boxes to match" in refused.err) == (2, True)
+
+
+def rows_of_file(path: str) -> Rows:
+    import gzip
+
+    return [json.loads(line) for line in gzip.decompress(Path(path).read_bytes()).splitlines()]
+
+
+def test_a_detector_is_judged_by_its_best_triplet(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Ground truth with boxes but without image-level labels: they are derived, and ambiguous ones are not known."""
+    truth = {"boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "bicycle"]}
+    gt = [
+        {**truth, "image_id": "a", "hois": [{"subject": 0, "object": 1, "verb": "ride"}]},
+        {**truth, "image_id": "b", "hois": [{"subject": 0, "object": 1, "verb": "hold"}]},
+        {
+            **truth,
+            "image_id": "c",
+            "hois": [],
+            "image_hois": [["hold", "bicycle"]],
+            "ambiguous_hois": [["ride", "bicycle"]],
+        },
+    ]
+    scores = {"a": (0.2, 0.6), "b": (0.5,), "c": (0.9,)}
+    preds = [
+        {
+            **truth,
+            "image_id": name,
+            "boxes": [[50, 50, 60, 60], [70, 70, 80, 80]],  # nowhere near
+            "hois": [{"subject": 0, "object": 1, "verb": "ride", "score": score} for score in found],
+        }
+        for name, found in scores.items()
+    ]
+    for name, records in (("gt", gt), ("preds", preds)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    options = ("--protocol", "hico-image", "--per-class", "--format", "jsonl")
+    rows = [
+        json.loads(line)
+        for line in hoicli("eval", "--gt", tmp_path / "gt.jsonl", *options, tmp_path / "preds.jsonl").out.splitlines()
+    ]
+    (ride,) = (row for row in rows if row["metric"] == "AP" and row["verb"] == "ride" and row["object"] == "bicycle")
+    assert (ride["value"], ride["n"]) == (pytest.approx(100.0), 1)  # c is ambiguous, b is behind a's best
+    assert "labels:derived|ambiguous:unmarked" in ride["signature"]
+
+
+def test_all_is_about_boxes() -> None:
+    assert [row.name for row in protocols(["all"])] == ["hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"]
+    assert [row.name for row in protocols(["all"], "hoia")] == ["hoia"]
+    assert [row.name for row in protocols(["hico-image"])] == ["hico-image"]
+
+
+def test_hico_det_sg_has_the_rows_and_shifts_of_hico_det() -> None:
+    """Its images, boxes and files are HICO-DET's."""
+    for name in ("hico", "qpic", "upt"):
+        (row,) = protocols([name], "hico-det-sg")
+        assert row == replace(PROTOCOLS[name], dataset="hico-det-sg")
+    sizes = {name: len(members) for name, members in load("hico-det-sg").unseen.items()}
+    assert sizes == {"sg1": 60, "sg2": 60, "sg3": 60}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "verbs", "objects", "interactions"),
+    [("hoia", 10, 11, 110), ("hoiw", 10, 11, 110), ("ambiguous-hoi", 117, 80, 600), ("hico-det-sg", 117, 80, 600),
+     ("pastanet-hoi", 116, 80, 520), ("hoi-coco", 21, 80, 222)],
+)  # fmt: skip
+def test_the_sizes_that_papers_give(dataset: str, verbs: int, objects: int, interactions: int) -> None:
+    known = load(dataset)
+    assert (len(known.verbs), len(known.objects), len(known.interactions)) == (verbs, objects, interactions)
+    assert len(set(known.interactions)) == interactions
+
+
+def test_pastanet_hoi_is_hico_without_no_interaction() -> None:
+    hico = load("hico")
+    assert load("pastanet-hoi").interactions == tuple(
+        pair for number, pair in enumerate(hico.interactions) if number not in hico.no_interaction_ids
+    )
+    assert len(load("ambiguous-hoi").subsets["ambiguous"]) == 87
