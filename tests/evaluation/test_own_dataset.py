@@ -258,6 +258,12 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     for mine, detected in zip(converted, records(PREDICTIONS), strict=True):
         assert (mine["labels"], mine["boxes"]) == (detected["labels"], detected["boxes"])
         assert [hoi["verb"] for hoi in mine["hois"]] == [hoi["verb"] for hoi in detected["hois"]]
+    back = tmp_path / "back.json"
+    assert hoicli("convert", "--dataset", SITE, PREDICTIONS, "--to", "cdn-json", "-o", back).code == 0
+    again = rows(hoicli("convert", "--dataset", SITE, back).out)
+    assert [record["labels"] for record in again] == [record["labels"] for record in converted]
+    assert [record["hois"] for record in again] == [record["hois"] for record in converted]
+    assert json.loads(back.read_text())[0]["predictions"][0]["category_id"] == 1  # a worker, 6 by its place
     silent = tmp_path / "silent.json"
     content = json.loads(SITE.read_text())
     silent.write_text(json.dumps({key: value for key, value in content.items() if key != "numbering"}))
@@ -326,6 +332,12 @@ def test_words_of_free_text_are_looked_up(hoicli: Hoicli, tmp_path: Path) -> Non
     assert f"data:{load(str(SITE)).signed}" in found.out
     assert "WordNet's first is taken" in found.err
     assert len(rows(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", SITE).out)) == 16
+
+
+def test_words_of_labels_are_shown(hoicli: Hoicli) -> None:
+    found = rows(hoicli("synsets", "--dataset", SITE, "wear helmet").out)
+    assert {(row["label"], row["pos"]) for row in found} == {("wear", "v"), ("helmet", "n")}
+    assert not any(row["chosen"] for row in found)
 
 
 def test_compare_and_report(hoicli: Hoicli, tmp_path: Path) -> None:
