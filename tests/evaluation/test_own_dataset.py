@@ -358,6 +358,11 @@ def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "unknown object 'person'; HICO-DET records? --dataset hico" in said("vest", "--dataset", SITE)
 
 
+def test_an_empty_name_is_no_default(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--dataset", "", *PAIR[2:])
+    assert (result.code, result.err) == (2, "hoicli: --dataset: the name is empty; give one (an unset variable?)\n")
+
+
 def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
     verbs, objects = [f"v{n}" for n in range(200)], [f"o{n}" for n in range(200)]
     content: Record = {"name": "big", "verbs": verbs, "objects": objects}
