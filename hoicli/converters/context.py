@@ -106,6 +106,15 @@ class Context:
             raise DataError(problem, field=field_name)
         return found
 
+    def numbered(self, kind: str, ids: Mapping[T, int]) -> Mapping[T, int]:
+        """The numbers to write of "verbs", "objects" or "interactions" with these ids: those of the dataset's
+        `numbering`, else the ids."""
+        own = self.vocabulary.numbering.get(kind)
+        if own is None:
+            return ids
+        number_of = {place: number for number, place in own.items()}
+        return {name: number_of[place] for name, place in ids.items()}
+
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
         """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a dataset of a file,
         and one with a numbering of its own, says itself how its boxes are written (`box`)."""
