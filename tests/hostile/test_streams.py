@@ -28,6 +28,7 @@ COMMANDS = {
     "match": ("match", "--protocol", "hico"),
     "diagnose": ("diagnose",),
     "pairstats": ("pairstats",),
+    "recall": ("recall",),
     "shoe-eval": ("shoe-eval", "--sim", str(SIM)),
 }
 
