@@ -21,6 +21,13 @@ from hoicli.records.parsing import is_number, parse
 KINDS = ("human", "model")
 COLUMNS = ("item", "rater", "rating")
 """What the first line of a CSV names, in any order and among others; `kind` may be there too."""
+OTHER_LINES = {
+    "image_id": "records of images",
+    "metric": "result rows",
+    "similarity": "similarities",
+    "epoch": "epochs",
+}
+"""By a key of theirs: lines of other commands, which are given by mistake."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,10 @@ def _number(text: str) -> Any:
 
 def _problems(record: dict[str, Any], levels: int) -> Iterator[tuple[str, str]]:
     """(field, what is wrong with it and what to do)."""
-    if type(record.get("item")) not in (str, int):
+    other = next((what for key, what in OTHER_LINES.items() if key in record and "item" not in record), None)
+    if other is not None:
+        yield "item", f"missing: these are {other}, not ratings; a line of ratings has item, rater and rating"
+    elif type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
     if record.get("kind", "human") not in KINDS:
         yield "kind", "is neither human nor model; write one of them, or leave it out"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ, Count, Given, Written
 from hoicli.commands.manual import command
@@ -10,6 +13,7 @@ from hoicli.errors import UsageError
 from hoicli.io.destinations import check_new_folder, check_output
 from hoicli.io.outputs import open_output
 from hoicli.io.progress import Progress
+from hoicli.io.spool import Spool
 from hoicli.io.workers import no_garbage_collection
 from hoicli.vocabulary.datasets import load
 
@@ -186,10 +190,20 @@ def convert(
         if target_format is not None:
             converter(target_format).write(records, output, context)
         else:
+            lines = map(dump, records)
             with open_output(output) as write:
-                for record in records:
-                    write(dump(record))
+                for piece in _whole(lines) if output == "-" and len(paths) > 1 else lines:
+                    write(piece)
     conversion.report(notes)
+
+
+def _whole(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes once all lines are there: of several paths, none is written to stdout if another is refused."""
+    spool = Spool("records", numbered=False)
+    with spool.filling() as file:
+        file.writelines(lines)
+    with spool.open() as file:
+        yield from iter(partial(file.read, 1 << 20), b"")
 
 
 def _print_formats() -> None:

@@ -88,6 +88,8 @@ def diagnose(
     from hoicli.figures.diagnosis import plot_diagnosis
 
     if explain:
+        if predictions or gt is not None:
+            raise UsageError("--explain reads nothing: leave out PREDS and --gt, or --explain")
         print(explanation())
         return
     paths = options.inputs(predictions, "PREDS")

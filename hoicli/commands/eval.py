@@ -5,6 +5,7 @@ from __future__ import annotations
 from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
+from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -59,6 +60,8 @@ def evaluate(
     from hoicli.resampling.draws import Resampling
 
     if explain:
+        if predictions or gt is not None:
+            raise UsageError("--explain reads nothing: leave out PREDS and --gt, or --explain")
         names = ",".join(protocol or ["all"]).split(",")
         rows_of = (protocols([name], dataset) for name in names)
         print("\n".join(explained(row) for rows in rows_of for row in adjusted(rows, images=count_images, grid=grid)))

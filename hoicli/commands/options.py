@@ -116,7 +116,12 @@ ON_ERROR = option(
 PREDICTIONS = argument(None, "PREDS...", "Streams of predictions, read as one; - or nothing is stdin.", mark=READ)
 MODELS = argument(None, "PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.", mark=READ)
 NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.")
-GROUND_TRUTH = option(None, "--gt FILE", "The ground truth.", mark=READ)
+GROUND_TRUTH = option(
+    None,
+    "--gt FILE",
+    "The ground truth, in any format that hoicli convert reads; a.mat,b.mat where it is two files.",
+    mark=READ,
+)
 PROTOCOLS = option(
     None,
     "--protocol NAME",

@@ -192,7 +192,7 @@ def _homes(sources: list[Source]) -> dict[str, Source]:
                 raise DataError(f"{name} is in {homes[name].name} too; give each file once", place=source.name)
             homes[name] = source
     if homes.keys().isdisjoint(BOX_VARIABLES):
-        problem = "holds image-level labels only; give the boxes too: hoicli convert anno_bbox.mat anno.mat"
+        problem = "holds image-level labels only; give the boxes, too, as anno_bbox.mat,anno.mat"
         raise DataError(problem, place=sources[0].name)
     return homes
 
@@ -214,7 +214,7 @@ def _image_labels(homes: dict[str, Source], context: Context) -> dict[str, list[
     if given is None:
         context.announce(
             "no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
-            "give anno.mat as a second path"
+            "give both files, as anno_bbox.mat,anno.mat"
         )
         return None
     names = ("list_action", f"list_{split}", f"anno_{split}")

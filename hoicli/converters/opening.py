@@ -10,31 +10,18 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from pathlib import PurePath
 from typing import Literal
 
 import orjson
 
-from hoicli.converters.containers.source import ZIP_MAGIC, Source
-from hoicli.converters.context import Context, guarded
-from hoicli.converters.conversion import Conversion
-from hoicli.converters.formats import FORMATS, detect
-from hoicli.converters.imagelist import read_image_list
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import UsageError
 from hoicli.io.encoding import MARK
 from hoicli.io.inputs import open_input, parts_of
-from hoicli.io.progress import Progress
-from hoicli.io.spool import Spool
 from hoicli.io.streams import LONGEST_LINE, File, Input
-from hoicli.io.workers import no_garbage_collection
-from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import dump
-from hoicli.vocabulary.datasets import load
 
 Content = Literal["lines", "dump", "unknown"]
 
@@ -44,11 +31,8 @@ what they are."""
 _RECORDS = re.compile(rb'\[\s*\{[^][{}]*"image_id"\s*:')
 """How a list of records begins, which has to be made lines of (the message says so); V-COCO's list of people does,
 too."""
-_PICKLE, _MATLAB = b"\x80", b"MATLAB "
-_MORE_OPTIONS = re.compile(
-    r"--(?:part|verb-base|object-order|coords|boxes|to-vocabulary|activation|lambda|threshold|box-scores|box-nms)\b"
-)
-"""The options of `convert` that other commands do not have."""
+_BINARY = (b"\x80", b"PK\x03\x04", b"MATLAB ")
+"""How a pickle, an .npz and a .mat file begin."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +62,20 @@ class Opening:
         return self._of("ground truth", False)
 
     def _of(self, kind: str, wanted: bool) -> Opening:
-        fits = self.source_format is not None and (FORMATS[self.source_format].holds == kind) == wanted
-        return self if fits else replace(self, source_format=None)
+        if self.source_format is None:
+            return self
+        from hoicli.converters.formats import FORMATS
+
+        return self if (FORMATS[self.source_format].holds == kind) == wanted else replace(self, source_format=None)
 
     def __call__(self, paths: Sequence[str]) -> list[Input]:
         """The paths with their dumps converted; `a.mat,b.mat` names two files. Raises `DataError` as `convert` does,
-        and `UsageError` for a format given for what is no file."""
+        and `UsageError` for a format given for what is no file, and for a path given twice: its images would count
+        twice."""
         given = [part for path in paths for part in parts_of(path)]
+        twice = next((path for path in given if given.count(path) > 1), None)
+        if twice is not None:
+            raise UsageError(f"{twice} is given twice; keep one")
         named = [path != "-" and (os.path.isfile(path) or os.path.isdir(path)) for path in given]
         if self.source_format is not None:
             if not any(named) and all(map(_exists, given)):
@@ -98,50 +89,13 @@ class Opening:
         inputs: list[Input] = []
         for converted, run in groupby(zip(given, contents, strict=True), key=lambda one: one[1] == "dump"):
             together = [path for path, _ in run]
-            inputs += self._converted(together) if converted else map(File, together)
+            inputs += self._spooled(together) if converted else map(File, together)
         return inputs
 
-    def _converted(self, paths: list[str]) -> list[Spool]:
-        """The records of dumps, those of each in a file of their own."""
-        policy, assumed, spools = ErrorPolicy(skip=self.skip, unit="item"), list[str](), list[Spool]()
-        context = Context(load(self.dataset), policy, assumed.append)
-        if self.image_list is not None:
-            context.images, context.image_numbers, context.image_sizes = read_image_list(self.image_list, context)
-        said = self.dataset if self.said else None
-        conversion = Conversion(context, self.source_format, said, fixed=self.fixed)
-        try:
-            with no_garbage_collection(), Progress("convert", unit=" images") as progress:
-                for name, records in groupby(conversion.by_file(paths, progress), key=lambda one: one[0]):
-                    spools.append(Spool(name, numbered=False))
-                    with spools[-1].filling() as file:
-                        for _, record in records:
-                            file.write(dump(record))
-        except DataError as error:
-            problem = self._advised(error.problem, paths, context)
-            raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
-        except UsageError as error:
-            raise UsageError(self._advised(str(error), paths, context)) from None
-        assumed = [self._advised(text, paths, context) for text in assumed]
-        conversion.report(assumed, f"; to do this only once: {self._line(paths, context)}")
-        return spools
+    def _spooled(self, paths: list[str]) -> Sequence[Input]:
+        from hoicli.converters.spooling import spooled  # most runs read JSONL, and need none of it
 
-    def _advised(self, text: str, paths: list[str], context: Context) -> str:
-        """A message; if it is about an option that only `convert` has, with the command line to add it to."""
-        return f"{text}: {self._line(paths, context)}" if _MORE_OPTIONS.search(text) else text
-
-    def _line(self, paths: list[str], context: Context) -> str:
-        """The command line that converts these paths as it was done here."""
-        words = ["hoicli", "convert"]
-        if self.source_format is not None:
-            words += ["--from", self.source_format]
-        of_format = FORMATS[context.format].dataset if context.format else ""
-        if self.said or (self.fixed and self.dataset not in ("hico", of_format)):
-            words += ["--dataset", self.dataset]
-        if self.image_list is not None:
-            words += ["--image-list", self.image_list]
-        stem = PurePath(paths[0]).name.split(".")[0]
-        target = f"{stem}.jsonl" if not os.path.exists(f"{stem}.jsonl") else f"{stem}-converted.jsonl"
-        return shlex.join([*words, *paths, "-o", target])
+        return spooled(paths, self)
 
 
 def _exists(path: str) -> bool:
@@ -155,7 +109,7 @@ def content(path: str) -> Content:
         return "dump"
     with open_input(path) as stream:
         head: bytes = stream.peek(1)[: 1 << 16].lstrip(MARK + b" \t\r\n")  # type: ignore[attr-defined]
-        if head.startswith((_PICKLE, ZIP_MAGIC, _MATLAB, b'"')):
+        if head.startswith((*_BINARY, b'"')):
             return "dump"
         if head.startswith(b"["):
             return "lines" if _RECORDS.match(head) and not _is_known(path) else "dump"
@@ -169,19 +123,9 @@ def content(path: str) -> Content:
             first = orjson.loads(line)
         except orjson.JSONDecodeError:
             cut = len(line) <= LONGEST_LINE and line.strip() != b"{"  # a bad line, or the first of a document
-            return "lines" if (cut and b'"image_id"' in line) or _RECORD.match(head) else "dump"
+            return "lines" if cut and b'"image_id"' in line else "dump"
         alone = not any(line.strip() for line in iter(partial(stream.readline, LONGEST_LINE + 1), b""))
     return "dump" if alone and "image_id" not in first and _is_known(path) else "lines"
-
-
-def _is_known(path: str) -> bool:
-    """Whether a file is in a format that `convert` reads."""
-    source = Source(path)
-    try:
-        guarded(partial(detect, source), source)
-    except DataError:
-        return False
-    return True
 
 
 def _ends_as_pickle(path: str) -> bool:
@@ -189,3 +133,10 @@ def _ends_as_pickle(path: str) -> bool:
     with open(path, "rb") as stream:
         stream.seek(max(0, os.path.getsize(path) - 1))
         return stream.read() == b"."
+
+
+def _is_known(path: str) -> bool:
+    """Whether a file is in a format that `convert` reads."""
+    from hoicli.converters.spooling import is_known
+
+    return is_known(path)

@@ -59,10 +59,12 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         what = (
             "the list of actions (vcoco_test.json)" if vsrl is None else "COCO's boxes (instances_vcoco_all_2014.json)"
         )
-        raise DataError(f"comes without {what}; convert VSRL.json INSTANCES.json [IDS.txt] together", place=source.name)
+        raise DataError(
+            f"comes without {what}; give the files together, as VSRL.json,INSTANCES.json,IDS.txt", place=source.name
+        )
     split = [one for one in sources if one not in (vsrl, instances)]
     if len(split) > 1:
-        raise DataError("is one file too many; convert VSRL.json INSTANCES.json [IDS.txt]", place=split[1].name)
+        raise DataError("is one file too many; give VSRL.json,INSTANCES.json,IDS.txt", place=split[1].name)
     actions, images = _actions(vsrl, context)
     if split:
         images = _ids(split[0])

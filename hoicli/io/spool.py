@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
 from hoicli.io.outputs import writable
@@ -27,10 +28,7 @@ class Spool:
         with writable(tempfile.gettempdir()):
             file = tempfile.TemporaryFile(prefix="hoicli-", buffering=BUFFER)  # noqa: SIM115 (closed with the spool)
         self._file = cast("IO[bytes]", file)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_file"):
-            self._file.close()
+        weakref.finalize(self, _close, file)  # not __del__: in a garbage cycle the file might go first
 
     @contextmanager
     def filling(self) -> Iterator[IO[bytes]]:
@@ -54,6 +52,12 @@ class Spool:
     def divisible(self) -> bool:
         """Whether it can be read from any line on: always."""
         return True
+
+
+def _close(file: IO[bytes]) -> None:
+    """Close it, whatever a full disk says about the bytes it still holds."""
+    with suppress(OSError):
+        file.close()
 
 
 class _Reader(io.RawIOBase):

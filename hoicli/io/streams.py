@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from shutil import copyfileobj
 from typing import IO, Any, Protocol
 
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import DataError
 from hoicli.io.encoding import MARK, cuts_at_line_ends
 from hoicli.io.inputs import is_packed, open_input
 from hoicli.io.messages import display_name
@@ -150,11 +150,7 @@ class Stream:
 
     @cached_property
     def _inputs(self) -> list[Input]:
-        """What is read, one after another. Raises `UsageError` for a path that is given twice: its lines would count
-        twice."""
-        twice = next((path for path in self._paths if self._paths.count(path) > 1), None)
-        if twice is not None:
-            raise UsageError(f"{display_name(twice)} is given twice; keep one")
+        """What is read, one after another."""
         return list(self._opener(self._paths))
 
     @property

@@ -30,11 +30,16 @@ class ErrorPolicy:
         self.skipped += 1
         self._first = self._first or error
 
+    @property
+    def summary(self) -> str:
+        """How many lines were dropped, and the first; "" if none was."""
+        units = self._unit if self.skipped == 1 else f"{self._unit}s"
+        return "" if self._first is None else f"skipped {self.skipped:,} {units}; the first: {self._first}"
+
     def report(self) -> None:
         """Say how many lines were dropped, and show the first."""
-        if self._first is not None:
-            units = self._unit if self.skipped == 1 else f"{self._unit}s"
-            note(f"skipped {self.skipped:,} {units}; the first: {self._first}")
+        if self.summary:
+            note(self.summary)
 
 
 class ImageRegister:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from hoicli.converters.opening import Opening
+from hoicli.converters.opening import Opening, content
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import explicit, protocols
@@ -79,6 +79,8 @@ class Options:
             words = ["hoicli", name, *options, *common, "--gt", file_name(self.gt)]
             if together or len(self.streams) == 1:
                 return shlex.join([*words, *self.streams])
+            if any(path != "-" and content(path) == "dump" for path in self.predictions):
+                return shlex.join([*words, ",".join(self.streams)])
             return f"{shlex.join(['cat', *self.streams])} | {shlex.join(words)}"
 
         protocols = ["--protocol", ",".join(self.protocols)] if self.protocols else []

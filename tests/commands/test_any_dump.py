@@ -109,6 +109,15 @@ def test_report(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
     assert (direct.code, direct.out) == (0, renamed)
 
 
+def test_a_report_on_two_dumps_names_them_as_one_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = json.loads((FOREIGN / "cdn.json").read_text())
+    for name, part in (("a.json", content[:3]), ("b.json", content[3:])):
+        (tmp_path / name).write_text(json.dumps(part))
+    result = hoicli("report", "--format", "md", "--gt", GT, tmp_path / "a.json", tmp_path / "b.json")
+    assert "hoicli eval --gt gt.jsonl a.json b.json" in result.out
+    assert "hoicli pairstats --nms-sweep 0.3,0.5,0.7 --gt gt.jsonl a.json,b.json" in result.out
+
+
 def test_vcoco(hoicli: Hoicli, converted: Convert) -> None:
     folder = FIXTURES / "vcoco"
     truth = ",".join(str(folder / name) for name in ("vcoco_test.json", "instances.json", "test.ids"))
@@ -174,7 +183,38 @@ def test_a_large_dump_is_shared_out(
         same(hoicli(command, "--gt", gt, dump), expected)
 
 
+def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump, expected = foreign("cdn.json"), hoicli("eval", "--gt", GT, PREDICTIONS).out
+    longest = max(map(len, PREDICTIONS.read_bytes().splitlines())) + 100
+    assert Path(dump).stat().st_size > longest
+    for module in ("io.streams", "converters.opening"):
+        monkeypatch.setattr(f"hoicli.{module}.LONGEST_LINE", longest)
+    assert hoicli("eval", "--gt", GT, dump).out == expected
+
+
 # What is wrong
+
+
+def test_paths_of_two_kinds_leave_nothing_on_stdout(hoicli: Hoicli) -> None:
+    result = hoicli("convert", GT, foreign("cdn.json"))
+    assert (result.code, result.out) == (1, "")
+    assert "holds predictions (cdn), and the path before it records; convert them one at a time" in result.err
+    same(hoicli("convert", foreign("anno_bbox.mat"), foreign("anno.mat")), hoicli("convert", foreign(TRUTHS[1])))
+
+
+@pytest.mark.parametrize("command", ["eval", "diagnose"])
+def test_explain_reads_nothing(hoicli: Hoicli, command: str) -> None:
+    for given in ([PREDICTIONS], ["--gt", GT]):
+        result = hoicli(command, "--explain", *given)
+        assert (result.code, result.out) == (2, "")
+        assert result.err == "hoicli: --explain reads nothing: leave out PREDS and --gt, or --explain\n"
+
+
+@pytest.mark.parametrize(("path", "what"), [(PREDICTIONS, "records of images"), ("robust/rows.jsonl", "result rows")])
+def test_agree_says_what_it_was_given(hoicli: Hoicli, path: str, what: str) -> None:
+    result = hoicli("agree", FIXTURES / path)
+    assert result.code == 1
+    assert f":1: item: missing: these are {what}, not ratings; a line of ratings has item, rater and" in result.err
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,21 @@ def test_an_option_that_only_convert_has_comes_with_its_command_line(capsys: pyt
     with pytest.raises(UsageError, match=rf"--coords: .*: hoicli convert --from vlm {answers} -o answers.jsonl$"):
         records(answers, opening=Opening(source_format="vlm"))
     records(FOREIGN / "anno_bbox.mat")
-    assert "--part train takes the other: hoicli convert" in capsys.readouterr().err
+    assert "; hoicli convert --part train takes the other\n" in capsys.readouterr().err
+
+
+def test_a_dump_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    path.write_text('[{"filename": "a.jpg", "predictions": 1, "hoi_prediction": 2}]')
+    with pytest.raises(DataError, match=rf"^{path}: nothing is left of it: skipped 1 item; the first: {path}: \[0\]"):
+        records(path, opening=Opening(skip=True))
+
+
+def test_nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    lines = iter(Stream([str(OF_CDN)], "predictions", Opening()))
+    next(lines)
+    assert not list(tmp_path.iterdir())
 
 
 def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_hico_mat_without_anno(hoicli: Hoicli) -> None:
     assert result.err.splitlines() == [
         "hoicli: taking bbox_test, the test split; --part train takes the other",
         "hoicli: no anno.mat: image-level labels come from the annotated interactions and may be incomplete; "
-        "give anno.mat as a second path",
+        "give both files, as anno_bbox.mat,anno.mat",
         f"hoicli: converted {BOXES} as hico-mat (ground truth): 8 images, 19 boxes, 16 triplets",
     ]
 
@@ -394,7 +394,7 @@ def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
         (
             (LABELS,),
             (),
-            f"{LABELS}: holds image-level labels only; give the boxes too: hoicli convert anno_bbox.mat anno.mat",
+            f"{LABELS}: holds image-level labels only; give the boxes, too, as anno_bbox.mat,anno.mat",
         ),
         ((BOXES, BOXES), (), f"{BOXES}: bbox_test is in {BOXES} too; give each file once"),
         (

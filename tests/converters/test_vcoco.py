@@ -114,7 +114,7 @@ def test_the_ids_choose_and_order_the_images(hoicli: Hoicli, tmp_path: Path) -> 
 
 
 NOT_HICO = "not hico; leave --dataset out, or choose with --from"
-TOGETHER = "convert VSRL.json INSTANCES.json [IDS.txt] together"
+TOGETHER = "give the files together, as VSRL.json,INSTANCES.json,IDS.txt"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ TOGETHER = "convert VSRL.json INSTANCES.json [IDS.txt] together"
         ((VSRL, IDS), f"{VSRL}: comes without COCO's boxes (instances_vcoco_all_2014.json); {TOGETHER}"),
         ((INSTANCES,), f"{INSTANCES}: comes without the list of actions (vcoco_test.json); {TOGETHER}"),
         ((IDS,), f"{IDS}: comes without the list of actions (vcoco_test.json); {TOGETHER}"),
-        ((VSRL, INSTANCES, IDS, DUMP), f"{DUMP}: is one file too many; convert VSRL.json INSTANCES.json [IDS.txt]"),
+        ((VSRL, INSTANCES, IDS, DUMP), f"{DUMP}: is one file too many; give VSRL.json,INSTANCES.json,IDS.txt"),
         ((DUMP, "--dataset", "hico"), f"{DUMP}: is of vcoco (vcoco), {NOT_HICO}"),
         ((VSRL, "--dataset", "hico"), f"{VSRL}: is of vcoco (vsrl), {NOT_HICO}"),
     ],

@@ -46,7 +46,7 @@ def test_wrong_calls(arguments: tuple[object, ...], message: str, hoicli: Hoicli
     [
         (None, "no such file"),
         ("", "no predictions in it"),
-        ("{", "1: "),
+        ("{", "not JSON (unexpected end of data"),
         ('{"image_id": "x", "boxes": [], "labels": [], "hois": []}', "image_id: 'x' is not in the ground truth"),
     ],
 )
