@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from hashlib import sha256
+from itertools import islice, pairwise
 from operator import index
 from typing import Any
 
 import numpy as np
-import orjson
+from numpy.typing import NDArray
 
 from hoicli.api.calling import Names, called, checked_tags, names_of, placed, policy_of
 from hoicli.api.evaluation import Evaluations
@@ -17,21 +18,20 @@ from hoicli.api.results import Result
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
 from hoicli.arrays.foreign import as_array
-from hoicli.arrays.kit import joined, starts_of
+from hoicli.arrays.kit import Ints, joined, starts_of
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import adjusted
+from hoicli.evaluation.protocols import Protocol, adjusted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
 from hoicli.resampling.draws import Resampling
-from hoicli.version import __version__
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -40,7 +40,13 @@ State = dict[str, Any]
 
 _OF_BOXES = ("boxes", "labels")
 _OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
-_KEYS = ("header", "box_counts", "triplet_counts", *_OF_BOXES, *_OF_TRIPLETS)
+_RUNS = {
+    "ids": "id_counts",
+    **dict.fromkeys(_OF_BOXES, "box_counts"),
+    **dict.fromkeys(_OF_TRIPLETS, "triplet_counts"),
+}
+"""The arrays of a state that have some rows for each image, with the array that says how many."""
+_COUNTS = tuple(dict.fromkeys(_RUNS.values()))
 
 
 class Evaluator:
@@ -54,6 +60,9 @@ class Evaluator:
     Images may come in any order and from any process (`merge`): the numbers are those of `hoicli eval` on the same
     predictions. Updates keep copies of the arrays and check them; `compute` matches.
     """
+
+    _vocabulary: Vocabulary
+    _protocols: list[Protocol]
 
     def __init__(
         self,
@@ -72,25 +81,32 @@ class Evaluator:
         image_list: Path | None = None,
         on_error: str = "stop",
     ) -> None:
-        """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share its own.
-        protocols and the other options: as in `hoicli.evaluate`; on_error is about lines of `gt`.
+        """gt: the ground truth, as in `hoicli.evaluate`, read here and once; or another Evaluator, to share what it has
+        read, and its protocols and filters where none are given. protocols and the other options: as in
+        `hoicli.evaluate`; on_error is about lines of `gt`.
 
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
         with called() as notes:
-            chosen = adjusted(chosen_protocols(names_of(protocols), dataset), images=count_images, grid=grid)
-            self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
-            self._vocabulary = load(dataset or chosen[0].dataset)
-            if isinstance(gt, Evaluator):
-                self._truth = gt._of(self._vocabulary)
-                notes += gt._truth_notes
+            shared = gt if isinstance(gt, Evaluator) else None
+            if shared is not None and protocols is None and dataset is None:
+                chosen, self._vocabulary = shared._protocols, shared._vocabulary
             else:
+                chosen = chosen_protocols(names_of(protocols), dataset)
+                self._vocabulary = load(dataset or chosen[0].dataset)
+            self._filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
+            if shared is not None:
+                self._truth = shared._of(self._vocabulary)
+                self._filters = shared._filters if self._filters == Filters() else self._filters
+                notes += shared._truth_notes
+            elif not isinstance(gt, Evaluator):
                 policy = policy_of(on_error)
                 inputs = Inputs.of(self._vocabulary, dataset, on_error, source_format, image_list)
                 lines = inputs.stream(gt, "gt", "ground truth")
                 self._truth = read_truth(lines, self._vocabulary, policy, allow_uncounted=allow_uncounted)
                 policy.report()
             self._truth_notes: list[str] = list(notes)
+            chosen = adjusted(chosen, images=count_images, grid=grid)
             self._protocols = served(self._truth, chosen, explicit(names_of(protocols)))
         self._notes = notes
         self._known = ImageRegister(self._truth.position)
@@ -179,42 +195,46 @@ class Evaluator:
         self._images = {}
 
     def merge(self, other: Evaluator | Mapping[str, Any]) -> Evaluator:
-        """Add the images of another Evaluator, or of its `state()`, and return this one. The order does not matter. An
-        image that both have must have the same predictions, and counts once.
+        """Add the images of another Evaluator, or of a `state()`, and return this one. The order does not matter. An
+        image that comes twice must have the same predictions each time, and counts once.
 
-        Raises `DataError` for an image with other predictions here, and for a state that is none or is of other
-        images; then nothing is added.
+        Raises `DataError` for an image with other predictions here, for one that is not in the ground truth, and for a
+        state that is none or is of another dataset; then nothing is added.
         """
-        added: dict[str, Detections] = {}
         if isinstance(other, Evaluator):
             other._of(self._vocabulary)
             images = iter(other._images.values())
         else:
             images = self._images_of(other)
+        merged = self._images.copy()
         for image in images:
-            here = self._images.get(image.image_id)
             place = f"merge(): image {short(image.image_id)}"
             if image.image_id not in self._truth.position:
                 raise DataError("is not in the ground truth; merge what shares one", place=place, code=UNKNOWN_IMAGE)
-            if here is not None and not image.same_as(here):
+            if not image.same_as(merged.setdefault(image.image_id, image)):
                 raise DataError(
                     "has other predictions here; give each process images of its own (a sampler that repeats images to "
                     "fill up: range(rank, images, processes) does not)",
                     place=place,
                 )
-            added[image.image_id] = image
-        self._images |= added
+        self._images = merged
         return self
 
     def state(self) -> State:
-        """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`:
-        `header` (JSON as bytes: dataset and image ids), counts [N], and the columns of boxes and triplets."""
+        """All images so far as plain numeric arrays, to be sent to another process, or saved with `numpy.savez`.
+
+        Per image: `dataset` (a fingerprint), `id_counts`, `box_counts` and `triplet_counts`; and the rows of all
+        images: `ids` (UTF-8 bytes), boxes, labels, subject, object, verb, role, score. The states of several processes
+        concatenated along the first axis, array by array, are the state of all of them.
+        """
         images = list(self._images.values())
-        header = {"hoicli": __version__, "dataset": self._vocabulary.signed, "images": list(self._images)}
+        ids = [image_id.encode("utf-8", "surrogatepass") for image_id in self._images]
         state: State = {
-            "header": np.frombuffer(orjson.dumps(header), dtype=np.uint8).copy(),
+            "dataset": np.full(len(images), _fingerprint(self._vocabulary), dtype=np.int64),
+            "id_counts": np.array([len(image_id) for image_id in ids], dtype=np.int64),
             "box_counts": np.array([len(image.boxes) for image in images], dtype=np.int64),
             "triplet_counts": np.array([len(image.score) for image in images], dtype=np.int64),
+            "ids": np.frombuffer(b"".join(ids), dtype=np.uint8).copy(),
         }
         for name in (*_OF_BOXES, *_OF_TRIPLETS):
             empty = np.float64 if name in ("boxes", "score") else np.int64
@@ -240,33 +260,29 @@ class Evaluator:
 
     def _images_of(self, state: Mapping[str, Any]) -> Iterator[Detections]:
         """The images of a state, checked as `update` checks them."""
-        missing = [key for key in _KEYS if key not in state]
+        missing = [key for key in (*_COUNTS, "dataset", *_RUNS) if key not in state]
         if missing:
             raise DataError(f"no {missing[0]!r} in it; give what state() returned", place="state")
-        arrays = {key: as_array(state[key], key) for key in _KEYS}
+        arrays = {key: as_array(state[key], key) for key in ("dataset", *_RUNS)}
         try:
-            header = orjson.loads(arrays["header"].astype(np.uint8).tobytes())
-            ids, dataset = [str(image_id) for image_id in header["images"]], header["dataset"]
-            boxes, triplets = (starts_of(arrays[key]) for key in ("box_counts", "triplet_counts"))
-            whole = len(set(ids)) == len(ids) == len(boxes) - 1 == len(triplets) - 1
-            whole &= min(arrays["box_counts"].min(initial=0), arrays["triplet_counts"].min(initial=0)) >= 0
-            whole &= all(len(arrays[key]) == boxes[-1] for key in _OF_BOXES)
-            whole &= all(len(arrays[key]) == triplets[-1] for key in _OF_TRIPLETS)
-        except (ValueError, TypeError, KeyError, OverflowError):
+            starts = {key: starts_of(_counts(as_array(state[key], key))) for key in _COUNTS}
+            images = len(arrays["dataset"])
+            whole = all(len(of) == images + 1 for of in starts.values())
+            whole &= all(len(arrays[key]) == starts[of][-1] for key, of in _RUNS.items())
+            text = arrays["ids"].astype(np.uint8).tobytes()
+            cuts = pairwise(starts["id_counts"].tolist()) if whole else ()
+            ids = [text[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
+        except (ValueError, TypeError, OverflowError):
             whole = False
         if not whole:
             raise DataError("its arrays do not fit together; give what state() returned, whole", place="state")
-        if dataset != self._vocabulary.signed:
-            raise DataError(
-                f"is of {dataset}, not {self._vocabulary.signed}; merge what is of one dataset", place="state"
-            )
-        if not self._vocabulary.roles:
-            del arrays["role"]
+        if (arrays["dataset"] != _fingerprint(self._vocabulary)).any():
+            own = self._vocabulary.signed
+            raise DataError(f"is of another dataset than {own}; merge what is of one", place="state")
+        arrays["role"] = arrays["role"] - 1
+        wanted = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or self._vocabulary.roles]
         for row, image_id in enumerate(ids):
-            given = {key: arrays[key][boxes[row] : boxes[row + 1]] for key in _OF_BOXES}
-            given |= {key: arrays[key][triplets[row] : triplets[row + 1]] for key in _OF_TRIPLETS if key in arrays}
-            if "role" in given:
-                given["role"] = given["role"] - 1
+            given = {key: arrays[key][starts[_RUNS[key]][row] : starts[_RUNS[key]][row + 1]] for key in wanted}
             try:
                 yield detections(image_id, given, self._vocabulary)
             except DataError as error:
@@ -275,6 +291,18 @@ class Evaluator:
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self._protocols)
         return f"Evaluator({names}; {len(self._images):,} of {len(self._truth.position):,} images)"
+
+
+def _counts(counts: NDArray[Any]) -> Ints:
+    """Numbers of rows. Raises `ValueError` for anything else."""
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
+        raise ValueError
+    return counts.astype(np.int64)
+
+
+def _fingerprint(vocabulary: Vocabulary) -> int:
+    """A number that tells datasets apart."""
+    return int.from_bytes(sha256(vocabulary.signed.encode()).digest()[:6], "big")
 
 
 def _image_name(image_id: Any) -> str:

@@ -73,5 +73,5 @@ class Result:
 def _key(row: Row) -> str:
     tags: dict[str, Any] = row.get("tags", {})
     parts = [tags.get("model"), row["protocol"], row["metric"], row["subset"]]
-    parts += [row.get(key) for key in ("error", "reason", "step", "oracle", "level", "rating", "nms", "det_threshold")]
+    parts += [row.get(key) for key in ("error", "reason", "step", "oracle")]
     return "/".join(str(part) for part in parts if part is not None)

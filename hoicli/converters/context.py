@@ -116,8 +116,8 @@ class Context:
         return {name: number_of[place] for name, place in ids.items()}
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
-        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a dataset of a file,
-        and one with a numbering of its own, says itself how its boxes are written (`box`)."""
+        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a dataset of a
+        file, and one with a numbering of its own, says itself how its boxes are written (`box`)."""
         told = self.vocabulary.own or self.vocabulary.numbering
         return BOX_SHIFTS[self.vocabulary.box] if told else shift
 

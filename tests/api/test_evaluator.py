@@ -133,6 +133,14 @@ def test_reset_keeps_the_ground_truth_alone() -> None:
     assert filled(FOUND, evaluator).compute().rows == before
 
 
+def test_what_another_evaluator_was_given_is_shared() -> None:
+    first = hoicli.Evaluator(TRUTH, "hico", top_k=2)
+    rows = filled(FOUND, first).compute().rows
+    assert filled(FOUND, hoicli.Evaluator(first)).compute().rows == rows
+    assert filled(FOUND, hoicli.Evaluator(first, "hico", top_k=3)).compute().rows != rows
+    assert [row["protocol"] for row in filled(FOUND, hoicli.Evaluator(first, "upt")).compute().rows] == ["upt"] * 6
+
+
 def test_arrays_are_copied() -> None:
     given = copy.deepcopy(GOOD)
     evaluator = filled(FOUND[1:])
@@ -155,6 +163,9 @@ def test_a_state_is_plain_arrays(tmp_path: Path) -> None:
     np.savez(tmp_path / "state.npz", **state)
     with np.load(tmp_path / "state.npz", allow_pickle=False) as saved:
         assert hoicli.Evaluator.from_state(saved, GT, top_k=2).compute().rows == filled(FOUND, top_k=2).compute().rows
+    parts = [filled(FOUND[:3]).state(), filled(FOUND[3:]).state()]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    assert hoicli.Evaluator.from_state(joined, TRUTH).compute().rows == filled(FOUND).compute().rows
     empty = hoicli.Evaluator(TRUTH).state()
     assert repr(hoicli.Evaluator(TRUTH, "hico").merge(empty)) == "Evaluator(hico; 0 of 8 images)"
 
@@ -234,12 +245,15 @@ def test_images_that_cannot_be(image_id: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        ({}, "state: no 'header' in it; give what state() returned"),
-        ({"header": np.frombuffer(b"{", dtype=np.uint8)}, "state: its arrays do not fit together"),
+        ({}, "state: no 'id_counts' in it; give what state() returned"),
+        ({"ids": np.zeros(3, dtype=np.uint8)}, "state: its arrays do not fit together"),
+        ({"ids": np.full(7 * len(IMAGE), 255)}, "state: its arrays do not fit together"),
         ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
+        ({"box_counts": np.array([[1] * 7])}, "state: its arrays do not fit together"),
         ({"triplet_counts": np.array([-1, 1, 6, 6, 6, 6, 6])}, "state: its arrays do not fit together"),
         ({"score": np.zeros(3)}, "state: its arrays do not fit together"),
         ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but hico has 117 verbs'),
+        ({"dataset": np.zeros(7)}, "state: is of another dataset than hico; merge what is of one"),
     ],
 )
 def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
@@ -252,7 +266,7 @@ def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
 
 def test_a_state_of_another_dataset_or_ground_truth() -> None:
     state = filled(FOUND).state()
-    with pytest.raises(DataError, match=r"^state: is of hico, not vcoco; merge what is of one dataset$"):
+    with pytest.raises(DataError, match=r"^state: is of another dataset than vcoco; merge what is of one$"):
         hoicli_evaluator().merge(state)
     with pytest.raises(UsageError, match=r"^the Evaluator is of hico, not vcoco"):
         hoicli.Evaluator(TRUTH, dataset="vcoco")

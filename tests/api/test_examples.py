@@ -1,0 +1,104 @@
+"""The scripts of fixtures/python give the numbers of `hoicli eval`. They need `pip install 'hoicli[dev-torch]'`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hoicli
+from hoicli.errors import DataError
+from tests.support.arrays import GT, PREDICTIONS, arrays, records
+from tests.support.project import FIXTURES, ROOT
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
+WANTED = hoicli.evaluate(GT, PREDICTIONS, protocol="hico").to_dict()
+
+
+def run(script: str, *arguments: object) -> str:
+    """What a script prints."""
+    command = [sys.executable, str(FIXTURES / "python" / script), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_torch
+@pytest.mark.parametrize("processes", [1, 2])
+def test_two_processes_of_torch_distributed(processes: int) -> None:
+    assert json.loads(run("distributed.py", GT, PREDICTIONS, processes)) == WANTED
+
+
+@needs_torch
+@pytest.mark.parametrize(("script", "library"), [("metric.py", "torchmetrics"), ("callback.py", "lightning")])
+def test_a_metric_and_a_callback(script: str, library: str) -> None:
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed (hoicli[dev-torch])")
+    found = json.loads(run(script, GT, PREDICTIONS).splitlines()[-1])
+    assert found == pytest.approx(WANTED, abs=1e-5)  # Lightning keeps single precision
+
+
+@pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed (hoicli[dev-torch])")
+def test_a_table_of_pandas() -> None:
+    printed = run("frame.py", GT, PREDICTIONS, FIXTURES / "other.jsonl").splitlines()
+    assert printed[3].split() == ["predictions", "1.94", "0.72", "2.31", "2.00", "0.72", "2.38"]
+    assert printed[6].split() == ["inspect", "airplane", "0.000000", "1"]
+
+
+@needs_torch
+def test_tensors_of_torch() -> None:
+    import torch
+
+    truth = hoicli.Evaluator(GT, "hico")
+    found = records(PREDICTIONS)
+    for record in found:
+        given = arrays(record)
+        tensors = {name: torch.tensor(given[name]) for name in ("boxes", "subject", "object", "score")}
+        tensors["score"].requires_grad_()
+        image_id: Any = record["image_id"]
+        truth.update(image_id, **given | tensors)
+    assert truth.compute().to_dict() == WANTED
+    of_half = hoicli.Evaluator(truth)
+    given = arrays(found[0])
+    score = torch.tensor(given["score"], dtype=torch.bfloat16)
+    half = {"score": score, "subject": torch.tensor(given["subject"]).int()}
+    of_half.update(found[0]["image_id"], **given | half)
+    assert np.array_equal(of_half.state()["score"], score.double().numpy())
+
+
+class OnDevice:
+    """An array on a GPU, as far as the protocols show it."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("can't convert a device array to numpy; copy it to host memory first")
+
+
+class WithCpu(OnDevice):
+    """A tensor that can be copied to memory."""
+
+    def cpu(self) -> Any:
+        return self.values
+
+
+def test_arrays_on_a_device() -> None:
+    """No GPU is needed to see that `cpu` is called, and what is said without it."""
+    evaluator = hoicli.Evaluator(GT, "hico")
+    record = records(PREDICTIONS)[0]
+    given = arrays(record)
+    with pytest.raises(DataError, match=r"boxes: OnDevice is not in the processor's memory; copy it there first"):
+        evaluator.update(record["image_id"], **given | {"boxes": OnDevice(given["boxes"])})
+    evaluator.update(record["image_id"], **given | {"boxes": WithCpu(given["boxes"]), "score": WithCpu(given["score"])})
+    assert np.array_equal(evaluator.state()["boxes"], given["boxes"])
