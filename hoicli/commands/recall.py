@@ -28,7 +28,7 @@ from hoicli.vocabulary.datasets import load
 def recall(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str = options.dataset("hico, swig or FILE.json.", offer=("hico", "swig")),
+    dataset: str | None = options.dataset("hico (default), swig or FILE.json.", None, offer=("hico", "swig")),
     k: str = option("20,50,100", "--k K,K,...", "How many predictions of an image count, the best first."),
     graph_constraint: bool | None = flag(
         "--graph-constraint/--no-graph-constraint",
@@ -64,6 +64,7 @@ def recall(
     ),
     seed: int = options.SEED,
     *,
+    dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
     """How many ground-truth triplets are among the K best predictions of their image.
@@ -86,19 +87,20 @@ def recall(
     paths = options.inputs(predictions, "PREDS")
     if split and train:
         raise UsageError("--split, --train: both say which triplets are unseen; keep one")
-    vocabulary = evaluable(load(dataset))
+    vocabulary = evaluable(load(dataset or "hico"))
     split = vocabulary.split(split) if split else None
     tags, policy = out.tags(), out.policy()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     constraints = CONSTRAINTS if graph_constraint is None else CONSTRAINTS[:1] if graph_constraint else CONSTRAINTS[1:]
-    truth = read_truth(Stream([gt], "ground truth"), vocabulary, policy, allow_uncounted=allow_uncounted)
+    opening = dumps.opening(dataset, policy, within=dataset or "hico")
+    truth = read_truth(Stream([gt], "ground truth", opening.truth), vocabulary, policy, allow_uncounted=allow_uncounted)
     unseen = None
     if split:
         unseen = of_split(truth, split)
     elif train:
-        unseen = not_in_training(truth, Stream([train], "training set"), policy)
+        unseen = not_in_training(truth, Stream([train], "training set", opening.truth), policy)
     convention = RELEASED[as_released] if as_released else PUBLISHED
-    found = measured(Predictions(paths).unmatched("recall"), truth, convention, policy, unseen=unseen)
+    found = measured(Predictions(paths, opening.predictions).unmatched("recall"), truth, convention, policy, unseen=unseen)
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     settings = {"data": vocabulary.signed, **truth.signed, **allowance}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
