@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hoicli.converters.numbers import ObjectNumbers, whole_number
+from hoicli.converters.numbers import BOX_SHIFTS, ObjectNumbers, whole_number
 from hoicli.errors import DataError
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
@@ -100,6 +100,20 @@ class Context:
             problem = f"id {str(number).strip()} is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
             raise DataError(problem, field=field_name)
         return found
+
+    def numbered(self, kind: str, ids: Mapping[T, int]) -> Mapping[T, int]:
+        """The numbers to write of "verbs", "objects" or "interactions" with these ids: those of the dataset's
+        `numbering`, else the ids."""
+        own = self.vocabulary.numbering.get(kind)
+        if own is None:
+            return ids
+        number_of = {place: number for number, place in own.items()}
+        return {name: number_of[place] for name, place in ids.items()}
+
+    def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
+        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
+        says itself how its boxes are written (`box`)."""
+        return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own else shift
 
     @property
     def subject(self) -> str:

@@ -63,6 +63,9 @@ def finite(value: Any, field: str) -> int | float:
 ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
 """Shifts to subtract from a file's boxes: 1 from all numbers that count from 1; 1 from x2 = x + w and y2 = y + h."""
 
+BOX_SHIFTS: Mapping[str, Sequence[int] | None] = {"inclusive": None, "inclusive-1": ONE_BASED, "edges": FAR_EDGES}
+"""The shift of each convention of `vocabulary.labels.BOXES`."""
+
 
 def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]:
     """[x1, y1, x2, y2] minus `off`. Raises `DataError` that names the field if there are not four numbers."""
