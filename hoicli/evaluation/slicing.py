@@ -27,9 +27,9 @@ def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
         people = np.isin(truth.labels, sorted(vocabulary.subject_ids))
         counts = _distinct(truth.image_of_box[people], truth.boxes[people], len(truth.image_ids))
     else:
-        object_ = np.where(truth.object < 0, truth.subject, truth.object)  # nothing to pair with: the person alone
-        ends = np.stack([truth.subject, object_], axis=1)[truth.object >= 0]
-        counts = _distinct(truth.image_of_hoi[truth.object >= 0], ends, len(truth.image_ids))
+        paired = truth.object >= 0
+        ends = np.stack([truth.subject[paired], truth.object[paired]], axis=1)
+        counts = _distinct(truth.image_of_hoi[paired], ends, len(truth.image_ids))
     return _one_of(np.searchsorted(slice_.cuts, counts, side="right"), len(slice_.parts))
 
 

@@ -473,7 +473,7 @@ READERS: list[Reader] = [
         "eval:protocol",
         CORPUS / "protocol.json",
         "json",
-        [f"eval --gt {GT} --protocol IN {PREDICTIONS} -o OUT", "eval --explain --protocol IN"],
+        [f"{command} --gt {GT} --protocol IN {PREDICTIONS} -o OUT" for command in ("eval", "match")],
         file="protocol.json",
     ),
     Reader(
