@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from functools import wraps
+from numbers import Integral, Real
+from typing import ParamSpec, TypeAlias, TypeVar
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import kept_notes
@@ -17,6 +20,38 @@ Names: TypeAlias = "str | Sequence[str] | None"
 
 _OPTION = re.compile(r"hoicli [a-z][^;`]*|--(?P<name>[a-z][a-z-]*)(?: (?P<value>[a-z0-9][\w.-]*)(?=[:;,)?`]| \(|$))?")
 """A command line that a message recommends, or an option with or without a value before the end of a clause."""
+
+_RENAMED = {"from": "source_format", "lambda": "power", "tag": "tags"}
+"""Arguments whose name is not the option's: two of these are Python's own words."""
+_KINDS = {
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "bool": (bool, "True or False"),
+    "str": (str, "a text"),
+    "None": (type(None), "None"),
+}
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+def typed_call(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """The function, which refuses a number, text or flag of another type than annotated with a `UsageError`."""
+    signature = inspect.signature(function)
+    kinds = {name: parameter.annotation.split(" | ") for name, parameter in signature.parameters.items()
+             if isinstance(parameter.annotation, str)}  # fmt: skip
+    checked = {name: [_KINDS[kind] for kind in of] for name, of in kinds.items() if _KINDS.keys() >= set(of)}
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            of = checked.get(name, ())
+            number = isinstance(value, bool) and not any(kind is bool for kind, _ in of)
+            if of and (number or not isinstance(value, tuple(kind for kind, _ in of))):
+                raise UsageError(f"{name}={value!r}: give {' or '.join(words for _, words in of)}")
+        return function(*args, **kwargs)
+
+    return call
 
 
 @contextmanager
@@ -44,7 +79,7 @@ def in_python(message: str) -> str:
     def argument(found: re.Match[str]) -> str:
         if found["name"] is None:
             return found[0]
-        name, value = found["name"].replace("-", "_"), found["value"]
+        name, value = _RENAMED.get(found["name"], found["name"].replace("-", "_")), found["value"]
         if value is None:
             return name
         return f"{name}={value if re.fullmatch('[0-9.]+', value) else repr(value)}"
@@ -72,5 +107,7 @@ def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
 
 def names_of(given: Names) -> list[str]:
     """Names given as one (commas between several), as a list, or not at all."""
-    listed = [given] if isinstance(given, str) else list(given or ())
+    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
+    if (given is not None and not isinstance(given, Sequence)) or not all(isinstance(name, str) for name in listed):
+        raise UsageError(f"{given!r}: give a name, or a list of names")
     return [name.strip() for text in listed for name in text.split(",")]

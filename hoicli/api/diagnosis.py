@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of
+from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.comparison.run import compare as compared
@@ -20,6 +20,7 @@ from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 
 
+@typed_call
 def diagnose(
     gt: Given | None,
     preds: Given,
@@ -76,6 +77,7 @@ def diagnose(
     return Result(rows, notes)
 
 
+@typed_call
 def compare(
     gt: Given,
     a: Given,

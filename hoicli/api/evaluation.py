@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of
+from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.evaluation.filters import Filters
@@ -49,6 +49,7 @@ class Evaluations:
         return Result(self.rows(per_class=per_class), notes, classes)
 
 
+@typed_call
 def evaluate(
     gt: Given | None,
     preds: Given,

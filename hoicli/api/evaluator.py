@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.api.calling import Names, called, checked_tags, names_of, placed, policy_of
+from hoicli.api.calling import Names, called, checked_tags, names_of, placed, policy_of, typed_call
 from hoicli.api.evaluation import Evaluations
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
@@ -61,9 +61,11 @@ class Evaluator:
     predictions. Updates keep copies of the arrays and check them; `compute` matches.
     """
 
+    _truth: GroundTruth
     _vocabulary: Vocabulary
     _protocols: list[Protocol]
 
+    @typed_call
     def __init__(
         self,
         gt: Given | Evaluator,
@@ -88,6 +90,7 @@ class Evaluator:
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
         """
         with called() as notes:
+            given: Any = gt
             shared = gt if isinstance(gt, Evaluator) else None
             if shared is not None and protocols is None and dataset is None:
                 chosen, self._vocabulary = shared._protocols, shared._vocabulary
@@ -99,10 +102,10 @@ class Evaluator:
                 self._truth = shared._of(self._vocabulary)
                 self._filters = shared._filters if self._filters == Filters() else self._filters
                 notes += shared._truth_notes
-            elif not isinstance(gt, Evaluator):
+            else:
                 policy = policy_of(on_error)
                 inputs = Inputs.of(self._vocabulary, dataset, on_error, source_format, image_list)
-                lines = inputs.stream(gt, "gt", "ground truth")
+                lines = inputs.stream(given, "gt", "ground truth")
                 self._truth = read_truth(lines, self._vocabulary, policy, allow_uncounted=allow_uncounted)
                 policy.report()
             self._truth_notes: list[str] = list(notes)
@@ -152,6 +155,7 @@ class Evaluator:
             advice = self._known.meant(name) or "give the ground truth of its set"
             raise DataError(f"{name!r} is not in the ground truth; {advice}", code=UNKNOWN_IMAGE)
 
+    @typed_call
     def compute(
         self,
         *,

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.api.calling import called
+from hoicli.api.calling import called, typed_call
 from hoicli.arrays.foreign import as_array
 from hoicli.errors import DataError, UsageError
 from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
 
+@typed_call
 def corrupt(image: Any, name: str, severity: int, *, image_id: str | int = "", seed: int = 0) -> NDArray[np.uint8]:
     """An image under one of the twenty corruptions of `hoicli corrupt`, by the recipe hoicli-1.
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from hoicli.agreement.ratings import read_ratings
 from hoicli.agreement.rows import agreement_rows
-from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of
+from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
 from hoicli.api.inputs import Given, HeldStream, Inputs, Path, held, paths_of
 from hoicli.api.records import Records
 from hoicli.api.results import Result
@@ -28,6 +28,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.selection import choose, in_use
 
 
+@typed_call
 def shoe_sim(
     gt: Given | None = None,
     preds: Given | None = None,
@@ -83,6 +84,7 @@ def shoe_sim(
     return Records(rows, notes)
 
 
+@typed_call
 def shoe_eval(
     gt: Given,
     preds: Given,
@@ -133,6 +135,7 @@ def shoe_eval(
     return Result(rows, notes)
 
 
+@typed_call
 def agree(
     ratings: Given,
     *,

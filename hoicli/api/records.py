@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hoicli.api.calling import called, policy_of
+from hoicli.api.calling import called, policy_of, typed_call
 from hoicli.api.inputs import Given, Path, check_format, held, paths_of
 from hoicli.converters.context import Context, check_format_options
 from hoicli.converters.conversion import Conversion
@@ -33,6 +33,7 @@ class Records(list[dict[str, Any]]):
         self.notes = list(notes)
 
 
+@typed_call
 def read(
     source: Given,
     *,
@@ -67,6 +68,7 @@ def read(
     return Records(found, notes)
 
 
+@typed_call
 def convert(
     source: Given,
     output: Path,
