@@ -47,7 +47,9 @@ class ReadDataset(Read):
     """Marks an option that names a dataset, or a file with one."""
 
     def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
-        """The file, if the value is no dataset's name."""
+        """The file, if the value is no dataset's name. Raises `UsageError` for an empty one."""
+        if value == "":
+            raise UsageError("--dataset: the name is empty; give one (an unset variable?)")
         known = choices.table("vocabulary.datasets:DATASETS")
         return [value] if isinstance(value, str) and value not in known else []
 

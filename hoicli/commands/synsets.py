@@ -76,8 +76,15 @@ def _labels(given: list[str] | None) -> Iterator[str]:
 
 
 def _rows(label: str, pos: str | None, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    from hoicli.wordnet.senses import object_choice, verb_choice
+    from hoicli.wordnet.senses import CURATED, object_choice, verb_choice
 
+    if vocabulary.name not in CURATED:  # no label has one sense
+        verb, rest = _parts(label, vocabulary)
+        words = ((verb or label, "v"), (rest if verb else label, "n"))
+        for word, kind in words:
+            if word and pos in (None, kind):
+                yield from _candidates(word, kind, None)
+        return
     verb, rest = _parts(label, vocabulary)
     object_ = label if pos == "n" or verb is None else rest
     if verb == label and object_choice(vocabulary.name, label):  # train, tie: both a verb and an object

@@ -57,7 +57,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
     """The list as plain JSON, one image at a time. Raises `DataError` for an interaction without a score."""
-    object_ids, verb_ids = context.vocabulary.object_ids, context.vocabulary.verb_ids
+    object_ids = context.numbered("objects", context.vocabulary.object_ids)
+    verb_ids = context.numbered("verbs", context.vocabulary.verb_ids)
 
     def interaction(hoi: dict[str, Any]) -> dict[str, Any]:
         written = {"subject_id": hoi["subject"], "object_id": hoi["object"], "category_id": verb_ids[hoi["verb"]]}

@@ -63,11 +63,6 @@ class Context:
             return self.vocabulary.verbs[self._own_id(own, number, "verbs", field_name)]
         return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
 
-    def box_shift(self, format_shift: Sequence[int]) -> Sequence[int]:
-        """What to subtract from ground-truth boxes: by the dataset's `box` if it has its own numbering, else as the
-        format has it."""
-        return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.numbering else format_shift
-
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
         return base if self.verb_base is None else self.verb_base
@@ -105,6 +100,20 @@ class Context:
             problem = f"id {str(number).strip()} is none of {self.vocabulary.name}'s {kind} (its numbering.{kind})"
             raise DataError(problem, field=field_name)
         return found
+
+    def numbered(self, kind: str, ids: Mapping[T, int]) -> Mapping[T, int]:
+        """The numbers to write of "verbs", "objects" or "interactions" with these ids: those of the dataset's
+        `numbering`, else the ids."""
+        own = self.vocabulary.numbering.get(kind)
+        if own is None:
+            return ids
+        number_of = {place: number for number, place in own.items()}
+        return {name: number_of[place] for name, place in ids.items()}
+
+    def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
+        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
+        says itself how its boxes are written (`box`), and so does a shipped one with numbers of its own (HOI-A)."""
+        return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own or self.vocabulary.numbering else shift
 
     @property
     def subject(self) -> str:

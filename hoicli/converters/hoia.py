@@ -45,7 +45,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     inverted = Noticed()
 
     def build(item: dict[str, Any]) -> Record:
-        boxes = boxes_of(item, "annotations", context.box_shift(ONE_BASED))
+        boxes = boxes_of(item, "annotations", context.truth_shift(ONE_BASED))
         labels = labels_of(item, "annotations", objects)
         note_inverted(boxes, f"{context.place}.annotations", inverted)
         hois = [

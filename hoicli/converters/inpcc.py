@@ -242,7 +242,8 @@ def _own_number(record: Record, numbers: Mapping[str, int], images: dict[int, st
 def _rows(record: Record, context: Context) -> Iterator[list[Any]]:
     """The rows of one image."""
     require_scores(record, context.target)
-    boxes, labels, ids = record["boxes"], record["labels"], context.vocabulary.interaction_ids
+    boxes, labels = record["boxes"], record["labels"]
+    ids = context.numbered("interactions", context.vocabulary.interaction_ids)
     for index, hoi in enumerate(record["hois"]):
         number = ids.get((hoi["verb"], labels[hoi["object"]]))
         if number is None:

@@ -62,8 +62,8 @@ def finite(value: Any, field: str) -> int | float:
 
 ONE_BASED, FAR_EDGES = (1, 1, 1, 1), (0, 0, 1, 1)
 """Shifts to subtract from a file's boxes: 1 from all numbers that count from 1; 1 from x2 = x + w and y2 = y + h."""
-BOX_SHIFTS: Mapping[str, Sequence[int]] = {"inclusive": (0, 0, 0, 0), "inclusive-1": ONE_BASED, "edges": FAR_EDGES}
-"""The shift of each convention of a dataset's `box` (`labels.BOXES`)."""
+BOX_SHIFTS: Mapping[str, Sequence[int] | None] = {"inclusive": None, "inclusive-1": ONE_BASED, "edges": FAR_EDGES}
+"""The shift of each convention of `vocabulary.labels.BOXES`."""
 
 
 def corners(box: Any, field: str, off: Sequence[int] | None = None) -> list[Any]:

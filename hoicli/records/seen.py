@@ -135,7 +135,7 @@ def tell_doubts(truth: Seen, training: Seen | None) -> None:
 def _tell_difference(pairs: set[Pair], fate: str) -> None:
     if pairs:
         first = " ".join(min(pairs))
-        which = f"{len(pairs):,} interactions ({first}, ...)" if len(pairs) > 1 else f"one interaction ({first})"
+        which = f"{len(pairs):,} interactions ({first}, ...) are" if len(pairs) > 1 else f"one interaction ({first}) is"
         note(f"{which} {fate}")
 
 

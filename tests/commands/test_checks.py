@@ -27,11 +27,11 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "IMAGES...",
-    "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR",
+    "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR", "NAME|FILE.json", "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
-    "NAME", "NAME,...", "LABEL...", "DATASET", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT",
+    "NAME", "NAME,...", "LABEL...", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE", "WHAT",
     "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5", "K/N",
     "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
 }  # fmt: skip
@@ -262,7 +262,7 @@ def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
         done = subprocess.run(
             ["sh", "-c", script, *words], cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT
         )
-        assert done.stdout.startswith(b"ground_truth\n")
+        assert done.stdout.startswith(b"dataset\n")
 
 
 def test_a_word_that_is_no_file(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ OPEN_NAMES = {
     ("compare", "--metric"): "the rows say which metrics there are",
     ("compare", "--name"): "the user's names",
     ("report", "--name"): "the user's names",
+    ("vocab", "--name"): "the user's names",
     ("shoe-sim", "--model"): "the endpoint's names",
     ("shoe-sim", "--screen"): "the endpoint's names",
     ("shoe-sim", "--key-env"): "the user's environment",

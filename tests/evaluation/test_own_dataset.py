@@ -258,6 +258,12 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     for mine, detected in zip(converted, records(PREDICTIONS), strict=True):
         assert (mine["labels"], mine["boxes"]) == (detected["labels"], detected["boxes"])
         assert [hoi["verb"] for hoi in mine["hois"]] == [hoi["verb"] for hoi in detected["hois"]]
+    back = tmp_path / "back.json"
+    assert hoicli("convert", "--dataset", SITE, PREDICTIONS, "--to", "cdn-json", "-o", back).code == 0
+    again = rows(hoicli("convert", "--dataset", SITE, back).out)
+    assert [record["labels"] for record in again] == [record["labels"] for record in converted]
+    assert [record["hois"] for record in again] == [record["hois"] for record in converted]
+    assert json.loads(back.read_text())[0]["predictions"][0]["category_id"] == 1  # a worker, 6 by its place
     silent = tmp_path / "silent.json"
     content = json.loads(SITE.read_text())
     silent.write_text(json.dumps({key: value for key, value in content.items() if key != "numbering"}))
@@ -268,6 +274,24 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "numbers objects by COCO's ids, which site does not have: say what a number means in its" in refused.err
     other = hoicli("convert", "--dataset", SITE, FIXTURES / "foreign/cdn.json")
     assert (other.code, other.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("box", "expected"),
+    [("inclusive", [10, 20, 30, 40]), ("inclusive-1", [9, 19, 29, 39]), ("edges", [10, 20, 29, 39])],
+)
+def test_a_dataset_says_how_its_boxes_are_written(
+    hoicli: Hoicli, tmp_path: Path, box: str, expected: list[int]
+) -> None:
+    (tmp_path / "site.json").write_text(json.dumps(json.loads(SITE.read_text()) | {"box": box}))
+    boxes = [{"bbox": [10, 20, 30, 40], "category_id": number} for number in (1, 3)]
+    hoi = {"subject_id": 0, "object_id": 1, "category_id": 3}
+    (tmp_path / "gt.json").write_text(
+        json.dumps([{"file_name": "a.jpg", "annotations": boxes, "hoi_annotation": [hoi]}])
+    )
+    (record,) = rows(hoicli("convert", "--dataset", tmp_path / "site.json", tmp_path / "gt.json").out)
+    assert record["boxes"] == [expected] * 2
+    assert (record["labels"], record["hois"][0]["verb"]) == (["worker", "helmet"], "wear")
 
 
 def test_interactions_by_number(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -310,6 +334,12 @@ def test_words_of_free_text_are_looked_up(hoicli: Hoicli, tmp_path: Path) -> Non
     assert len(rows(hoicli("shoe-sim", "--backend", "wordnet:wup", "--dataset", SITE).out)) == 16
 
 
+def test_words_of_labels_are_shown(hoicli: Hoicli) -> None:
+    found = rows(hoicli("synsets", "--dataset", SITE, "wear helmet").out)
+    assert {(row["label"], row["pos"]) for row in found} == {("wear", "v"), ("helmet", "n")}
+    assert not any(row["chosen"] for row in found)
+
+
 def test_compare_and_report(hoicli: Hoicli, tmp_path: Path) -> None:
     compared = rows(hoicli("compare", "--bootstrap", "20", *PAIR, perfect(tmp_path / "p.jsonl", GT)).out)
     assert {row["protocol"] for row in compared} == {"hico", "diag"}
@@ -326,6 +356,11 @@ def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
     assert said("ball.n.01").endswith("SWIG-HOI records? --dataset swig\n")
     assert said("excavator").endswith("own classes? hoicli vocab --from GT.jsonl -o FILE.json\n")
     assert "unknown object 'person'; HICO-DET records? --dataset hico" in said("vest", "--dataset", SITE)
+
+
+def test_an_empty_name_is_no_default(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--dataset", "", *PAIR[2:])
+    assert (result.code, result.err) == (2, "hoicli: --dataset: the name is empty; give one (an unset variable?)\n")
 
 
 def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
