@@ -116,10 +116,9 @@ class Context:
         return {name: number_of[place] for name, place in ids.items()}
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
-        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a dataset of a
-        file, and one with a numbering of its own, says itself how its boxes are written (`box`)."""
-        told = self.vocabulary.own or self.vocabulary.numbering
-        return BOX_SHIFTS[self.vocabulary.box] if told else shift
+        """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset
+        says itself how its boxes are written (`box`), and so does a shipped one with numbers of its own (HOI-A)."""
+        return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own or self.vocabulary.numbering else shift
 
     @property
     def subject(self) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 
 from hoicli.arrays.kit import Floats
 from hoicli.converters.containers.matfile import load, variables
-from hoicli.converters.containers.npz import Archive, is_npy, npy
+from hoicli.converters.containers.npz import Archive, npy
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.errors import DataError
@@ -44,9 +44,8 @@ def sniff(source: Source) -> bool:
         with Archive(source) as archive:
             return len(archive.names) == 1 and CLASSES in archive.shape(archive.names[0])
     if source.kind != "unknown":
-        return False
-    first = source.data[: 1 << 16].split(b"\n", 1)[0]
-    return is_npy(source) or first.count(b",") in (CLASSES - 1, CLASSES)
+        return source.kind == "npy"
+    return source.data[: 1 << 16].split(b"\n", 1)[0].count(b",") in (CLASSES - 1, CLASSES)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -85,7 +84,7 @@ def _scores(source: Source) -> tuple[list[str] | None, Floats]:
     elif source.kind == "npz":
         with Archive(source) as archive:
             matrix = archive.whole(archive.names[0])
-    elif is_npy(source):
+    elif source.kind == "npy":
         matrix = npy(source)
     else:
         return _lines(source)

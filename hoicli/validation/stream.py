@@ -9,6 +9,7 @@ from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import BoxEvidence
 from hoicli.evaluation.match_stream import match_problems
 from hoicli.io.streams import Line
+from hoicli.records.caveats import WHOLE_IMAGE
 from hoicli.records.image import UNKNOWN_LABEL, problems, result_problems
 from hoicli.records.intake import ImageRegister
 from hoicli.records.parsing import Problem, Record, parse
@@ -89,7 +90,8 @@ class StreamValidator:
             self._labels.add(classes)
         if self._add_problems(problems(record, self._vocabulary, scored=bool(self._scored)), line):
             facts = self._note_image(record, line, classes)
-            self._check_boxes(record["boxes"], facts.size, line)
+            if WHOLE_IMAGE not in (record.get("caveats") or ()):
+                self._check_boxes(record["boxes"], facts.size, line)
             self._check_triplets(record, line)
             self._compare(record, classes)
 

@@ -149,13 +149,9 @@ class Archive:
         return {"place": self._source.name, "field": name}
 
 
-def is_npy(source: Source) -> bool:
-    """Whether a file is one array, as numpy.save writes it."""
-    return source.data.startswith(MAGIC)
-
-
 def npy(source: Source) -> np.ndarray[Any, Any]:
-    """The array of a .npy file. Raises `DataError` for damage and for anything but numbers and text."""
+    """The array of a .npy file, as numpy.save writes it. Raises `DataError` for damage and for anything but numbers and
+    text."""
     with _whole(source):
         stream = BytesIO(source.data)
         shape, fortran, kind = _header(stream)

@@ -19,7 +19,7 @@ from hoicli.errors import DataError
 from hoicli.io.inputs import open_input, packed_size
 from hoicli.io.messages import display_name
 
-ZIP_MAGIC = b"PK\x03\x04"
+ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 HEAD = 1 << 16
 """Bytes read to detect the container."""
 
@@ -54,13 +54,15 @@ class Source:
 
     @cached_property
     def kind(self) -> str:
-        """folder, npz, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, or unknown."""
+        """folder, npz, npy, pickle, mat, json-list, json-object, json-text (a JSON string), json-lines, or unknown."""
         if self.path != "-" and Path(self.path).is_dir():
             return "folder"
         if self.path.endswith(".npz") or self.data.startswith(ZIP_MAGIC):
             return "npz"
         if self.path.endswith((".mat", ".mat.gz")) or self.data.startswith(b"MATLAB "):
             return "mat"
+        if self.data.startswith(NPY_MAGIC):
+            return "npy"
         head = self.data[:HEAD].lstrip()
         if head[:1] == b"[":
             return "json-list"
@@ -94,6 +96,7 @@ class Source:
         names = {
             "folder": "a folder without detections_XX.mat or .npz files",
             "mat": "a MATLAB file",
+            "npy": "a NumPy array without a side of 600",
             "json-lines": "JSON lines",
         }
         return names.get(self.kind, "neither JSON, nor a pickle, nor a MATLAB file")
