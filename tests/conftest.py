@@ -43,6 +43,15 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(autouse=True)
+def _own_annotations(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named ground truth (`hoicli data`) is a test's own, never that of who runs the tests."""
+    own = f"{abs(hash(request.node.nodeid)):x}"
+    monkeypatch.setenv("HOICLI_DATA", str(tmp_path_factory.getbasetemp() / "annotations" / own))
+
+
 def pytest_configure() -> None:
     """Who names the folder means it to be used: a wrong name is an error, and no reason to skip."""
     if NAMED and not THERE:

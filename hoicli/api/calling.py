@@ -11,17 +11,24 @@ from numbers import Integral, Real
 from typing import ParamSpec, TypeAlias, TypeVar
 
 from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.views import Views
 from hoicli.io.messages import kept_notes
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import parse_tags
+from hoicli.vocabulary.labels import Vocabulary
 
+Thresholds: TypeAlias = "float | str | Sequence[float | str] | None"
+"""A threshold or several, or a range as in "0.5:0.95:0.05"."""
 Names: TypeAlias = "str | Sequence[str] | None"
 """A name, several with commas between or as a list, or none."""
+
+VIEW_TAGS = ("iou", "slice", "part")
+"""The tags of rows at other thresholds and of parts of the data."""
 
 _OPTION = re.compile(r"hoicli [a-z][^;`]*|--(?P<name>[a-z][a-z-]*)(?: (?P<value>[a-z0-9][\w.-]*)(?=[:;,)?`]| \(|$))?")
 """A command line that a message recommends, or an option with or without a value before the end of a clause."""
 
-_RENAMED = {"from": "source_format", "lambda": "power", "tag": "tags"}
+_RENAMED = {"from": "source_format", "lambda": "power", "tag": "tags", "slice": "slices"}
 """Arguments whose name is not the option's: two of these are Python's own words."""
 _KINDS = {
     "int": (Integral, "a whole number"),
@@ -103,6 +110,12 @@ def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
         return parse_tags([f"{key}={value}" for key, value in (tags or {}).items()], taken=taken)
     except UsageError as error:
         raise UsageError(str(error).replace("--tag ", "tags: ")) from None
+
+
+def views_of(iou: Thresholds, slices: Names, vocabulary: Vocabulary) -> Views:
+    """What `--iou` and `--slice` ask for. Raises `UsageError` for a threshold or a slice that there is not."""
+    several = [iou] if isinstance(iou, int | float | str) else list(iou or ())
+    return Views.parse([str(each) for each in several], names_of(slices), vocabulary)
 
 
 def names_of(given: Names) -> list[str]:

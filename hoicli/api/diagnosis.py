@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
+from hoicli.api.calling import (
+    VIEW_TAGS,
+    Names,
+    Thresholds,
+    called,
+    checked_tags,
+    names_of,
+    policy_of,
+    typed_call,
+    views_of,
+)
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.comparison.run import compare as compared
@@ -30,6 +41,8 @@ def diagnose(
     as_released: bool = False,
     independent: bool = False,
     progressive: Names = None,
+    iou: Thresholds = None,
+    slices: Names = None,
     per_class: bool = False,
     top: int = 0,
     top_k: int | None = None,
@@ -53,6 +66,8 @@ def diagnose(
     with called() as notes:
         if as_released and (independent or progressive is not None):
             raise UsageError("--as-released: the released code has neither --independent nor --progressive")
+        if as_released and (iou or slices):
+            raise UsageError("--as-released: the released code has neither --iou nor --slice")
         if independent and progressive is not None:
             raise UsageError(
                 "--progressive: oracles that follow one another share their repairs; leave out --independent"
@@ -60,19 +75,22 @@ def diagnose(
         check_top(top)
         repairs: Repairing = "released" if as_released else "independent" if independent else "shared"
         order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
-        policy, own_tags = policy_of(on_error), checked_tags(tags, *(["model"] if name else []))
+        policy, own_tags = policy_of(on_error), checked_tags(tags, *(["model"] if name else []), *VIEW_TAGS)
         vocabulary = load(dataset or "hico")
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         model = Model(inputs.predictions(preds, "preds"), name or "preds", name is not None)
-        (diagnosed,) = diagnose_models(
+        diagnosed = diagnose_models(
             [model],
             None if gt is None else inputs.stream(gt, "gt", "ground truth"),
             dataset,
             Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
             policy,
             reading=repairs,
+            asked=partial(views_of, iou, slices),
         )
-        rows = diagnosed.rows(per_class=per_class, top=top, order=order, tags=own_tags)
+        rows = [
+            row for view in diagnosed for row in view.rows(per_class=per_class, top=top, order=order, tags=own_tags)
+        ]
         policy.report()
     return Result(rows, notes)
 
@@ -88,6 +106,8 @@ def compare(
     dataset: str | None = None,
     split: str | None = None,
     ignore_no_interaction: bool = False,
+    iou: Thresholds = None,
+    slices: Names = None,
     bootstrap: int = 1000,
     seed: int = 0,
     errors: bool = True,
@@ -116,7 +136,8 @@ def compare(
         check_top(top)
         chosen = chosen_protocols(names_of(protocol) or [main_protocol(load(dataset or "hico")).name], dataset)
         vocabulary = load(dataset or chosen[0].dataset)
-        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class)
+        views = views_of(iou, slices, vocabulary)
+        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
         letters = [chr(ord("a") + at) for at in range(2 + len(others))]
         if names is not None and (len(names) != len(letters) or len(set(names)) != len(names)):
             raise UsageError(f"names: {', '.join(names)}: give {len(letters)} that differ, in the order of the models")
@@ -125,7 +146,7 @@ def compare(
             Model(inputs.predictions(given, letter), name, tagged=True)
             for given, letter, name in zip((a, b, *others), letters, names or letters, strict=True)
         ]
-        policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline")
+        policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline", *VIEW_TAGS)
         rows = compared(
             models,
             inputs.stream(gt, "gt", "ground truth"),
@@ -139,6 +160,7 @@ def compare(
             errors=errors,
             top=top,
             tags=own_tags,
+            views=views,
         )
         done = list(rows)
         policy.report()

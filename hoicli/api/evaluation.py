@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
+from hoicli.api.calling import (
+    VIEW_TAGS,
+    Names,
+    Thresholds,
+    called,
+    checked_tags,
+    names_of,
+    policy_of,
+    typed_call,
+    views_of,
+)
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.evaluation.filters import Filters
@@ -14,6 +24,7 @@ from hoicli.evaluation.protocols import adjusted
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
@@ -29,13 +40,14 @@ class Evaluations:
     ignore_no_interaction: bool
     resampling: Resampling | None
     tags: Mapping[str, str]
+    views: Views = ALONE
 
     def rows(self, *, per_class: bool) -> list[Row]:
         """The rows of means, and those of classes if requested."""
         rows: list[Row] = []
         for tally, vocabulary, settings in self.tallies:
             split = vocabulary.split(self.split) if self.split else None
-            wanted = Wanted(split, self.ignore_no_interaction, per_class)
+            wanted = Wanted(split, self.ignore_no_interaction, per_class, self.views.of_classes)
             rows += tally_rows(tally, vocabulary, wanted, self.resampling, settings=settings, tags=self.tags)
         return rows
 
@@ -59,6 +71,8 @@ def evaluate(
     split: str | None = None,
     per_class: bool = False,
     ignore_no_interaction: bool = False,
+    iou: Thresholds = None,
+    slices: Names = None,
     bootstrap: int | None = None,
     seed: int = 0,
     count_images: str | None = None,
@@ -79,7 +93,8 @@ def evaluate(
     arrays}` with the arguments of `Evaluator.update` as keys, `score` for predictions alone. preds may also be match
     records (`hoicli match`); then gt may be None.
     protocol: a name or several (`hico`, `vcoco-s1`, ...); None is every protocol of the dataset (HICO-DET without one).
-    split: adds a zero-shot split's unseen and seen classes. bootstrap: rounds for 95 % intervals. top_k, nms: what is
+    split: adds a zero-shot split's unseen and seen classes. iou, slices: rows at other thresholds and of parts of the
+    data, as `--iou` and `--slice`. bootstrap: rounds for 95 % intervals. top_k, nms: what is
     removed before matching. source_format, image_list: of files that are not JSONL, as in
     `hoicli.read`. on_error: "skip" leaves bad lines out and says so in `notes`. The others are the options
     of the same names: `hoicli help eval`.
@@ -89,11 +104,12 @@ def evaluate(
     with called() as notes:
         chosen = adjusted(chosen_protocols(names_of(protocol), dataset), images=count_images, grid=grid)
         vocabulary = load(dataset or chosen[0].dataset)
+        views = views_of(iou, slices, vocabulary)
         if split:
             vocabulary.split(split)
         filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
         resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
-        policy, own_tags = policy_of(on_error), checked_tags(tags)
+        policy, own_tags = policy_of(on_error), checked_tags(tags, *VIEW_TAGS)
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         found = tallies(
             inputs.predictions(preds, "preds"),
@@ -102,8 +118,9 @@ def evaluate(
             filters,
             policy,
             named=explicit(names_of(protocol)),
+            views=views,
             vocabulary=vocabulary,
         )
-        evaluations = Evaluations(list(found), split, ignore_no_interaction, resampling, own_tags)
+        evaluations = Evaluations(list(found), split, ignore_no_interaction, resampling, own_tags, views)
         policy.report()
         return evaluations.result(notes, per_class=per_class)

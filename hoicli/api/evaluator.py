@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.api.calling import Names, called, checked_tags, names_of, placed, policy_of, typed_call
+from hoicli.api.calling import (
+    VIEW_TAGS,
+    Names,
+    Thresholds,
+    called,
+    checked_tags,
+    names_of,
+    placed,
+    policy_of,
+    typed_call,
+    views_of,
+)
 from hoicli.api.evaluation import Evaluations
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
@@ -28,6 +39,7 @@ from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.protocols import Protocol, adjusted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.views import ALONE, Views
 from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
@@ -63,7 +75,8 @@ class Evaluator:
 
     _truth: GroundTruth
     _vocabulary: Vocabulary
-    _protocols: list[Protocol]
+    _chosen: list[Protocol]
+    _views: Views
 
     @typed_call
     def __init__(
@@ -74,6 +87,8 @@ class Evaluator:
         dataset: str | None = None,
         count_images: str | None = None,
         grid: str | None = None,
+        iou: Thresholds = None,
+        slices: Names = None,
         top_k: int | None = None,
         nms: float | None = None,
         nms_alpha: float = 1.0,
@@ -93,7 +108,7 @@ class Evaluator:
             given: Any = gt
             shared = gt if isinstance(gt, Evaluator) else None
             if shared is not None and protocols is None and dataset is None:
-                chosen, self._vocabulary = shared._protocols, shared._vocabulary
+                chosen, self._vocabulary = shared._chosen, shared._vocabulary
             else:
                 chosen = chosen_protocols(names_of(protocols), dataset)
                 self._vocabulary = load(dataset or chosen[0].dataset)
@@ -110,7 +125,12 @@ class Evaluator:
                 policy.report()
             self._truth_notes: list[str] = list(notes)
             chosen = adjusted(chosen, images=count_images, grid=grid)
-            self._protocols = served(self._truth, chosen, explicit(names_of(protocols)))
+            named = explicit(names_of(protocols))
+            self._chosen = served(self._truth, chosen, named)
+            self._views = views_of(iou, slices, self._vocabulary)
+            if shared is not None and self._views == ALONE:
+                self._views = shared._views
+            self._protocols = self._views.of(self._chosen, named)
         self._notes = notes
         self._known = ImageRegister(self._truth.position)
         self._images: dict[str, Detections] = {}
@@ -176,7 +196,7 @@ class Evaluator:
             notes += self._notes
             if split:
                 self._vocabulary.split(split)
-            own_tags = checked_tags(tags)
+            own_tags = checked_tags(tags, *VIEW_TAGS)
             resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
             if not self._images:
                 raise DataError("no image was updated", place="compute()")
@@ -190,7 +210,7 @@ class Evaluator:
             tally.add_truth(self._truth)
             coverage.report(self._truth, self._protocols)
             one = (tally, self._vocabulary, self._filters.signature())
-            return Evaluations([one], split, ignore_no_interaction, resampling, own_tags).result(
+            return Evaluations([one], split, ignore_no_interaction, resampling, own_tags, self._views).result(
                 notes, per_class=per_class
             )
 

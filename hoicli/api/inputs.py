@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from hoicli.annotations.store import located
 from hoicli.api.calling import placed
 from hoicli.arrays.detections import detections
 from hoicli.arrays.foreign import plain
@@ -22,8 +23,8 @@ from hoicli.vocabulary.labels import Vocabulary
 
 Path: TypeAlias = "str | os.PathLike[str]"
 Given: TypeAlias = "Path | Sequence[Path] | Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]"
-"""A path, or several that are read as one stream; records, as in a line of JSONL; or the arrays of each image by its
-id, named as the arguments of `Evaluator.update`."""
+"""A path, or several that are read as one stream, or the name of ground truth (hico:test); records, as in a line of
+JSONL; or the arrays of each image by its id, named as the arguments of `Evaluator.update`."""
 
 
 class HeldStream(Stream):
@@ -76,7 +77,7 @@ class Inputs:
         what the records are. Raises `UsageError` for what is none of `Given`, `DataError` for bad arrays."""
         paths = paths_of(given, argument)
         if paths is not None:
-            return Stream(paths, label, self.opening.truth)
+            return Stream([located(path) for path in paths], label, self.opening.truth)
         return HeldStream(held(given, argument, self.vocabulary, scored=False), argument, label)
 
     def predictions(self, given: Given, argument: str) -> Predictions:

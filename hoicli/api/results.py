@@ -33,8 +33,8 @@ class Result:
 
     def to_dict(self) -> dict[str, float | None]:
         """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
-        class or image; what else tells values apart comes behind it (an error type, an oracle), and a model's name in
-        front."""
+        class or image; what else tells values apart comes behind it (an error type, an oracle, `iou:0.75`,
+        `objects:small`), and a model's name in front."""
         found: dict[str, float | None] = {}
         for row in self.rows:
             if not any(key in row for key in _PART_OF):
@@ -74,4 +74,6 @@ def _key(row: Row) -> str:
     tags: dict[str, Any] = row.get("tags", {})
     parts = [tags.get("model"), row["protocol"], row["metric"], row["subset"]]
     parts += [row.get(key) for key in ("error", "reason", "step", "oracle")]
+    parts += [f"iou:{tags['iou']}"] if "iou" in tags else []
+    parts += [f"{tags['slice']}:{tags['part']}"] if "part" in tags else []
     return "/".join(str(part) for part in parts if part is not None)

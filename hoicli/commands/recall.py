@@ -100,7 +100,9 @@ def recall(
     elif train:
         unseen = not_in_training(truth, Stream([train], "training set", opening.truth), policy)
     convention = RELEASED[as_released] if as_released else PUBLISHED
-    found = measured(Predictions(paths, opening.predictions).unmatched("recall"), truth, convention, policy, unseen=unseen)
+    found = measured(
+        Predictions(paths, opening.predictions).unmatched("recall"), truth, convention, policy, unseen=unseen
+    )
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     settings = {"data": vocabulary.signed, **truth.signed, **allowance}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so

@@ -105,6 +105,7 @@ def _run_python(block: str, folder: Path) -> str:
 def _run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    environment["HOICLI_DATA"] = str(folder / "annotations")
     return subprocess.run(
         words, cwd=folder, env=environment, text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
