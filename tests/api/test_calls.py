@@ -311,7 +311,7 @@ def test_records_come_back_plain_and_checked() -> None:
     ("call", "message"),
     [
         (lambda folder: api.convert(PREDICTIONS, folder / "no" / "x"), "output "),
-        (lambda folder: api.convert(PREDICTIONS, folder / "x", to="hoia"), "to 'hoia': choose from vcoco-pkl"),
+        (lambda folder: api.convert(PREDICTIONS, folder / "x", to="hoia"), "to 'hoia': choose from coco-rel"),
         (lambda _: api.convert(PREDICTIONS, "-"), "output: give a file; `hoicli.read` returns the records"),
         (lambda _: api.convert(PREDICTIONS, PREDICTIONS), f"output {PREDICTIONS}: is an input too; give another"),
     ],
