@@ -72,6 +72,20 @@ class Outcome:
     converted: str
 
 
+class _Whole(Line):
+    """What has no lines: an image named on the command line, or one of a dump; `file` is its place."""
+
+    @property
+    def place(self) -> str:
+        """Its own."""
+        return self.file
+
+    @property
+    def where(self) -> str:
+        """The same."""
+        return f"at {self.file}"
+
+
 def record_job(line: Line, plan: Plan) -> Job:
     """The job of a record. Raises `DataError` for a record without a file name, or with boxes that are none."""
     record = parse(line)
@@ -106,7 +120,7 @@ def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tup
                 raise job
             image_id = str(job.record["image_id"])
             file, _, number = job.place.rpartition(":")
-            at = Line(file, int(number), b"") if number.isdigit() else Line(job.place, 0, b"")
+            at = Line(file, int(number), b"") if number.isdigit() else _Whole(job.place, 0, b"")
             register.add(image_id, at)
             names.add(str(PurePosixPath(job.record["file_name"])), at)
         except DataError as error:

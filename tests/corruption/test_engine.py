@@ -158,6 +158,16 @@ def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatc
     assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
 
 
+def test_an_image_named_twice_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.png", tmp_path / "sub" / "a.png"
+    second.parent.mkdir()
+    for path in (first, second):
+        PIL.Image.new("RGB", (8, 8)).save(path)
+    done = hoicli("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", first, second)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"{second}: image_id: image 'a' is at {first} already; keep one line an image\n"
+
+
 def test_a_record_without_an_id_has_the_files_name(hoicli: Hoicli, folder: Path) -> None:
     (folder / "gt.jsonl").write_text('{"file_name": "sub/c.png"}\n')
     (record,) = records_of(hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1)).out)
