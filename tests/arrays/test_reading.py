@@ -78,7 +78,8 @@ def with_hoi(**changes: Any) -> dict[str, Any]:
         (with_hoi(verb="flyy"), "hois[0].verb: unknown verb 'flyy'; did you mean 'fly'?"),
         (
             with_hoi(verb="qqqq"),
-            "hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; own classes? hoicli vocab --from GT.jsonl -o FILE.json",
+            "hois[0].verb: unknown verb 'qqqq'; `hoicli vocab` lists the known ones; own classes? hoicli vocab --from "
+            "GT.jsonl -o FILE.json",
         ),
         (with_hoi(verb=3), "hois[0].verb: 3 is no name; verbs are strings"),
         (with_hoi(score="0.5"), 'hois[0].score: "0.5" is no score; give a finite number'),
