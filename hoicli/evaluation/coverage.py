@@ -131,7 +131,8 @@ class Coverage:
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
-        if (off := self.boxes.finding()) is not None:
+        looked_at = not all(row.whole_image for row in protocols)
+        if looked_at and (off := self.boxes.finding()) is not None:
             option = truth.vocabulary.option
             tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
         if absent := _classes_without_truth(truth, protocols):

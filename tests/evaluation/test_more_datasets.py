@@ -14,7 +14,8 @@ from hoicli.cli import run
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
-from tests.support.project import Hoicli
+from tests.hostile.readers import CORPUS
+from tests.support.project import FIXTURES, Hoicli
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())
 
@@ -178,6 +179,12 @@ def test_a_detector_is_judged_by_its_best_triplet(hoicli: Hoicli, tmp_path: Path
     (ride,) = (row for row in rows if row["metric"] == "AP" and row["verb"] == "ride" and row["object"] == "bicycle")
     assert (ride["value"], ride["n"]) == (pytest.approx(100.0), 1)  # c is ambiguous, b is behind a's best
     assert "labels:derived|ambiguous:unmarked" in ride["signature"]
+
+
+def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, scores = str(FIXTURES / "gt.jsonl"), str(CORPUS / "image_scores.npy")
+    path = converted(tmp_path, "scores.jsonl", scores, "--image-list", truth)
+    assert hoicli("eval", "--protocol", "hico-image", "--gt", truth, path).err == ""
 
 
 def test_all_is_about_boxes() -> None:
