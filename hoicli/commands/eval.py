@@ -36,7 +36,7 @@ def evaluate(
         None,
         "--grid NAME",
         "The recall values of 11-point AP, where not the protocol's own: arange, linspace or tenths.",
-        one_of="evaluation.protocols:GRIDS",
+        one_of="evaluation.grids:GRIDS",
     ),
     explain: bool = flag("--explain", "Say in a few lines what each protocol does, and stop."),
     *,
