@@ -25,8 +25,8 @@ from hoicli.diagnosis.run import Model, diagnose_models
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import main_protocol
 from hoicli.evaluation.rows import Wanted
+from hoicli.evaluation.selection import main_protocol
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 

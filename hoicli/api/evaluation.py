@@ -20,9 +20,9 @@ from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import adjusted
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import tallies
+from hoicli.evaluation.selection import adjusted
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.records.results import Row

@@ -36,8 +36,9 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import Protocol, adjusted
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import adjusted
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister

@@ -66,8 +66,8 @@ def compare(
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.protocols import main_protocol
     from hoicli.evaluation.rows import Wanted
+    from hoicli.evaluation.selection import main_protocol
     from hoicli.resampling.draws import Resampling
 
     paths = options.inputs(predictions, "two or more PREDS")

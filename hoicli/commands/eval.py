@@ -42,7 +42,7 @@ def evaluate(
         None,
         "--grid NAME",
         "The recall values of 11-point AP, where not the protocol's own: arange, linspace or tenths.",
-        one_of="evaluation.protocols:GRIDS",
+        one_of="evaluation.grids:GRIDS",
     ),
     explain: bool = flag("--explain", "Say in a few lines what each protocol does, and stop."),
     *,
@@ -60,9 +60,9 @@ def evaluate(
     from hoicli.evaluation.explanation import explained
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit, protocol_record
-    from hoicli.evaluation.protocols import adjusted
     from hoicli.evaluation.rows import Wanted, tally_rows
     from hoicli.evaluation.run import tallies
+    from hoicli.evaluation.selection import adjusted
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
 

@@ -53,8 +53,8 @@ def match(
     from hoicli.evaluation.match_records import match_records, missed_records
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.protocols import adjusted
     from hoicli.evaluation.run import matched_batches, read_truth
+    from hoicli.evaluation.selection import adjusted
     from hoicli.records.parsing import dump
 
     gt = options.required(gt, "match")

@@ -91,8 +91,8 @@ def pairstats(
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.coverage import check_counted, served
     from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.protocols import protocol_of
     from hoicli.evaluation.run import read_truth
+    from hoicli.evaluation.selection import protocol_of
     from hoicli.figures.pairs import plot_pairs
     from hoicli.pairs.rows import pair_rows
     from hoicli.pairs.settings import sweeps

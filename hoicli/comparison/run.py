@@ -9,9 +9,10 @@ from hoicli.diagnosis.gather import match_and_diagnose
 from hoicli.diagnosis.run import Model
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import Protocol, protocol_of
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note

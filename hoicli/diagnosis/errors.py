@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, starts_of
 from hoicli.arrays.roles import class_columns
-from hoicli.evaluation.matching import Batch, Outcomes, check_pairs
+from hoicli.evaluation.matching import Batch, Outcomes
+from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary

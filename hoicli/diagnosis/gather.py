@@ -21,8 +21,9 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchStream, checked_match
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import Protocol, protocol_of
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered, matched_batches
+from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import check_diagnosed
 from hoicli.io.streams import Line

@@ -15,8 +15,8 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import protocol_of
 from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part, within

@@ -11,7 +11,8 @@ from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.protocols import Protocol, distinct
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.selection import distinct
 from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note

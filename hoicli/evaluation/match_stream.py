@@ -16,7 +16,8 @@ from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import PROTOCOLS, Protocol, rows_of, view_key
+from hoicli.evaluation.protocols import PROTOCOLS, Protocol, view_key
+from hoicli.evaluation.selection import rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line

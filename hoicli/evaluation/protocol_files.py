@@ -17,7 +17,9 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.protocols import COUNTED_IMAGES, EVERY_RECALL, GRIDS, PROTOCOLS, Protocol, protocols, rows_of
+from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
+from hoicli.evaluation.protocols import COUNTED_IMAGES, PROTOCOLS, Protocol
+from hoicli.evaluation.selection import protocols, rows_of
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.records.parsing import Record, is_number, json_type, short

@@ -9,31 +9,13 @@ the measure (pixels or edges, `>` or `>=`) stays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from functools import cache, cached_property, partial
-from typing import Any
+from functools import cached_property, partial
 
-from hoicli.errors import UsageError
+from hoicli.evaluation.grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
 from hoicli.evaluation.slices import Part
 from hoicli.records import caveats
-from hoicli.vocabulary.datasets import load
-from hoicli.vocabulary.labels import Vocabulary
-
-# Three recall grids are in use. The AP of a class whose recall is exactly 3/10, 6/10 or 7/10 differs by up to 1/11
-# between them, so each is exact to the last bit (tests/evaluation/test_average_precision.py checks them).
-GRID_ARANGE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6000000000000001, 0.7000000000000001, 0.8, 0.9, 1.0)
-"""numpy.arange(0, 1.1, 0.1). Also taken for the official evaluation's `for t = 0:0.1:1`, as i * 0.1; we have not run it
-in MATLAB (docs/protocols.md, "The recall grid of hico")."""
-GRID_LINSPACE = (0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""torch.linspace(0, 1, 11) in float64; also MATLAB's 0:0.1:1 as a vector, computed from both ends."""
-GRID_TENTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""i / 10."""
-GRIDS = {"arange": GRID_ARANGE, "linspace": GRID_LINSPACE, "tenths": GRID_TENTHS}
-"""The grids by their names in `eval --grid` and signatures."""
-EVERY_RECALL: tuple[float, ...] = ()
-"""No grid: the area under the precision envelope, with a step at every recall (PASCAL VOC since 2010)."""
 
 COUNTED_IMAGES = ("all", "boxes", "interactions")
 """The possible values of a protocol's `images`."""
@@ -317,8 +299,7 @@ PROTOCOLS: dict[str, Protocol] = {
             classes="ambiguous",  # 87 of the 600
             subsets=("ambiguous",),
             grid=GRID_TENTHS,
-            remark="the released mean leaves out the classes of an object that nothing was predicted for; here they "
-            "count 0",
+            remark="the released mean leaves out classes of objects without any prediction; here they count 0",
         ),
         _hico_images(name="hico-image", title="HICO image-level classification, Default setting"),
         _hico_images(
@@ -326,126 +307,3 @@ PROTOCOLS: dict[str, Protocol] = {
         ),
     )
 }
-
-MAIN = {name: name for name in ("hico", "swig", "hoia", "ambiguous-hoi")} | {"vcoco": "vcoco-s1"}
-"""The main protocol of each dataset that has protocols of its own."""
-
-DIAGNOSED = {"hico": "diag", "vcoco": "vcoco-s1"}
-"""The protocol whose definition of a correct box the error types use."""
-
-OF_ITS_FILES = {"hico-det-sg": "hico", "hoiw": "hoia"}
-"""Datasets with the files or the evaluator of another: its rows apply as they are."""
-
-_ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
-"""The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
-
-
-def adapted(row: Protocol, vocabulary: Vocabulary) -> Protocol:
-    """The rules of a row of HICO-DET, or of V-COCO, for another dataset.
-
-    Classes and subsets are the dataset's. Ground truth and predictions are compared as recorded: a shift of one side
-    mends coordinates of HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means
-    nothing for other boxes. A shift of both sides alike moves nothing, and stays, so that results are the same to the
-    last bit.
-    """
-    alike = row.prediction_shift == row.truth_shift
-    named = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not row.roles else ()
-    return replace(
-        row,
-        dataset=vocabulary.name,
-        classes=_ROLE_CLASSES[row.classes] if row.roles else "",
-        subsets=named,
-        prediction_shift=row.prediction_shift if alike else NO_SHIFT,
-        truth_shift=row.truth_shift if alike else NO_SHIFT,
-        last_pixel_shift=NO_SHIFT,
-        drop_no_interaction=row.drop_no_interaction and vocabulary.no_interaction is not None,
-        remark="; ".join(filter(None, (f"the rules of {row.dataset}, boxes as recorded", row.remark))),
-    )
-
-
-def _model(vocabulary: Vocabulary) -> str:
-    """The dataset whose rows apply to one that has none."""
-    return "vcoco" if vocabulary.roles else "hico"
-
-
-@cache
-def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
-    """The rows that apply to a dataset, by name: its own, else those of HICO-DET or V-COCO adapted to it."""
-    files = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    own = {row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == files}
-    models = (row for row in PROTOCOLS.values() if row.dataset == _model(vocabulary) and not row.whole_image)
-    return own or {row.name: adapted(row, vocabulary) for row in models}
-
-
-def main_protocol(vocabulary: Vocabulary) -> Protocol:
-    """The main protocol of a dataset: its own, `hico`, or with roles `vcoco-s1`."""
-    name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
-    return rows_of(vocabulary)[MAIN.get(name, MAIN[_model(vocabulary)])]
-
-
-def adjusted(rows: Iterable[Protocol], *, images: str | None = None, grid: str | None = None) -> list[Protocol]:
-    """The rows with another `images` or `grid` (a name in GRIDS); None changes nothing. `Protocol.settings` shows it.
-    Raises `UsageError` for an unknown value, and for a grid with a protocol that has none.
-    """
-    rows = list(rows)
-    if images is not None:
-        if images not in COUNTED_IMAGES:
-            raise UsageError(f"--count-images {images}: choose {', '.join(COUNTED_IMAGES)}")
-        rows = [_changed(row, "images", images, images=images) for row in rows]
-    if grid is not None:
-        if grid not in GRIDS:
-            raise UsageError(f"--grid {grid}: choose {', '.join(GRIDS)}")
-        without = [row.name for row in rows if row.grid == EVERY_RECALL]
-        if without:
-            raise UsageError(f"--grid {grid}: {', '.join(without)} read precision at every recall, on no grid")
-        rows = [_changed(row, "recall", grid, grid=GRIDS[grid]) for row in rows]
-    return rows
-
-
-def _changed(row: Protocol, key: str, value: str, **columns: Any) -> Protocol:
-    """The row with other columns, which signatures say as `key:value`; the row itself if it has them already."""
-    other = replace(row, **columns)
-    return row if other == row else replace(other, changed=(*row.changed, (key, value)))
-
-
-def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
-    """One row of each name: the views of a protocol count once."""
-    return list({row.name: row for row in rows}.values())
-
-
-def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
-    """The named rows (a name may be several separated by commas; `all` is every one of the dataset), in order of first
-    mention, each once. No names: all of a shipped dataset, the main one of a file's. Without a `dataset` it is that of
-    the named protocols, HICO-DET for `all` alone. Raises `UsageError` that lists unknown names and the known ones, or
-    names of another dataset, and what `load` raises."""
-    listed = [part.strip() for text in names for part in text.split(",")]
-    unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
-    if unknown:
-        near = get_close_matches(unknown[0], PROTOCOLS, n=1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        known = ", ".join(PROTOCOLS)
-        raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")
-    datasets = dict.fromkeys(PROTOCOLS[name].dataset for name in listed if name != "all")
-    dataset = dataset or next(iter(datasets), "hico")
-    vocabulary = load(dataset) if isinstance(dataset, str) else dataset
-    rows = rows_of(vocabulary)
-    others = [name for name in listed if name != "all" and name not in rows]
-    if others:
-        theirs = PROTOCOLS[others[0]].dataset
-        fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
-        raise UsageError(f"--protocol {', '.join(others)}: of {theirs}, not {vocabulary.name}; {fix}")
-    if not listed:
-        listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
-    every = [name for name, row in rows.items() if not row.whole_image]
-    chosen = [name for part in listed for name in (every if part == "all" else [part])]
-    return [rows[name] for name in dict.fromkeys(chosen)]
-
-
-def protocol_of(vocabulary: Vocabulary) -> Protocol:
-    """The protocol whose definition of a correct box the error types use: `diag`, or with roles `vcoco-s1`, adapted to
-    a dataset that has neither (SWIG-HOI: over the classes its own protocol scores)."""
-    row = PROTOCOLS[DIAGNOSED[_model(vocabulary)]]
-    if row.dataset == vocabulary.name:
-        return row
-    main = main_protocol(vocabulary)
-    return replace(adapted(row, vocabulary), classes=main.classes)

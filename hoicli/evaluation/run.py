@@ -13,7 +13,8 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchStream, read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import Protocol, rows_of
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.selection import rows_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note

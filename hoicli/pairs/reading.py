@@ -13,7 +13,7 @@ from hoicli.arrays.columns import BATCH, indices, numbers, read_columns, require
 from hoicli.arrays.kit import Bools, Floats, Ints, find, runs_of, starts_of
 from hoicli.arrays.reading import scenes_of
 from hoicli.arrays.scenes import Scenes, are_subjects
-from hoicli.evaluation.protocols import protocol_of
+from hoicli.evaluation.selection import protocol_of
 from hoicli.io.streams import Line
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister

@@ -13,9 +13,10 @@ from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
-from hoicli.evaluation.protocols import Protocol, main_protocol, protocol_of
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import main_protocol, protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.streams import Stream

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.arrays.kit import Ints, rank_by_id, run_starts
-from hoicli.evaluation.protocols import GRID_ARANGE
+from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
 

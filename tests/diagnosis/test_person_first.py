@@ -25,7 +25,7 @@ from hoicli.diagnosis.person_first import REPAIR_CANDIDATES
 from hoicli.diagnosis.repairs import REPAIRED, Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import protocol_of
+from hoicli.evaluation.selection import protocol_of
 from hoicli.pairs.reading import read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import PairResults, PairStatistics

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
-from hoicli.evaluation.protocols import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, PROTOCOLS
+from hoicli.evaluation.grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
+from hoicli.evaluation.protocols import PROTOCOLS
 
 
 def one(ranks: list[int], positives: int, grid: tuple[float, ...] = GRID_TENTHS) -> float:

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.errors import DataError
-from hoicli.evaluation import matching
+from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import protocols
 from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES
 from hoicli.vocabulary.labels import Vocabulary
@@ -44,7 +44,7 @@ def outcomes(data: Data, vocabulary: Vocabulary, *, all_boxes: bool = True) -> l
 def same_in_blocks(data: Data, vocabulary: Vocabulary) -> None:
     whole = outcomes(data, vocabulary)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "PAIRS_AT_ONCE", 2)
+        patch.setattr(pairing, "PAIRS_AT_ONCE", 2)
         assert outcomes(data, vocabulary) == whole
 
 
@@ -86,7 +86,7 @@ def test_memory_of_a_crowd_is_bounded() -> None:
 
 @pytest.mark.parametrize(("all_boxes", "what"), [(True, "boxes"), (False, "triplets of one class")])
 def test_too_large_a_crowd_is_refused(all_boxes: bool, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "PAIRS_AT_ONCE", 10)
-    monkeypatch.setattr(matching, "MOST_PAIRS", 24)
+    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 10)
+    monkeypatch.setattr(pairing, "MOST_PAIRS", 24)
     with pytest.raises(DataError, match=f"image 'a': .* pairs of predicted and annotated {what}, at most 24"):
         outcomes(crowded(5), HICO, all_boxes=all_boxes)

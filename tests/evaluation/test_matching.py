@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.protocols import PROTOCOLS, protocols
+from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import Tally, means
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE

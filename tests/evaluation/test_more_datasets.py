@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hoicli.cli import run
-from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, protocols
+from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
+from hoicli.evaluation.selection import protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
@@ -62,7 +63,7 @@ def test_every_rule_of_hoi_a_decides_something(
     row = PROTOCOLS["hoia"]
     plain: Any = NO_SHIFT if column == "truth_shift" else False
     monkeypatch.setitem(PROTOCOLS, "hoia", replace(row, **{column: plain}))
-    monkeypatch.setattr("hoicli.evaluation.protocols.rows_of", lambda _: {"hoia": PROTOCOLS["hoia"]})
+    monkeypatch.setattr("hoicli.evaluation.selection.rows_of", lambda _: {"hoia": PROTOCOLS["hoia"]})
     rows = rows_of(tmp_path, "eval", "--protocol", "hoia", "--gt", hoia[0], hoia[1])
     assert value(rows) != pytest.approx(EXPECTED["hoia"]["mAP"], abs=1e-6)
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS, main_protocol, protocol_of, protocols, rows_of
+from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
+from hoicli.evaluation.selection import main_protocol, protocol_of, protocols, rows_of
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.protocols import protocols
+from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
 from hoicli.evaluation.slicing import centre_distance, object_area
 from hoicli.evaluation.tally import ClassResults

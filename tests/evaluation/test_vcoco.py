@@ -20,8 +20,8 @@ from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import protocols
 from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.evaluation.protocols import protocols
 from hoicli.evaluation.run import read_truth
+from hoicli.evaluation.selection import protocols
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from hoicli.errors import DataError
-from hoicli.evaluation import matching
+from hoicli.evaluation import pairing
 from hoicli.pairs.settings import Sweep
 from hoicli.pairs.statistics import PairResults, pair_statistics
 from hoicli.records.intake import ErrorPolicy
@@ -29,12 +29,12 @@ def results(data: Data) -> list[list[PairResults]]:
 def test_blocks(data: Data) -> None:
     whole = results(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matching, "PAIRS_AT_ONCE", 2)
+        patch.setattr(pairing, "PAIRS_AT_ONCE", 2)
         assert results(data) == whole
 
 
 def test_too_large_a_crowd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "MOST_PAIRS", 24)
+    monkeypatch.setattr(pairing, "MOST_PAIRS", 24)
     boxes = np.arange(10)[:, None] + np.array([0, 0, 9, 9])
     hois = [{"subject": 2 * at, "object": 2 * at + 1, "verb": "fly", "score": 1.0} for at in range(5)]
     record = {"image_id": "a", "boxes": boxes.tolist(), "labels": ["person", "kite"] * 5}

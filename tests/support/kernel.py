@@ -10,8 +10,9 @@ import orjson
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.protocols import Protocol, protocols
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
