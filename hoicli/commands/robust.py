@@ -68,7 +68,19 @@ def robust(
         "What ranks the models: mri, cri, clean or relative_drop.",
         one_of="robustness.rows:RANKED_BY",
     ),
-    plot: str | None = options.figure("Draw severity curves and families or corruptions."),
+    with_published: str | None = option(
+        None,
+        "--with-published",
+        "Add the paper's own numbers on that dataset, unranked, each row marked as not comparable.",
+        one_of="robustness.published:DATASETS",
+    ),
+    plot: str | None = options.figure("Draw the models: --plot-kind."),
+    plot_kind: str = option(
+        "curves",
+        "--plot-kind",
+        "curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for each model.",
+        one_of="figures.robustness:PLOTS",
+    ),
     *,
     out: options.ResultRows,
 ) -> None:
@@ -80,12 +92,15 @@ def robust(
     stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so that values
     compare within a recipe and not with the paper's tables.
     """
-    from hoicli.figures.robustness import plot_robustness
+    from hoicli.robustness.drawing import draw
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import grids as grids_of
-    from hoicli.robustness.rows import ranked, robustness_rows, tables
+    from hoicli.robustness.published import beside
+    from hoicli.robustness.rows import arranged, ranked, robustness_rows
     from hoicli.robustness.selection import Selection, benchmark, named
 
+    if plot is None and plot_kind != "curves":
+        raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
     wanted = benchmark(",".join(corruption or ["auto"]), ",".join(severity or ["auto"]))
     tags, policy = out.tags(), out.policy()
     paths = options.inputs(rows, "ROWS")
@@ -100,7 +115,7 @@ def robust(
     for remark in remarks:
         note(remark)
     results = robustness_rows(grids, tags=tags)
-    out.write(*([results] if out.notation() in ("jsonl", "csv") else tables(grids, results)))
+    published = beside(grids[0].protocol, with_published, tags=tags)
+    out.write(*arranged(grids, results, published, out.notation()))
     if plot is not None:
-        drawn = [{**row, "model": grid.model} for grid in grids for row in robustness_rows([grid])]
-        plot_robustness(drawn, plot, metric=grids[0].metric)
+        draw(grids, plot, kind=plot_kind)

@@ -15,7 +15,16 @@ from hoicli.io.streams import Line
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
 from hoicli.records.results import joined_settings, settings_of
-from hoicli.robustness.selection import CLEAN, METRIC, SUBSET, Selection, is_severity
+from hoicli.robustness.selection import (
+    CLEAN,
+    METRIC,
+    SUBSET,
+    VCOCO_PROTOCOL,
+    VCOCO_SUBSET,
+    Selection,
+    is_severity,
+    is_vcoco,
+)
 
 if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
     from hoicli.records.intake import ErrorPolicy
@@ -121,15 +130,35 @@ class Gathering:
         files = list(self._files)
         return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
 
+    def choice(self) -> tuple[str, str, str | None]:
+        """(metric, subset, protocol) that is meant: what was asked for, else the benchmark's; protocol None is any.
+
+        The paper's M is mAP of full on HICO-DET, and on V-COCO AP of scenario 2 over 24 action-roles.
+        """
+        wanted = self.wanted
+        metric, subset, protocol = wanted.metric or METRIC, wanted.subset, wanted.protocol
+        if self.of_vcoco(metric):
+            found = {(of, name) for (kind, of), named in self._rows.items() if kind == metric for name in named}
+            if protocol is None and any(name == VCOCO_PROTOCOL and subset in (None, of) for of, name in found):
+                protocol = VCOCO_PROTOCOL
+            if subset is None and any(of == VCOCO_SUBSET and protocol in (None, name) for of, name in found):
+                subset = VCOCO_SUBSET
+        return metric, subset or SUBSET, protocol
+
+    def of_vcoco(self, metric: str) -> bool:
+        """Whether all rows of a metric are by protocols of V-COCO."""
+        names = [name for (kind, _), protocols in self._rows.items() if kind == metric for name in protocols]
+        return bool(names) and all(map(is_vcoco, names))
+
     def kind(self) -> tuple[str, str]:
-        """The (metric, subset) that is meant: what was asked for, mAP of full, or the only one there is.
+        """The (metric, subset) that is meant: that of `choice`, or the only one there is.
 
         Raises `UsageError` where the selection finds no rows, `DataError` where there are none at all.
         """
         if not self._rows:
             text = "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them"
             raise DataError(text, place=self.place)
-        usual = (self.wanted.metric or METRIC, self.wanted.subset or SUBSET)
+        usual = self.choice()[:2]
         found = [kind for kind, protocols in self._rows.items() if protocols]
         kind = usual if usual in found or len(found) != 1 else found[0]
         if kind not in found:
@@ -142,10 +171,11 @@ class Gathering:
     def models(self, kind: tuple[str, str]) -> tuple[str, dict[str, ModelRows]]:
         """(the one protocol that is meant, its models by name); raises `UsageError` where it is none or several."""
         there = self._rows[kind]
-        protocol = next(iter(there)) if self.wanted.protocol is None else self.wanted.protocol
+        wanted = self.choice()[2]
+        protocol = next(iter(there)) if wanted is None else wanted
         if protocol not in there:
             raise UsageError(f"--protocol {protocol}: the rows are of {listed(sorted(there))}")
-        if self.wanted.protocol is None and len(there) > 1:
+        if wanted is None and len(there) > 1:
             names = ", ".join(sorted(there))
             raise UsageError(f"the rows are of {len(there)} protocols: choose one with --protocol: {names}")
         return protocol, dict(sorted(there[protocol].items()))

@@ -16,6 +16,11 @@ from hoicli.tables.kinds import PARTS
 RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 """What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
 
+PRINTED = {
+    "rank": "Rank", "clean": "Clean", "mri": "MRI", "cri": "CRI", "relative_drop": "Drop (%)", "worst": "Worst",
+}  # fmt: skip
+"""Metrics of a whole grid as papers head their columns."""
+
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""
 
@@ -111,8 +116,19 @@ def _signature(grid: Grid) -> str:
     return signature(settings, inherited=grid.settings)
 
 
-def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows arranged for a reader, each list a table of its own for `report.tables.render`.
+def arranged(
+    grids: Sequence[Grid], rows: Sequence[Row], published: Sequence[Row], notation: str
+) -> list[Sequence[Row]]:
+    """The rows as blocks to be written in a notation: one of all, or the `tables`, with the published ones after one's
+    own; in LaTeX under heads as papers have them."""
+    if notation in ("jsonl", "csv"):
+        return [[*rows, *published]]
+    blocks = [*tables(grids, rows), *published_tables(published)]
+    return [for_print(block) for block in blocks] if notation == "latex" else blocks
+
+
+def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """The rows arranged for a reader, each list a table of its own for `tables.notations.render`.
 
     The summary, a line a model; then of one model every corruption and family by severity, of several their means side
     by side, as the paper's Table 4 has them.
@@ -124,6 +140,29 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
         families = [_by_severity(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
     return [summary, *(_side_by_side(grids, keys) for keys in (("corruption", "family"), ("family",), ("severity",)))]
+
+
+def published_tables(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """Published rows as tables: a line a model, and their means by corruption side by side."""
+    summary = [row for row in rows if "corruption" not in row]
+    means = [
+        {**row, **_shown("mean", row["tags"]["model"], row["value"], **{key: row[key] for key in PARTS if key in row})}
+        for row in rows
+        if "corruption" in row
+    ]
+    return [block for block in (summary, means) if block]
+
+
+def for_print(rows: Sequence[Row]) -> list[Row]:
+    """A table of `tables` under heads as papers have them, without the subset, which all columns share."""
+
+    def head(row: Row) -> str:
+        metric, column = str(row["metric"]), str(row["subset"])
+        if metric == OVER:
+            return {"mean": "Mean", "sigma": "Deviation", "drop %": "Drop (%)"}[column]
+        return PRINTED.get(metric) or (column if metric == "mean" else f"Severity {column}")
+
+    return [{**row, "metric": "", "subset": head(row)} for row in rows]
 
 
 def _shown(metric: str, column: str, value: float | None, **line: str) -> Row:
