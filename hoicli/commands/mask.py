@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hoicli.commands import options
-from hoicli.commands.checks import FOLDER, READ, READ_FOLDER
+from hoicli.commands.checks import FOLDER, READ, READ_FOLDER, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import DataError, UsageError
@@ -59,10 +59,12 @@ def mask(
     expand: float = option(0.1, "--expand F", "Each edge moves outwards by a random share of its side, up to F."),
     pixelate: float | None = option(
         None,
-        "--pixelate P",
-        "No masks: pixelate whole images, each with probability P, as SAMPL's baseline RPP does with 0.5.",
+        "--pixelate F",
+        "No masks: pixelate whole images, each with probability F, as SAMPL's baseline RPP does with 0.5.",
     ),
-    block: int | None = option(None, "--block PX", "The side of a block with --pixelate: 8 pixels unless given."),
+    block: int | None = option(
+        None, "--block PX", "The side of a block with --pixelate: 8 pixels unless given.", mark=Count(2, 10_000)
+    ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
@@ -99,7 +101,7 @@ def mask(
             raise UsageError("--pixelate takes the place of masks: leave out --ratio, --dilate, --expand, --all-boxes")
         change = Pixelation.checked(probability=pixelate, block=BLOCK if block is None else block, seed=seed)
     elif block is not None:
-        raise UsageError(f"--block {block}: is the side of a pixelated block; give --pixelate P, too")
+        raise UsageError(f"--block {block}: is the side of a pixelated block; give --pixelate F, too")
     if images is not None and save_images is not None:
         check_folders(images, save_images)
     policy = options.policy(on_error)

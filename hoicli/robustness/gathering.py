@@ -15,6 +15,8 @@ from hoicli.io.streams import Line
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
 from hoicli.records.results import joined_settings, settings_of
+from hoicli.robustness.cells import CellFiles, is_cell
+from hoicli.robustness.cells import cell_of as cell_files
 from hoicli.robustness.selection import (
     CLEAN,
     METRIC,
@@ -84,17 +86,30 @@ class Gathering:
         self._names = names or {}
         self._rows: dict[tuple[str, str], dict[str, dict[str, ModelRows]]] = {}
         self._files: dict[str, None] = {}
+        self.cells: list[CellFiles] = []
+        """Those that are still to be evaluated (`hoicli.robustness.sampling`)."""
 
     def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Take a stream; a bad line goes to the policy."""
+        """Take a stream of rows and of cells to be evaluated; a bad line goes to the policy."""
         for line in lines:
             self._files[line.file] = None
             try:
-                self._add(parse(line), line)
+                record = parse(line)
+                if is_cell(record):
+                    cell = cell_files(record, line, model_tag=self.model_tag)
+                    self.cell_of(cell.tags, line)
+                    self.cells.append(cell)
+                else:
+                    self.add(record, line)
             except DataError as error:
                 policy.handle(error)
 
-    def _add(self, row: Record, line: Line) -> None:
+    def name_of(self, tags: Mapping[str, str], line: Line) -> str:
+        """The model of a line with these tags."""
+        return self._names.get(line.file, tags.get(self.model_tag, ""))
+
+    def add(self, row: Record, line: Line) -> None:
+        """Take a row, which `line` has or names; raises `DataError` for a bad one."""
         tags = row.get("tags")
         if type(tags) is dict and type(tags.get("severity")) is int:
             row = {**row, "tags": {**tags, "severity": str(tags["severity"])}}
@@ -116,13 +131,35 @@ class Gathering:
             text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with --metric"
             raise DataError(text, place=line.place, field="unit")
         tags = row.get("tags", {})
-        model = self._names.get(line.file, tags.get(self.model_tag, ""))
+        model = self.name_of(tags, line)
         if line.file in self._names:
             tags = {**tags, "model": model}
         rows = of_kind.setdefault(row.get("protocol", ""), {}).setdefault(model, ModelRows())
         settings = settings_of(row)
         settings.pop("gt", None)  # of each corruption its own, where boxes move with the pixels
-        rows.add(_cell(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
+        rows.add(self.cell_of(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
+
+    @staticmethod
+    def cell_of(tags: Mapping[str, str], line: Line) -> Cell:
+        """The cell that a row's tags name; raises `DataError` where they name none."""
+        corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
+        problem, key = "", "severity"
+        if not corruption:
+            key, problem = (
+                "corruption",
+                (
+                    "missing; hoicli eval --tag corruption=NAME --tag severity=1 says what was evaluated, "
+                    "--tag corruption=clean the original images"
+                ),
+            )
+        elif corruption == CLEAN and severity not in ("", "0"):
+            problem = f"{severity!r}, but clean images have none; leave it out"
+        elif corruption != CLEAN and not is_severity(severity):
+            shown = repr(severity) if severity else "missing"
+            problem = f"{shown}; give a whole number of at least 1 beside a corruption"
+        if problem:
+            raise DataError(problem, place=line.place, field=f"tags.{key}")
+        return (CLEAN, 0) if corruption == CLEAN else (corruption, int(severity))
 
     @property
     def place(self) -> str:
@@ -186,28 +223,6 @@ class Gathering:
             return f"model {model}"
         several = any(len(models) > 1 for models in self._rows[self.kind()].values())
         return f"the model of the rows without tag {self.model_tag}" if several else "the model"
-
-
-def _cell(tags: Mapping[str, str], line: Line) -> Cell:
-    """The cell that a row's tags name."""
-    corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
-    problem, key = "", "severity"
-    if not corruption:
-        key, problem = (
-            "corruption",
-            (
-                "missing; hoicli eval --tag corruption=NAME --tag severity=1 says what was evaluated, "
-                "--tag corruption=clean the original images"
-            ),
-        )
-    elif corruption == CLEAN and severity not in ("", "0"):
-        problem = f"{severity!r}, but clean images have none; leave it out"
-    elif corruption != CLEAN and not is_severity(severity):
-        shown = repr(severity) if severity else "missing"
-        problem = f"{shown}; give a whole number of at least 1 beside a corruption"
-    if problem:
-        raise DataError(problem, place=line.place, field=f"tags.{key}")
-    return (CLEAN, 0) if corruption == CLEAN else (corruption, int(severity))
 
 
 def listed(names: Iterable[object]) -> str:

@@ -28,6 +28,9 @@ _PartOf = Mapping[str, str | int]
 """Of PARTS, those that name a part of a grid; none is the whole."""
 _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
+Key = tuple[str, tuple[tuple[str, str | int], ...]]
+"""A metric and the part it is of."""
+Interval = tuple[float, float]
 
 
 def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
@@ -41,22 +44,40 @@ def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
     return sorted(grids, key=merit)
 
 
-def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
+def values_of(grid: Grid) -> Iterator[tuple[Key, float | None]]:
+    """All values of a grid but the worst cell, which names another part wherever other images are drawn."""
+    for metric, part, value, _, _ in (*_overall(grid), *_corruptions(grid), *_means(grid)):
+        if metric != "worst":
+            yield (metric, tuple(part.items())), value
+
+
+def robustness_rows(
+    grids: Sequence[Grid],
+    *,
+    tags: Mapping[str, str] | None = None,
+    intervals: Mapping[str, Mapping[Key, Interval | None]] | None = None,
+    drawn: Mapping[str, str] | None = None,
+) -> list[Row]:
     """All rows of all models, which come in the order of their rank.
 
     Of a whole grid: `rank` (of several models), `clean`, `mri`, `cri`, `relative_drop` and `worst` (the lowest cell,
     which it names). With a key `corruption` (and its `family`): `mean`, `sigma`, `cri_term`, `relative_drop`. With
     `family`, with `severity`, and with both: `mean` and `relative_drop`. A mean is over corruptions of their means; `n`
-    counts the cells it is over. What needs a clean value above 0 is null without one.
+    counts the cells it is over. What needs a clean value above 0 is null without one. `intervals` are by model, and
+    `drawn` what they add to signatures.
     """
     rows: list[Row] = []
     for number, grid in enumerate(grids, start=1):
-        common = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": _signature(grid)}
+        found = (intervals or {}).get(grid.model, {})
+        ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}}
         place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
-        rows += [
-            {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit, **common}
-            for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid))
-        ]
+        plain, sampled = grid_signature(grid), grid_signature(grid, drawn)
+        for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid)):
+            row: Row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n}
+            key: Key = metric, tuple(part.items())
+            if key in found:
+                row["ci_low"], row["ci_high"] = found[key] or (None, None)
+            rows.append({**row, "unit": unit, **ends, "signature": sampled if key in found else plain})
     return rows
 
 
@@ -101,8 +122,9 @@ def _drop(value: float, grid: Grid) -> float | None:
     return relative_drop(value, grid.clean) if grid.clean else None
 
 
-def _signature(grid: Grid) -> str:
-    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing."""
+def grid_signature(grid: Grid, drawn: Mapping[str, str] | None = None) -> str:
+    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing.
+    `drawn`: how an interval was found."""
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
@@ -113,18 +135,20 @@ def _signature(grid: Grid) -> str:
     settings = {"of": f"{grid.metric}/{grid.subset}", "grid": size, "recipe": grid.recipe or "unstated"}
     if grid.missing:
         settings["missing"] = str(len(grid.missing))
-    return signature(settings, inherited=grid.settings)
+    return signature({**settings, **(drawn or {})}, inherited=grid.settings)
 
 
 def arranged(
-    grids: Sequence[Grid], rows: Sequence[Row], published: Sequence[Row], notation: str
+    grids: Sequence[Grid], rows: Sequence[Row], differences: Sequence[Row], published: Sequence[Row], notation: str
 ) -> list[Sequence[Row]]:
     """The rows as blocks to be written in a notation: one of all, or the `tables`, with the published ones after one's
     own; in LaTeX under heads as papers have them."""
     if notation in ("jsonl", "csv"):
-        return [[*rows, *published]]
-    blocks = [*tables(grids, rows), *published_tables(published)]
-    return [for_print(block) for block in blocks] if notation == "latex" else blocks
+        return [[*rows, *differences, *published]]
+    own, others = tables(grids, rows), published_tables(published)
+    if notation == "latex":
+        own, others = [*map(for_print, own)], [*map(for_print, others)]
+    return [*own, *([differences] if differences else []), *others]
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
