@@ -22,6 +22,7 @@ page() {
 
 hoicli diagnose --gt gt.jsonl --plot errors.png preds.jsonl other.jsonl -o rows.jsonl 2>/dev/null
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl 2>/dev/null
+hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl 2>/dev/null
 hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.png
 hoicli diagnose --gt gt.jsonl --images "$fixtures/images" --gallery gallery preds.jsonl -o rows.jsonl 2>/dev/null
 hoicli report --gt gt.jsonl --images "$fixtures/images" -o report.html preds.jsonl 2>/dev/null

@@ -12,8 +12,8 @@ from hoicli.io.streams import Stream
 
 
 @command(
-    reads="result rows tagged with corruption, severity and model",
-    writes="result rows: MRI, CRI, and each part",
+    reads="result rows tagged with corruption, severity and model, or cells that name their predictions",
+    writes="result rows: MRI, CRI, and each part, with intervals if there are cells",
     examples=[
         (
             "hoicli eval --gt gt-jpeg-3.jsonl --protocol hico --tag model=cdn "
@@ -23,6 +23,10 @@ from hoicli.io.streams import Stream
         ("hoicli robust --allow-missing --protocol hico rows.jsonl", "what is there so far"),
         ("hoicli robust --plot robust.png all.jsonl", "the complete benchmark, drawn"),
         ("hoicli robust --rank-by cri --format latex all.jsonl", "models ranked by CRI, for a paper"),
+        (
+            "hoicli robust --allow-missing --protocol hico --bootstrap 100 cells.jsonl",
+            "from the predictions of every cell, with intervals; 1000 rounds for a paper",
+        ),
     ],
     see=["corrupt", "eval"],
     old={"--corruptions": "--corruption", "--severities": "--severity"},
@@ -58,6 +62,17 @@ def robust(
         offer=choices.grid_severities,
         several=True,
     ),
+    dataset: str | None = options.dataset(
+        "Of cells that name predictions: hico (default), vcoco, swig or FILE.json.", None
+    ),
+    bootstrap: int | None = option(
+        None,
+        "--bootstrap N",
+        "Of cells that name predictions: 95 % intervals, and differences from the first model, from N resamples of the "
+        "images, the same in all cells and models (1000 is usual).",
+        mark=options.ROUNDS,
+    ),
+    seed: int = options.SEED,
     unit: str | None = option(
         None, "--unit", "The unit of the values, whatever the rows say.", one_of=("percent", "fraction")
     ),
@@ -68,7 +83,19 @@ def robust(
         "What ranks the models: mri, cri, clean or relative_drop.",
         one_of="robustness.rows:RANKED_BY",
     ),
-    plot: str | None = options.figure("Draw severity curves and families or corruptions."),
+    with_published: str | None = option(
+        None,
+        "--with-published",
+        "Add the paper's own numbers on that dataset, unranked, each row marked as not comparable.",
+        one_of="robustness.published:DATASETS",
+    ),
+    plot: str | None = options.figure("Draw the models: --plot-kind."),
+    plot_kind: str = option(
+        "curves",
+        "--plot-kind",
+        "curves: means by severity, and families or corruptions as bars; heatmap: every cell, a panel for each model.",
+        one_of="figures.robustness:PLOTS",
+    ),
     *,
     out: options.ResultRows,
 ) -> None:
@@ -80,18 +107,39 @@ def robust(
     stops the run. The indices are RoHOI's; images of hoicli corrupt (--tag recipe=hoicli-1) are not, so that values
     compare within a recipe and not with the paper's tables.
     """
-    from hoicli.figures.robustness import plot_robustness
+    from hoicli.robustness.drawing import draw
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import grids as grids_of
-    from hoicli.robustness.rows import ranked, robustness_rows, tables
+    from hoicli.robustness.published import beside
+    from hoicli.robustness.rows import arranged, ranked, robustness_rows
     from hoicli.robustness.selection import Selection, benchmark, named
 
+    if plot is None and plot_kind != "curves":
+        raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
     wanted = benchmark(",".join(corruption or ["auto"]), ",".join(severity or ["auto"]))
+    resampling = None
+    if bootstrap is not None:
+        from hoicli.resampling.draws import Resampling
+
+        resampling = Resampling.checked(bootstrap, seed)
     tags, policy = out.tags(), out.policy()
     paths = options.inputs(rows, "ROWS")
     names = {display_name(path): model for path, model in named(paths, options.separated(name)).items()}
-    gathering = Gathering(Selection(metric, subset, protocol, unit), model_tag=model_tag, names=names)
+    called = protocol
+    if protocol is not None and protocol.endswith(".json"):
+        from hoicli.evaluation.protocol_files import explicit
+
+        (called,) = explicit([protocol])
+    gathering = Gathering(Selection(metric, subset, called, unit), model_tag=model_tag, names=names)
     gathering.read(Stream(paths, "rows"), policy)
+    if resampling is not None and not gathering.cells:
+        raise UsageError(f"--bootstrap {bootstrap}: rows have no images; give cells with their predictions")
+    samples = None
+    if gathering.cells:
+        from hoicli.robustness.sampling import evaluate_cells
+
+        opening = options.Dumps(None, None).opening(dataset, policy, within=dataset or "hico")
+        samples = evaluate_cells(gathering, opening, policy, protocol=protocol, dataset=dataset, resampling=resampling)
     policy.report()
     grids, remarks = grids_of(gathering, wanted, allow_missing=allow_missing)
     if len(grids) > 1 and model_tag in tags:
@@ -99,8 +147,16 @@ def robust(
     grids = ranked(grids, rank_by)
     for remark in remarks:
         note(remark)
-    results = robustness_rows(grids, tags=tags)
-    out.write(*([results] if out.notation() in ("jsonl", "csv") else tables(grids, results)))
+    results, differences = robustness_rows(grids, tags=tags), []
+    if samples is not None:
+        from hoicli.robustness.sampling import difference_rows, intervals
+
+        drawn = samples.resampling.signature()
+        results = robustness_rows(grids, tags=tags, intervals=intervals(grids, samples), drawn=drawn)
+        first = gathering.cells[0]
+        baseline = gathering.name_of(first.tags, first.line)
+        differences = list(difference_rows(grids, samples, baseline, model_tag, tags=tags))
+    published = beside(grids[0].protocol, with_published, tags=tags)
+    out.write(*arranged(grids, results, differences, published, out.notation()))
     if plot is not None:
-        drawn = [{**row, "model": grid.model} for grid in grids for row in robustness_rows([grid])]
-        plot_robustness(drawn, plot, metric=grids[0].metric)
+        draw(grids, plot, kind=plot_kind)

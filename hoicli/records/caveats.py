@@ -104,10 +104,15 @@ def settings(bits: int) -> dict[str, str]:
     return dict(CAVEATS[name].setting for name in names(bits))
 
 
+PUBLISHED = "as the paper prints it, on images that are not published: not comparable with values made here"
+"""What tables say below a value out of a paper's table, whose signature names it as `published`."""
+
+
 def words_of(row: Mapping[str, Any]) -> list[str]:
     """What tables say below a result row: the words of the caveats in its signature."""
-    stated = settings_of(row).items()
-    return [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated]
+    stated = settings_of(row)
+    words = [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated.items()]
+    return [*words, PUBLISHED] if "published" in stated else words
 
 
 TRUTH, PREDICTIONS = (

@@ -15,7 +15,18 @@ from hoicli.io.streams import Line
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
 from hoicli.records.results import joined_settings, settings_of
-from hoicli.robustness.selection import CLEAN, METRIC, SUBSET, Selection, is_severity
+from hoicli.robustness.cells import CellFiles, is_cell
+from hoicli.robustness.cells import cell_of as cell_files
+from hoicli.robustness.selection import (
+    CLEAN,
+    METRIC,
+    SUBSET,
+    VCOCO_PROTOCOL,
+    VCOCO_SUBSET,
+    Selection,
+    is_severity,
+    is_vcoco,
+)
 
 if TYPE_CHECKING:  # a policy needs no NumPy, but the module it lives in does
     from hoicli.records.intake import ErrorPolicy
@@ -75,17 +86,30 @@ class Gathering:
         self._names = names or {}
         self._rows: dict[tuple[str, str], dict[str, dict[str, ModelRows]]] = {}
         self._files: dict[str, None] = {}
+        self.cells: list[CellFiles] = []
+        """Those that are still to be evaluated (`hoicli.robustness.sampling`)."""
 
     def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Take a stream; a bad line goes to the policy."""
+        """Take a stream of rows and of cells to be evaluated; a bad line goes to the policy."""
         for line in lines:
             self._files[line.file] = None
             try:
-                self._add(parse(line), line)
+                record = parse(line)
+                if is_cell(record):
+                    cell = cell_files(record, line, model_tag=self.model_tag)
+                    self.cell_of(cell.tags, line)
+                    self.cells.append(cell)
+                else:
+                    self.add(record, line)
             except DataError as error:
                 policy.handle(error)
 
-    def _add(self, row: Record, line: Line) -> None:
+    def name_of(self, tags: Mapping[str, str], line: Line) -> str:
+        """The model of a line with these tags."""
+        return self._names.get(line.file, tags.get(self.model_tag, ""))
+
+    def add(self, row: Record, line: Line) -> None:
+        """Take a row, which `line` has or names; raises `DataError` for a bad one."""
         tags = row.get("tags")
         if type(tags) is dict and type(tags.get("severity")) is int:
             row = {**row, "tags": {**tags, "severity": str(tags["severity"])}}
@@ -107,13 +131,35 @@ class Gathering:
             text = f"{unit!r} is no share of a whole; choose a metric in % or fraction with --metric"
             raise DataError(text, place=line.place, field="unit")
         tags = row.get("tags", {})
-        model = self._names.get(line.file, tags.get(self.model_tag, ""))
+        model = self.name_of(tags, line)
         if line.file in self._names:
             tags = {**tags, "model": model}
         rows = of_kind.setdefault(row.get("protocol", ""), {}).setdefault(model, ModelRows())
         settings = settings_of(row)
         settings.pop("gt", None)  # of each corruption its own, where boxes move with the pixels
-        rows.add(_cell(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
+        rows.add(self.cell_of(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
+
+    @staticmethod
+    def cell_of(tags: Mapping[str, str], line: Line) -> Cell:
+        """The cell that a row's tags name; raises `DataError` where they name none."""
+        corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
+        problem, key = "", "severity"
+        if not corruption:
+            key, problem = (
+                "corruption",
+                (
+                    "missing; hoicli eval --tag corruption=NAME --tag severity=1 says what was evaluated, "
+                    "--tag corruption=clean the original images"
+                ),
+            )
+        elif corruption == CLEAN and severity not in ("", "0"):
+            problem = f"{severity!r}, but clean images have none; leave it out"
+        elif corruption != CLEAN and not is_severity(severity):
+            shown = repr(severity) if severity else "missing"
+            problem = f"{shown}; give a whole number of at least 1 beside a corruption"
+        if problem:
+            raise DataError(problem, place=line.place, field=f"tags.{key}")
+        return (CLEAN, 0) if corruption == CLEAN else (corruption, int(severity))
 
     @property
     def place(self) -> str:
@@ -121,15 +167,35 @@ class Gathering:
         files = list(self._files)
         return files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
 
+    def choice(self) -> tuple[str, str, str | None]:
+        """(metric, subset, protocol) that is meant: what was asked for, else the benchmark's; protocol None is any.
+
+        The paper's M is mAP of full on HICO-DET, and on V-COCO AP of scenario 2 over 24 action-roles.
+        """
+        wanted = self.wanted
+        metric, subset, protocol = wanted.metric or METRIC, wanted.subset, wanted.protocol
+        if self.of_vcoco(metric):
+            found = {(of, name) for (kind, of), named in self._rows.items() if kind == metric for name in named}
+            if protocol is None and any(name == VCOCO_PROTOCOL and subset in (None, of) for of, name in found):
+                protocol = VCOCO_PROTOCOL
+            if subset is None and any(of == VCOCO_SUBSET and protocol in (None, name) for of, name in found):
+                subset = VCOCO_SUBSET
+        return metric, subset or SUBSET, protocol
+
+    def of_vcoco(self, metric: str) -> bool:
+        """Whether all rows of a metric are by protocols of V-COCO."""
+        names = [name for (kind, _), protocols in self._rows.items() if kind == metric for name in protocols]
+        return bool(names) and all(map(is_vcoco, names))
+
     def kind(self) -> tuple[str, str]:
-        """The (metric, subset) that is meant: what was asked for, mAP of full, or the only one there is.
+        """The (metric, subset) that is meant: that of `choice`, or the only one there is.
 
         Raises `UsageError` where the selection finds no rows, `DataError` where there are none at all.
         """
         if not self._rows:
             text = "no result rows in it; hoicli eval --tag corruption=NAME --tag severity=1 writes them"
             raise DataError(text, place=self.place)
-        usual = (self.wanted.metric or METRIC, self.wanted.subset or SUBSET)
+        usual = self.choice()[:2]
         found = [kind for kind, protocols in self._rows.items() if protocols]
         kind = usual if usual in found or len(found) != 1 else found[0]
         if kind not in found:
@@ -142,10 +208,11 @@ class Gathering:
     def models(self, kind: tuple[str, str]) -> tuple[str, dict[str, ModelRows]]:
         """(the one protocol that is meant, its models by name); raises `UsageError` where it is none or several."""
         there = self._rows[kind]
-        protocol = next(iter(there)) if self.wanted.protocol is None else self.wanted.protocol
+        wanted = self.choice()[2]
+        protocol = next(iter(there)) if wanted is None else wanted
         if protocol not in there:
             raise UsageError(f"--protocol {protocol}: the rows are of {listed(sorted(there))}")
-        if self.wanted.protocol is None and len(there) > 1:
+        if wanted is None and len(there) > 1:
             names = ", ".join(sorted(there))
             raise UsageError(f"the rows are of {len(there)} protocols: choose one with --protocol: {names}")
         return protocol, dict(sorted(there[protocol].items()))
@@ -156,28 +223,6 @@ class Gathering:
             return f"model {model}"
         several = any(len(models) > 1 for models in self._rows[self.kind()].values())
         return f"the model of the rows without tag {self.model_tag}" if several else "the model"
-
-
-def _cell(tags: Mapping[str, str], line: Line) -> Cell:
-    """The cell that a row's tags name."""
-    corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
-    problem, key = "", "severity"
-    if not corruption:
-        key, problem = (
-            "corruption",
-            (
-                "missing; hoicli eval --tag corruption=NAME --tag severity=1 says what was evaluated, "
-                "--tag corruption=clean the original images"
-            ),
-        )
-    elif corruption == CLEAN and severity not in ("", "0"):
-        problem = f"{severity!r}, but clean images have none; leave it out"
-    elif corruption != CLEAN and not is_severity(severity):
-        shown = repr(severity) if severity else "missing"
-        problem = f"{shown}; give a whole number of at least 1 beside a corruption"
-    if problem:
-        raise DataError(problem, place=line.place, field=f"tags.{key}")
-    return (CLEAN, 0) if corruption == CLEAN else (corruption, int(severity))
 
 
 def listed(names: Iterable[object]) -> str:

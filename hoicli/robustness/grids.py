@@ -14,7 +14,14 @@ from itertools import groupby
 from hoicli.errors import DataError
 from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES, family_of
 from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
-from hoicli.robustness.selection import AUTO, CLEAN, METRIC, SUBSET, Benchmark
+from hoicli.robustness.selection import (
+    AUTO,
+    CLEAN,
+    METRIC,
+    VCOCO_PROTOCOL,
+    VCOCO_SUBSET,
+    Benchmark,
+)
 
 CLEAN_CELL: Cell = (CLEAN, 0)
 
@@ -63,9 +70,11 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
     wanted = gathering.wanted
     metric, subset = gathering.kind()
     remarks = []
-    if (metric, subset) != (wanted.metric or METRIC, wanted.subset or SUBSET):
+    if (metric, subset) != gathering.choice()[:2]:
         remarks.append(f"taking {metric} of {subset}, the only rows there are")
     protocol, models = gathering.models((metric, subset))
+    if gathering.of_vcoco(metric):
+        remarks += _of_vcoco(metric, subset, protocol, chosen=None not in (wanted.protocol, wanted.subset))
     for model, rows in models.items():
         _check_rows(gathering, model, rows)
     settings = sorted({settings for rows in models.values() for settings in rows.settings})
@@ -98,6 +107,19 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
     others = sorted({name for name, _ in there} - set(corruptions))
     remarks += _lacking(gathering, made, len(cells) + 1, others, allow_missing=allow_missing)
     return made, remarks + _recipes({grid.recipe for grid in made})
+
+
+def _of_vcoco(metric: str, subset: str, protocol: str, *, chosen: bool) -> list[str]:
+    """Which of V-COCO's numbers M is, and whether it is the paper's; `chosen`: nothing is to be said of the paper's own
+    where the user named it."""
+    if (metric, subset, protocol) != (METRIC, VCOCO_SUBSET, VCOCO_PROTOCOL):
+        text = f"RoHOI's on V-COCO is {METRIC} of {VCOCO_PROTOCOL} over {VCOCO_SUBSET} action-roles"
+        return [f"M is {metric} of {protocol}, subset {subset}; {text}"]
+    if chosen:
+        return []
+    return [
+        f"M is {metric} of {protocol} over {subset} action-roles, as in RoHOI (AP#2); --protocol and --subset choose"
+    ]
 
 
 def _check_rows(gathering: Gathering, model: str, rows: ModelRows) -> None:

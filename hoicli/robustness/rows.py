@@ -16,6 +16,11 @@ from hoicli.tables.kinds import PARTS
 RANKED_BY = ("mri", "cri", "clean", "relative_drop")
 """What models can be ranked by: the metrics of a whole grid. Of the last, less is better."""
 
+PRINTED = {
+    "rank": "Rank", "clean": "Clean", "mri": "MRI", "cri": "CRI", "relative_drop": "Drop (%)", "worst": "Worst",
+}  # fmt: skip
+"""Metrics of a whole grid as papers head their columns."""
+
 OVER = "over severities"
 """The heading of what a table's line says of all severities."""
 
@@ -23,6 +28,9 @@ _PartOf = Mapping[str, str | int]
 """Of PARTS, those that name a part of a grid; none is the whole."""
 _Value = tuple[str, _PartOf, float | None, int, str]
 """(metric, the part it is of, value, n, unit)."""
+Key = tuple[str, tuple[tuple[str, str | int], ...]]
+"""A metric and the part it is of."""
+Interval = tuple[float, float]
 
 
 def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
@@ -36,22 +44,40 @@ def ranked(grids: Sequence[Grid], by: str = "mri") -> list[Grid]:
     return sorted(grids, key=merit)
 
 
-def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
+def values_of(grid: Grid) -> Iterator[tuple[Key, float | None]]:
+    """All values of a grid but the worst cell, which names another part wherever other images are drawn."""
+    for metric, part, value, _, _ in (*_overall(grid), *_corruptions(grid), *_means(grid)):
+        if metric != "worst":
+            yield (metric, tuple(part.items())), value
+
+
+def robustness_rows(
+    grids: Sequence[Grid],
+    *,
+    tags: Mapping[str, str] | None = None,
+    intervals: Mapping[str, Mapping[Key, Interval | None]] | None = None,
+    drawn: Mapping[str, str] | None = None,
+) -> list[Row]:
     """All rows of all models, which come in the order of their rank.
 
     Of a whole grid: `rank` (of several models), `clean`, `mri`, `cri`, `relative_drop` and `worst` (the lowest cell,
     which it names). With a key `corruption` (and its `family`): `mean`, `sigma`, `cri_term`, `relative_drop`. With
     `family`, with `severity`, and with both: `mean` and `relative_drop`. A mean is over corruptions of their means; `n`
-    counts the cells it is over. What needs a clean value above 0 is null without one.
+    counts the cells it is over. What needs a clean value above 0 is null without one. `intervals` are by model, and
+    `drawn` what they add to signatures.
     """
     rows: list[Row] = []
     for number, grid in enumerate(grids, start=1):
-        common = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}, "signature": _signature(grid)}
+        found = (intervals or {}).get(grid.model, {})
+        ends = {"protocol": grid.protocol, "tags": {**grid.tags, **(tags or {})}}
         place: list[_Value] = [("rank", {}, number, len(grids), "models")] if len(grids) > 1 else []
-        rows += [
-            {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n, "unit": unit, **common}
-            for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid))
-        ]
+        plain, sampled = grid_signature(grid), grid_signature(grid, drawn)
+        for metric, part, value, n, unit in (*place, *_overall(grid), *_corruptions(grid), *_means(grid)):
+            row: Row = {"metric": metric, "subset": grid.subset, **part, "value": value, "n": n}
+            key: Key = metric, tuple(part.items())
+            if key in found:
+                row["ci_low"], row["ci_high"] = found[key] or (None, None)
+            rows.append({**row, "unit": unit, **ends, "signature": sampled if key in found else plain})
     return rows
 
 
@@ -96,8 +122,9 @@ def _drop(value: float, grid: Grid) -> float | None:
     return relative_drop(value, grid.clean) if grid.clean else None
 
 
-def _signature(grid: Grid) -> str:
-    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing."""
+def grid_signature(grid: Grid, drawn: Mapping[str, str] | None = None) -> str:
+    """The rows' own settings, then what was averaged: the metric, the grid, what made its images, what is missing.
+    `drawn`: how an interval was found."""
     cells = [cell for cell in (*grid.cells, *grid.missing) if cell[0] != CLEAN]
     names = {name for name, _ in cells}
     levels = sorted({severity for _, severity in cells})
@@ -108,11 +135,24 @@ def _signature(grid: Grid) -> str:
     settings = {"of": f"{grid.metric}/{grid.subset}", "grid": size, "recipe": grid.recipe or "unstated"}
     if grid.missing:
         settings["missing"] = str(len(grid.missing))
-    return signature(settings, inherited=grid.settings)
+    return signature({**settings, **(drawn or {})}, inherited=grid.settings)
 
 
-def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows arranged for a reader, each list a table of its own for `report.tables.render`.
+def arranged(
+    grids: Sequence[Grid], rows: Sequence[Row], differences: Sequence[Row], published: Sequence[Row], notation: str
+) -> list[Sequence[Row]]:
+    """The rows as blocks to be written in a notation: one of all, or the `tables`, with the published ones after one's
+    own; in LaTeX under heads as papers have them."""
+    if notation in ("jsonl", "csv"):
+        return [[*rows, *differences, *published]]
+    own, others = tables(grids, rows), published_tables(published)
+    if notation == "latex":
+        own, others = [*map(for_print, own)], [*map(for_print, others)]
+    return [*own, *([differences] if differences else []), *others]
+
+
+def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """The rows arranged for a reader, each list a table of its own for `tables.notations.render`.
 
     The summary, a line a model; then of one model every corruption and family by severity, of several their means side
     by side, as the paper's Table 4 has them.
@@ -124,6 +164,29 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[list[Row]]:
         families = [_by_severity(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, *(list(chain.from_iterable(lines)) for lines in (corruptions, families))]
     return [summary, *(_side_by_side(grids, keys) for keys in (("corruption", "family"), ("family",), ("severity",)))]
+
+
+def published_tables(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """Published rows as tables: a line a model, and their means by corruption side by side."""
+    summary = [row for row in rows if "corruption" not in row]
+    means = [
+        {**row, **_shown("mean", row["tags"]["model"], row["value"], **{key: row[key] for key in PARTS if key in row})}
+        for row in rows
+        if "corruption" in row
+    ]
+    return [block for block in (summary, means) if block]
+
+
+def for_print(rows: Sequence[Row]) -> list[Row]:
+    """A table of `tables` under heads as papers have them, without the subset, which all columns share."""
+
+    def head(row: Row) -> str:
+        metric, column = str(row["metric"]), str(row["subset"])
+        if metric == OVER:
+            return {"mean": "Mean", "sigma": "Deviation", "drop %": "Drop (%)"}[column]
+        return PRINTED.get(metric) or (column if metric == "mean" else f"Severity {column}")
+
+    return [{**row, "metric": "", "subset": head(row)} for row in rows]
 
 
 def _shown(metric: str, column: str, value: float | None, **line: str) -> Row:

@@ -10,6 +10,11 @@ from hoicli.records.corruptions import CORRUPTIONS
 
 METRIC, SUBSET = "mAP", "full"
 """What a benchmark is about, where nobody says otherwise."""
+VCOCO_PROTOCOL, VCOCO_SUBSET = "vcoco-s2", "24"
+"""What the paper's M is on V-COCO (docs/robustness.md has the evidence): AP#2, the official scenario 2, and its mean
+over 24 action-roles."""
+_VCOCO = "vcoco-"
+"""How the names of V-COCO's protocols begin."""
 CLEAN = "clean"
 """The `corruption` of the original images' row."""
 AUTO, SEEN = "auto", "seen"
@@ -19,8 +24,8 @@ AUTO, SEEN = "auto", "seen"
 class Selection:
     """Which rows of a stream are the benchmark's: a stream may hold several metrics, subsets and protocols.
 
-    None is mAP and full, or the only kind there is; of protocols the one there is. `unit` ("percent" or "fraction")
-    overrules what rows say of themselves.
+    None is mAP and full, or the only kind there is; of protocols the one there is. Among rows that are all V-COCO's it
+    is what the paper reports. `unit` ("percent" or "fraction") overrules what rows say of themselves.
     """
 
     metric: str | None = None
@@ -62,6 +67,11 @@ def benchmark(corruptions: str, severities: str) -> Benchmark:
             )
         levels = tuple(sorted(set(map(int, parts))))
     return Benchmark(names, levels)
+
+
+def is_vcoco(protocol: str) -> bool:
+    """Whether a protocol is one of V-COCO's."""
+    return protocol.startswith(_VCOCO)
 
 
 def is_severity(text: str) -> bool:

@@ -1,11 +1,11 @@
-"""Masks painted onto image files: one file in, one of the same name and format out."""
+"""What training does to image files (masks, pixelation): one file in, one of the same name and format out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import lies_in, write_whole
@@ -13,10 +13,23 @@ from hoicli.io.streams import Line
 from hoicli.records.intake import ImageRegister
 from hoicli.records.names import file_name_of
 from hoicli.records.parsing import Record
-from hoicli.sampl.masks import black_out, read_record
+from hoicli.sampl.masks import read_record
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hoicli.corruption.images import Picture
+
+
+class Perturbation(Protocol):
+    """What is done to an image: `Masking`, `Pixelation`. A record's `key` says what; nothing if empty or 0."""
+
+    key: ClassVar[str]
+
+    def record(self, record: Record) -> Record: ...
+
+    def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]: ...
 
 
 def check_folders(images: str, out: str) -> None:
@@ -87,8 +100,8 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
     return SourceImage(path, data, picture)
 
 
-def write_masked(image: SourceImage, record: Record, images: str, out: str, place: str) -> None:
-    """The image under its name in `out` with the record's `masks` black; without masks a copy byte for byte.
+def write_changed(image: SourceImage, record: Record, change: Perturbation, images: str, out: str, place: str) -> None:
+    """The image under its name in `out`, changed as its record says; a copy byte for byte where that is not at all.
 
     Raises `DataError`, in the name of `place`, where an image of --images would or could be overwritten.
     """
@@ -99,7 +112,7 @@ def write_masked(image: SourceImage, record: Record, images: str, out: str, plac
     from hoicli.corruption.images import encode, finished
 
     data = image.data
-    if record["masks"]:
-        encoded = encode(image.picture, black_out(image.picture.pixels, record["masks"]), image.picture.alpha)
-        data = finished(image.picture, encoded, {"masks": record["masks"]})
+    if record[change.key]:
+        encoded = encode(image.picture, change.painted(image.picture.pixels, record), image.picture.alpha)
+        data = finished(image.picture, encoded, {change.key: record[change.key]})
     write_whole(target, data, root=Path(out))

@@ -21,7 +21,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,8 @@ class Masking:
     expand: float = EXPAND
     all_boxes: bool = False
 
+    key: ClassVar[str] = "masks"
+
     @classmethod
     def checked(cls, *, ratio: str, seed: int, dilate: float, expand: float, all_boxes: bool) -> Masking:
         """From options: `ratio` is a level's name or a number; raises `UsageError` for what is out of range."""
@@ -77,6 +79,14 @@ class Masking:
             if not 0 <= value < math.inf:
                 raise UsageError(f"{option} {value:g}: give a finite number of at least 0")
         return cls(number, seed, dilate, expand, all_boxes)
+
+    def record(self, record: Record) -> Record:
+        """`masked_record`."""
+        return masked_record(record, self)
+
+    def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
+        """A copy of an image [height, width, channels] with the rectangles of its record black."""
+        return black_out(pixels, record[self.key])
 
 
 def masked_record(record: Record, masking: Masking) -> Record:

@@ -12,6 +12,8 @@ from hoicli.tables.kinds import OTHER, kind_of
 
 R = TypeVar("R")
 T = TypeVar("T")
+_DIGITS = {"probability": 4, "ratio": 3}
+"""Digits behind the point by unit, where not 2: a ratio, CRI, is below 1 and differs between models in the third."""
 Column = tuple[str, str]
 """The group of a column, such as its metric, and its head."""
 
@@ -124,7 +126,9 @@ def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str) -> TextTa
 
 def _value(row: Row) -> str:
     """A row's value, with its 95 % interval if it has one."""
-    low, high, digits = row.get("ci_low"), row.get("ci_high"), 4 if row.get("unit") == "probability" else 2
+    low, high, digits = row.get("ci_low"), row.get("ci_high"), _DIGITS.get(row.get("unit", ""), 2)
+    if row.get("comparable") is False:  # as printed elsewhere
+        digits = 2
     value = _number(row["value"], digits)
     return value if low is None else f"{value} [{_number(low, digits)}, {_number(high, digits)}]"
 

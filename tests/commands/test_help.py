@@ -14,7 +14,7 @@ import typer
 
 from hoicli.cli import COMMANDS, app
 from hoicli.commands.manual import EXIT_CODES, wrapped
-from tests.support.project import Hoicli
+from tests.support.project import ROOT, Hoicli
 from tests.support.shell import FIXTURES, Ran, furnish, sh
 
 NOT_RUN = {
@@ -145,6 +145,9 @@ def furnished(folder: Path, name: str) -> None:
         (folder / "gt.jsonl").write_text((scenes / "ground_truth.jsonl").read_text().splitlines(keepends=True)[0])
         shutil.copytree(scenes / "images", folder / "images", dirs_exist_ok=True)
         shutil.copy(next((scenes / "images").iterdir()), folder / "photo.jpg")
+    if name == "robust":
+        shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)
+        shutil.copy(folder / "preds.jsonl", folder / "predictions.jsonl")
     shutil.copy(folder / "preds.jsonl", folder / "old.jsonl")
     shutil.copy(folder / "other.jsonl", folder / "new.jsonl")
     shutil.copy(folder / "gt.jsonl", folder / "gt-jpeg-3.jsonl")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,12 @@ from hoicli.sampl.masks import (
     masked_record,
     visible_shares,
 )
+from hoicli.sampl.pixelation import Pixelation, pixelate
 from hoicli.sampl.segments import segment_edges, unpacked
 from tests.support.project import FIXTURES, Hoicli
 
 Record = dict[str, Any]
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 IMAGES = FIXTURES / "robust" / "images"
 SCENES = FIXTURES / "robust" / "ground_truth.jsonl"
 STILL = (0.0, 0.0, 0.0, 0.0)
@@ -421,6 +425,12 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
         ),
         (("--images", ".", "--save-images", "./."), "--save-images ./.: is the folder of the images; give another"),
         (("--on-error", "x"), "--on-error x: choose stop or skip\n"),
+        (("--pixelate", "1.5"), "--pixelate 1.5: give a probability from 0 to 1; SAMPL's baseline has 0.5\n"),
+        (("--pixelate", "nan"), "--pixelate nan: give a probability"),
+        (("--pixelate", "1", "--block", "1"), "--block 1: give a whole number from 2 to 10,000\n"),
+        (("--block", "4"), "--block 4: is the side of a pixelated block; give --pixelate F, too\n"),
+        (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio, "),
+        (("--pixelate", "1", "--all-boxes"), "--pixelate takes the place of masks: leave out --ratio, "),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
@@ -430,6 +440,73 @@ def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith(f"hoicli: {message}")
     assert result.err.count("\n") == 1
+
+
+# Random pixelation
+
+
+def slow_pixelate(pixels: Pixels, block: int) -> Pixels:
+    """Block by block, with exact fractions."""
+    found = pixels.copy()
+    for y in range(0, pixels.shape[0], block):
+        for x in range(0, pixels.shape[1], block):
+            part = pixels[y : y + block, x : x + block]
+            for channel in range(pixels.shape[2]):
+                values = part[..., channel].ravel().tolist()
+                mean = Fraction(sum(values), len(values))
+                found[y : y + block, x : x + block, channel] = math.floor(mean + Fraction(1, 2))
+    return found
+
+
+@given(shapes, st.integers(1, 20), st.integers(1, 20), st.sampled_from([1, 3]), st.integers(2, 25))
+def test_pixelation_is_that_of_a_slow_painter(
+    rng: np.random.Generator, high: int, wide: int, channels: int, block: int
+) -> None:
+    pixels = rng.integers(0, 256, (high, wide, channels), dtype=np.uint8)
+    before = pixels.copy()
+    found = pixelate(pixels, block)
+    assert found.dtype == np.uint8
+    assert np.array_equal(found, slow_pixelate(pixels, block))
+    assert np.array_equal(pixelate(found, block), found)
+    assert np.array_equal(pixels, before)
+    assert np.array_equal(pixelate(pixels, 10**9), pixelate(pixels, max(high, wide, 2)))
+
+
+def test_who_is_pixelated_depends_on_seed_and_image_alone() -> None:
+    def chosen(probability: float, seed: int = 0) -> list[bool]:
+        change = Pixelation(probability, 4, seed)
+        return [change.record({"image_id": str(number)})["pixelated"] == 4 for number in range(2000)]
+
+    assert not any(chosen(0))
+    assert all(chosen(1))
+    half, more = chosen(0.5), chosen(0.7)
+    assert np.mean(half) == pytest.approx(0.5, abs=0.03)
+    assert all(later for before, later in zip(half, more, strict=True) if before)  # the same draws
+    assert np.mean(np.equal(half, chosen(0.5, seed=1))) == pytest.approx(0.5, abs=0.04)
+    # written down: no machine and no version may change what a seed means
+    assert "".join(str(int(one)) for one in half[:24]) == "011010101001010110110001"
+
+
+def test_pixelated_images(hoicli: Hoicli, tmp_path: Path) -> None:
+    cv2 = pytest.importorskip("cv2")
+    out = tmp_path / "out"
+    out.mkdir()
+    options = ("--pixelate", "0.5", "--seed", "3", "--block", "5")
+    records = run(hoicli, *options, "--images", IMAGES, "--save-images", out, SCENES)
+    given = [json.loads(line) for line in SCENES.read_text().splitlines()]
+    assert [{key: value for key, value in record.items() if key != "pixelated"} for record in records] == given
+    assert {record["pixelated"] for record in records} == {0, 5}
+    for record in records:
+        before, after = (cv2.imread(str(folder / record["file_name"])) for folder in (IMAGES, out))
+        if record["pixelated"]:
+            assert np.array_equal(after, pixelate(before, 5))
+            assert not np.array_equal(after, before)
+        else:
+            assert (out / record["file_name"]).read_bytes() == (IMAGES / record["file_name"]).read_bytes()
+    assert run(hoicli, *options, SCENES) == records  # no image is needed, and none changes what is chosen
+    small = run(hoicli, *options, "--rectangles", SCENES)
+    assert small == [{"image_id": record["image_id"], "pixelated": record["pixelated"]} for record in records]
+    assert {record["pixelated"] for record in run(hoicli, "--pixelate", "1", SCENES)} == {8}
 
 
 # The curriculum

@@ -1,0 +1,71 @@
+"""Random pixelation (RPP), the baseline that SAMPL's masks are compared with (RoHOI, section 5.3 and Table 2).
+
+The paper's words: it "pixelates input images with the same probability as data augmentation", that is "with a 50%
+probability", and "indiscriminately distorts both essential and redundant information". Read as: the whole image, or
+nothing of it. They give no size of a block; 8 pixels are ours, meant for pictures of 640.
+
+A block is the mean of its pixels, rounded, and those at the right and lower edge are what is left over. Whether an
+image is pixelated depends on (seed, image_id) alone, through BLAKE2, whatever else is.
+
+    >>> pixelate(np.array([[[0], [2], [9]], [[0], [4], [7]]], dtype=np.uint8), 2)[..., 0].tolist()
+    [[2, 2, 8], [2, 2, 8]]
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.errors import UsageError
+from hoicli.records.parsing import Record
+
+PROBABILITY = 0.5
+"""The paper's."""
+BLOCK = 8
+"""Pixels; ours."""
+
+
+@dataclass(frozen=True)
+class Pixelation:
+    """How many images are pixelated, on average, by blocks of how many pixels a side, and what chance decides."""
+
+    probability: float = PROBABILITY
+    block: int = BLOCK
+    seed: int = 0
+
+    key: ClassVar[str] = "pixelated"
+
+    @classmethod
+    def checked(cls, *, probability: float, block: int, seed: int) -> Pixelation:
+        """From options; raises `UsageError` for what is out of range."""
+        if not 0 <= probability <= 1:
+            raise UsageError(f"--pixelate {probability:g}: give a probability from 0 to 1; SAMPL's baseline has 0.5")
+        if block < 2:
+            raise UsageError(f"--block {block}: give a whole number of pixels of at least 2")
+        return cls(probability, block, seed)
+
+    def record(self, record: Record) -> Record:
+        """The image record with the side of its blocks as `pixelated`, 0 where the image stays as it is."""
+        digest = hashlib.blake2b(f"{self.seed}\0{record['image_id']}\0pixelate".encode(), digest_size=4).digest()
+        chosen = int.from_bytes(digest, "big") / 2**32 < self.probability
+        return {**record, self.key: self.block if chosen else 0}
+
+    def painted(self, pixels: NDArray[np.uint8], record: Record) -> NDArray[np.uint8]:
+        """A copy of an image [height, width, channels] as its record says."""
+        block: int = record[self.key]
+        return pixelate(pixels, block) if block else pixels.copy()
+
+
+def pixelate(pixels: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+    """An image [height, width, channels] in blocks of `block` by `block` pixels, each their mean, halves rounded up."""
+    starts = [np.arange(0, side, block) for side in pixels.shape[:2]]
+    high, wide = (np.diff(first, append=side) for first, side in zip(starts, pixels.shape[:2], strict=True))
+    sums = np.add.reduceat(np.add.reduceat(pixels, starts[0], axis=0, dtype=np.int64), starts[1], axis=1)
+    count = (high[:, np.newaxis] * wide)[..., np.newaxis]
+    means = ((2 * sums + count) // (2 * count)).astype(np.uint8)
+    blocks: NDArray[np.uint8] = means.repeat(high, axis=0).repeat(wide, axis=1)
+    return blocks
