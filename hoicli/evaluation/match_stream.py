@@ -127,7 +127,8 @@ def match_problems(
         return
     name = record["protocol"] if type(record["protocol"]) is str else ""
     known = (protocols or {}).get(name) or PROTOCOLS.get(name)
-    dataset = record.get("dataset", vocabulary.name if known is None else known.dataset)
+    published = PROTOCOLS.get(name, known)  # a record without a dataset is of the one its protocol was published for
+    dataset = record.get("dataset", vocabulary.name if published is None else published.dataset)
     if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
         yield _other_dataset(record, str(dataset), vocabulary)
         return

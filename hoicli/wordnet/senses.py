@@ -110,7 +110,7 @@ def _translated(wordnet: Lexicon, sense: str) -> str | None:
 
 
 def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[str | None, str | None]:
-    """(sense of the verb, sense of the object) of an interaction of "hico", "vcoco" or "swig".
+    """(sense of the verb, sense of the object) of an interaction of a dataset in CURATED.
 
     None for an action without object, for no_interaction, and for a label the dataset does not have. Names are the
     dataset's, with underscores or spaces. Raises `UsageError` for an unknown dataset.
@@ -120,8 +120,9 @@ def ground_truth_sense(dataset: str, verb: str, object_: str | None) -> tuple[st
     return of_verb.sense if of_verb else None, of_object.sense if of_object else None
 
 
-CURATED = ("hico", "vcoco", "swig")
-"""The datasets whose labels have senses of their own."""
+CURATED = {"hico": "hico", "vcoco": "vcoco", "swig": "swig"}
+CURATED |= dict.fromkeys(("hico-det-sg", "ambiguous-hoi", "pastanet-hoi"), "hico")
+"""The datasets whose labels have curated senses, with the dataset whose they are: the same labels mean the same."""
 
 
 def senses_of(vocabulary: Vocabulary) -> Callable[[str, str | None], tuple[str | None, str | None]]:
@@ -148,8 +149,8 @@ def _noun(vocabulary: Vocabulary, name: str) -> str | None:
 
 def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | None:
     """The sense of a dataset's verb with an object (None: with any that the table does not name)."""
-    _check(dataset)
-    entry = _verbs(dataset).get(normalise(verb))
+    of = _curated(dataset)
+    entry = None if of is None else _verbs(of).get(normalise(verb))
     if entry is None:
         return None
     name = normalise(object_) if object_ is not None else ""
@@ -160,15 +161,14 @@ def verb_choice(dataset: str, verb: str, object_: str | None) -> CuratedSense | 
 
 def object_choice(dataset: str, object_: str) -> CuratedSense | None:
     """The sense of a dataset's object. SWIG-HOI's are in its vocabulary, as WordNet 3.0 offsets."""
-    _check(dataset)
-    name = normalise(object_)
-    if dataset == "swig":
+    of, name = _curated(dataset), normalise(object_)
+    if of == "swig":
         offset = load("swig").noun_ids.get(name)
         if offset is None:
             return None
         graph = embedded().graph
         return _choice(graph.names[graph.at(offset[0], int(offset[1:]))], f"the dataset's noun_id, {offset}")
-    entry = _entry(_table()["objects"]["coco"].get(name))
+    entry = None if of is None else _entry(_table()["objects"]["coco"].get(name))
     return None if entry is None else _choice(entry["sense"], entry.get("why"))
 
 
@@ -178,9 +178,12 @@ def _choice(sense: str, why: str | None, better: str | None = None) -> CuratedSe
     return None if own is None else CuratedSense(own, why, better and _translated(open_wordnet(), better))
 
 
-def _check(dataset: str) -> None:
+def _curated(dataset: str) -> str | None:
+    """Whose senses a dataset's labels have, None for those that are looked up. Raises `UsageError` for an unknown
+    dataset."""
     if dataset not in DATASETS:
         load(dataset)  # says which there are
+    return CURATED.get(dataset)
 
 
 @cache

@@ -14,6 +14,7 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.schemas import schema_text
 from tests.support.project import FIXTURES, Hoicli
 
+GOLDEN = Path(__file__).parent / "golden"
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("protocol")))
 
@@ -34,14 +35,24 @@ def test_the_schema_has_the_fields_of_a_row() -> None:
         assert {*record, "like"} == set(json.loads(schema_text("protocol"))["properties"])
 
 
+AMBIGUOUS = ",".join(str(GOLDEN / f"ambiguous_{part}.pkl.gz") for part in ("gt", "names"))
+WORLDS: dict[str, tuple[object, Path]] = {
+    "hico": (GT, PREDICTIONS),
+    "vcoco": (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"),
+    "swig": (FIXTURES / "swig/gt.jsonl", FIXTURES / "swig/predictions.jsonl"),
+    "hoia": (GOLDEN / "hoia_gt.json.gz", GOLDEN / "hoia_preds.json.gz"),
+    "ambiguous-hoi": (AMBIGUOUS, GOLDEN / "ambiguous_preds.pkl.gz"),
+}
+"""Ground truth and predictions of each dataset with protocols of its own."""
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_a_row_printed_and_read_gives_its_numbers(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
     """Every published protocol, from the file that `--explain` prints, under another name."""
     dataset = PROTOCOLS[name].dataset
-    folder = {"hico": FIXTURES, "vcoco": FIXTURES / "vcoco", "swig": FIXTURES / "swig"}[dataset]
-    truth = folder / ("ground_truth.jsonl" if dataset == "vcoco" else "gt.jsonl")
+    truth, found = WORLDS[dataset]
     (record,) = rows(hoicli("eval", "--explain", "--protocol", name, "--format", "jsonl").out)
-    given = ("eval", "--dataset", dataset, "--gt", truth, folder / "predictions.jsonl", "--protocol")
+    given = ("eval", "--dataset", dataset, "--gt", truth, found, "--protocol")
     published = rows(hoicli(*given, name).out)
     for file in ({**record, "name": "mine"}, {"name": "mine", "like": name}):
         SCHEMA.validate(file)

@@ -15,7 +15,7 @@ from hoicli import __version__
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.caveats import CAVEATS, names, of_record
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, without_gt
 
 GT, PREDICTIONS, OTHER = (FIXTURES / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO_TRUTH, VCOCO_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
@@ -44,7 +44,7 @@ def rows(text: str) -> list[Record]:
 
 def signatures(text: str) -> dict[str, str]:
     """Protocol -> the signature of its rows."""
-    return {row["protocol"]: row["signature"] for row in rows(text)}
+    return {row["protocol"]: without_gt(row["signature"]) for row in rows(text)}
 
 
 @pytest.fixture
