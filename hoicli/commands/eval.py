@@ -21,6 +21,7 @@ from hoicli.vocabulary.datasets import load
             "hoicli eval --gt gt.jsonl --protocol hico --iou 0.5:0.95:0.05 --slice objects preds.jsonl",
             "at COCO's thresholds, and for small, medium and large objects",
         ),
+        ("hoicli eval --gt gt.jsonl --protocol hico --mpd preds.jsonl", "how much worse a verb is with other objects"),
         ("hoicli match --gt gt.jsonl preds.jsonl | hoicli eval", "the same numbers from a match stream"),
         ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
         ("hoicli eval --explain --protocol upt --format jsonl", "its row, to make a protocol of your own from"),
@@ -35,6 +36,11 @@ def evaluate(
     split: str | None = options.SPLIT,
     per_class: bool = flag("--per-class", "Add AP and max_recall of every interaction."),
     ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
+    mpd: bool = flag(
+        "--mpd",
+        "Add mPD (mean performance degradation, OC-Immunity): how far the AP of a verb's objects stays below that of "
+        "the best, on average; 0 is no bias towards objects.",
+    ),
     bootstrap: int | None = options.BOOTSTRAP,
     seed: int = options.SEED,
     count_images: str | None = options.COUNT_IMAGES,
@@ -96,7 +102,9 @@ def evaluate(
         views=views,
         vocabulary=known,
     ):
-        wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
+        wanted = Wanted(
+            vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes, mpd
+        )
         rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
     policy.report()
     out.write(rows)

@@ -24,12 +24,13 @@ from hoicli.vocabulary.labels import Vocabulary
 @dataclass(frozen=True)
 class Wanted:
     """Which rows to write: also the subsets of a split (a key of `vocabulary.unseen`); means without no_interaction; a
-    row for each class; means once more for the parts of slices of classes."""
+    row for each class; means once more for the parts of slices of classes; mPD (`Evaluated.degradation_row`)."""
 
     split: str | None = None
     ignore_no_interaction: bool = False
     per_class: bool = False
     slices: tuple[Slice, ...] = ()
+    mpd: bool = False
 
     def settings(self) -> dict[str, str]:
         """The settings that these options add to signatures."""
@@ -148,6 +149,26 @@ class Evaluated:
                     row |= interval_keys(intervals.of_classes.get(number))
                 yield row | ends
 
+    def degradation_row(self) -> Row:
+        """mPD, mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in percent: how far the
+        AP of a verb's classes stays below the best, (best - mean) / best, on average; `n` is the number of verbs.
+
+        Of the verbs but no_interaction that have several classes in the mean; one whose best AP is 0 counts 100. Raises
+        `UsageError` where the classes are not (verb, object)."""
+        if self.protocol.roles or self.protocol.by_verb:
+            raise UsageError(f"--mpd: the classes of {self.protocol.name} are no verbs with objects; leave it out")
+        vocabulary, ap = self.classes, self.results.ap
+        left_out = vocabulary.no_interaction_ids
+        aps: dict[str, list[float]] = {}
+        for number in np.flatnonzero(self.results.in_mean).tolist():
+            if number not in left_out and (self.within is None or number in self.within):
+                aps.setdefault(vocabulary.interactions[number][0], []).append(float(ap[number]))
+        several = [(max(found), float(np.mean(found))) for found in aps.values() if len(found) > 1]
+        degradation = [(best - mean) / best if best else 1.0 for best, mean in several]
+        value = float(np.mean(degradation)) if degradation else None
+        row: Row = {"metric": "mPD", "subset": "full", "value": percent(value), "n": len(degradation), "unit": "%"}
+        return row | row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
+
     def _metrics(self, resampled: str, other: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
         """(metric, last keys of its rows) of `resampled`, which may have intervals, and of `other`, which has none."""
         for metric, drawn in ((resampled, {} if intervals is None else intervals.settings), (other, {})):
@@ -177,6 +198,8 @@ def tally_rows(
             if lists is not None and resampling is not None:
                 intervals = evaluated.intervals(lists, rounds[0], resampling)
             yield from evaluated.rows(intervals)
+            if wanted.mpd:
+                yield evaluated.degradation_row()
             if wanted.per_class and evaluated.within is None:
                 yield from evaluated.class_rows(intervals)
 

@@ -23,9 +23,9 @@ from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-from hoicli.evaluation.protocols import main_protocol
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import tallies
+from hoicli.evaluation.selection import main_protocol
 from hoicli.io.messages import kept_notes, note
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream

@@ -220,3 +220,44 @@ def test_pastanet_hoi_is_hico_without_no_interaction() -> None:
         pair for number, pair in enumerate(hico.interactions) if number not in hico.no_interaction_ids
     )
     assert len(load("ambiguous-hoi").subsets["ambiguous"]) == 87
+
+
+def test_mpd_is_that_of_the_released_code(tmp_path: Path) -> None:
+    files = ("--gt", golden("hico_gt.jsonl.gz"), golden("hico_preds.jsonl.gz"))
+    rows = rows_of(tmp_path, "eval", "--protocol", "inp-cc", "--mpd", *files)
+    assert value(rows, "mPD") == pytest.approx(EXPECTED["mPD"]["inp-cc"], abs=TOLERANCE)
+    assert [row["n"] for row in rows if row["metric"] == "mPD"] == [77]  # without no_interaction
+    assert [row for row in rows if row["metric"] != "mPD"] == rows_of(tmp_path, "eval", "--protocol", "inp-cc", *files)
+
+
+def test_mpd_is_of_the_classes_that_a_protocol_averages(tmp_path: Path) -> None:
+    """Under qpic only annotated classes have an AP; the slice `verb` has one verb a part."""
+    files = ("--gt", golden("hico_gt.jsonl.gz"), golden("hico_preds.jsonl.gz"))
+    rows = rows_of(tmp_path, "eval", "--protocol", "qpic", "--mpd", "--per-class", "--slice", "verb", *files)
+    aps: dict[str, list[float]] = {}
+    for row in rows:
+        if row["metric"] == "AP":
+            aps.setdefault(row["verb"], []).append(row["value"])
+    several = {verb: found for verb, found in aps.items() if len(found) > 1 and verb != "no_interaction"}
+    degradation = {
+        verb: 1 - sum(found) / len(found) / max(found) if any(found) else 1 for verb, found in several.items()
+    }
+    whole, *parts = (row for row in rows if row["metric"] == "mPD")
+    assert whole["n"] == len(several) > 1
+    assert whole["value"] / 100 == pytest.approx(sum(degradation.values()) / len(several), abs=1e-12)
+    by_verb = {row["tags"]["part"]: (row["value"], row["n"]) for row in parts}
+    for verb, (part, n) in by_verb.items():
+        assert n == (verb in several)
+        assert part == (pytest.approx(100 * degradation[verb]) if verb in several else None)
+    assert len(by_verb) > len(several)
+
+
+def test_mpd_needs_classes_of_verbs_with_objects(hoicli: Hoicli, hoia: tuple[str, str]) -> None:
+    refused = hoicli("eval", "--protocol", "hoia", "--mpd", "--gt", *hoia)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--mpd: the classes of hoia are no verbs with objects; leave it out" in refused.err
+    truth, predictions = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
+    assert (
+        "--mpd: the classes of vcoco-agent"
+        in hoicli("eval", "--dataset", "vcoco", "--mpd", "--gt", truth, predictions).err
+    )
