@@ -158,6 +158,15 @@ def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatc
     assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
 
 
+def test_two_images_of_one_name_are_told(hoicli: Hoicli, folder: Path) -> None:
+    shutil.copy(folder / "images/a.png", folder / "images/sub/a.png")
+    images = [folder / "images/a.png", folder / "images/sub/a.png"]
+    result = hoicli("corrupt", "--save-images", folder / "out", *images)
+    assert (result.code, result.err) == (
+        1, f"{images[1]}: image_id: image 'a' is at {images[0]} already; keep one line an image\n",
+    )  # fmt: skip
+
+
 def test_a_record_without_an_id_has_the_files_name(hoicli: Hoicli, folder: Path) -> None:
     (folder / "gt.jsonl").write_text('{"file_name": "sub/c.png"}\n')
     (record,) = records_of(hoicli(*call(folder, "--corruption", "jpeg", "--severity", 1)).out)
@@ -286,7 +295,7 @@ def test_a_bad_image_stops_the_run_or_is_left_out(hoicli: Hoicli, folder: Path) 
         ('{"image_id": 1, "file_name": "a.png"}\n{"image_id": 1, "file_name": "b.png"}', "2: image_id: image '1' is"),
         ('{"image_id": 1, "file_name": "a.png"}\n{"image_id": 2, "file_name": "./a.png"}', "keep one line a file"),
         ('{"image_id": 1, "file_name": "a.png"', "the line is cut off"),
-        ("[1]", "an array, not an object"),
+        ("[1]", "not a format hoicli knows (a list of int)"),
     ],
 )  # fmt: skip
 def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, folder: Path, line: str, message: str) -> None:
