@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hoicli import corruption
 from hoicli.api.calling import called, typed_call
 from hoicli.arrays.foreign import as_array
 from hoicli.errors import DataError, UsageError
@@ -18,17 +19,18 @@ from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 def corrupt(image: Any, name: str, severity: int, *, image_id: str | int = "", seed: int = 0) -> NDArray[np.uint8]:
     """An image under one of the twenty corruptions of `hoicli corrupt`, by the recipe hoicli-1.
 
-    image: uint8 [height, width, 3] RGB (not OpenCV's BGR), or [height, width, 1] or [height, width] grey; it stays as
-    it is. name: of `hoicli corrupt --list`; severity: 1 to 5. The pixels are the command's, before it writes them as a
-    file, where `image_id` is the id of the image's record: they depend on the image, its id, name, severity and seed
-    alone, so without an id every image gets the same random part. Boxes stay where they were; the command moves them
-    along.
+    image: uint8 [height, width, 3] RGB (not OpenCV's BGR), [height, width, 4] RGBA, or [height, width, 1] or [height,
+    width] grey, which `rainbow` makes RGB; it stays as it is. name: of `hoicli corrupt --list`; severity: 1 to 5. The
+    pixels are the command's, before it writes them as a file, where `image_id` is the id of the image's record: they
+    depend on the image, its id, name, severity and seed alone, so without an id every image gets the same random part.
+    Boxes stay where they were; the command moves them along.
 
     Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV.
     """
     with called():
         try:
-            from hoicli.corruption.effects import corrupt as corrupted
+            import cv2  # noqa: F401
+            import PIL.Image  # noqa: F401
         except ImportError:
             raise UsageError("corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'") from None
         if name not in CORRUPTIONS:
@@ -38,10 +40,9 @@ def corrupt(image: Any, name: str, severity: int, *, image_id: str | int = "", s
         if severity not in SEVERITIES:
             raise UsageError(f"severity {severity!r}: give a whole number from 1 to 5")
         pixels = as_array(image, "image")
-        if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,)):
+        if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,), (4,)):
             found = f"{pixels.dtype} {pixels.shape}"
-            raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, or grey", place="image")
+            raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
         if not pixels.size:
             raise DataError(f"has no pixels: {pixels.shape}", place="image")
-        shaped = pixels.reshape(*pixels.shape[:2], -1)
-        return corrupted(shaped, name, severity, image_id=image_id, seed=seed).reshape(pixels.shape)
+        return corruption.corrupt(pixels, name, severity, seed, image_id=image_id)

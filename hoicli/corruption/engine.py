@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -27,7 +29,7 @@ from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError
-from hoicli.io.outputs import lies_in, write_whole
+from hoicli.io.outputs import lies_in, writable, write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
@@ -47,55 +49,84 @@ NO_MEMORY = -4
 
 @dataclass(frozen=True)
 class Plan:
-    """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write."""
+    """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write.
+
+    spool: a folder in which the files of an image are put one behind another, for a tar, in place of `out`.
+    """
 
     images: Path
     out: Path
     cells: tuple[tuple[str, int], ...]
     seed: int
+    spool: Path | None = None
 
 
 @dataclass(frozen=True)
 class Job:
-    """An image's record (with image_id and file_name), the file it means, and where the record stands."""
+    """An image's record (with image_id and file_name), the file it means, and where the record stands.
+
+    span: (first byte, bytes) of the image in the file, where it is a tar.
+    """
 
     record: Record
     source: Path
     place: str
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a job: its records as lines, and what was converted in reading its image."""
-
-    lines: bytes
-    converted: str
-
-
-class _Whole(Line):
-    """What has no lines: an image named on the command line, or one of a dump; `file` is its place."""
+class Place(Line):
+    """Where a record stands, as a line: `file` is all that messages say of it."""
 
     @property
     def place(self) -> str:
-        """Its own."""
+        """As it is."""
         return self.file
 
     @property
     def where(self) -> str:
-        """The same."""
+        """What a message about another one calls it."""
         return f"at {self.file}"
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """The files of an image, one behind another at `path`: a record's line and a size for each cell; the image's
+    name."""
+
+    name: str
+    path: str
+    pieces: tuple[tuple[bytes, int], ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: its records as lines, and what was converted in reading its image.
+
+    spooled: its files, where the plan has a spool; left_out: members of shards that are neither image nor record.
+    """
+
+    lines: bytes
+    converted: str
+    spooled: Spooled | None = None
+    left_out: str = ""
 
 
 def record_job(line: Line, plan: Plan) -> Job:
     """The job of a record. Raises `DataError` for a record without a file name, or with boxes that are none."""
     record = parse(line)
     name = file_name_of(record, line.place)
-    record = {"image_id": PurePosixPath(name).stem, **record}
+    return checked_job(record, plan.images / name, line.place)
+
+
+def checked_job(record: Record, source: Path, place: str, span: tuple[int, int] | None = None) -> Job:
+    """The job of a record with a file name. Raises `DataError` for one with boxes, a size or an id that are none."""
+    record = {"image_id": PurePosixPath(record["file_name"]).stem, **record}
     for problem in problems(record, None, scored=False, besides=("size",)):
-        field = problem.field.split("[")[0]
-        if field in record and field in ("image_id", "boxes", "width", "height"):
-            raise problem.error(line.place)
-    return Job(record, plan.images / name, line.place)
+        name = problem.field.split("[")[0]
+        if name in record and name in ("image_id", "boxes", "width", "height"):
+            raise problem.error(place)
+    return Job(record, source, place, span)
 
 
 def path_job(path: str, plan: Plan) -> Job:
@@ -108,19 +139,24 @@ def path_job(path: str, plan: Plan) -> Job:
     return Job({"image_id": source.stem, "file_name": name}, source, path)
 
 
-def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
+def unique_jobs(
+    jobs: Iterator[Job | DataError],
+    policy: ErrorPolicy,
+    shard: tuple[int, int],
+    seen: tuple[ImageRegister, ImageRegister] | None = None,
+) -> Iterator[Job]:
     """The jobs of one shard (number from 1, of how many), refusing an image or a file that occurs twice.
 
-    An image belongs to the shard that a hash of its id chooses, whatever the order of the records.
+    An image belongs to the shard that a hash of its id chooses, whatever the order of the records. seen: the images
+    and the files of other calls.
     """
-    register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
+    register, names = seen or (ImageRegister(), ImageRegister(unit="a file", field="file_name"))
     for job in jobs:
         try:
             if isinstance(job, DataError):
                 raise job
             image_id = str(job.record["image_id"])
-            file, _, number = job.place.rpartition(":")
-            at = Line(file, int(number), b"") if number.isdigit() else _Whole(job.place, 0, b"")
+            at = Place(job.place, 0, b"")
             register.add(image_id, at)
             names.add(str(PurePosixPath(job.record["file_name"])), at)
         except DataError as error:
@@ -163,7 +199,7 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
     """
     name = job.record["file_name"]
     try:
-        data = file_bytes(job.source)
+        data = file_bytes(job.source, job.span)
     except FileNotFoundError:
         problem = f"no such file: {str(job.source)!r}; is --images right?"
         raise DataError(problem, place=job.place, field="file_name") from None
@@ -177,15 +213,37 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
     _check_place(job, plan)
     source = hashlib.sha256(data).hexdigest()
     original = Original(picture.pixels)
-    lines = []
+    lines, sizes = [], []
     corruption, drawn = "", None
-    for cell in plan.cells:
-        if cell[0] != corruption:
-            corruption = cell[0]
-            drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed)
-        scores = _cell_file(job, plan, cell, picture, original, drawn, source)
-        lines.append(dump(cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn)))
-    return Outcome(b"".join(lines), picture.converted)
+    with _spool(plan.spool) as spool:
+        for cell in plan.cells:
+            if cell[0] != corruption:
+                corruption = cell[0]
+                drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed)
+            if spool is None:
+                scores = _cell_file(job, plan, cell, picture, original, drawn, source)
+            else:
+                file, scores = _made(plan, cell, picture, original, drawn, _digest(job, plan, cell, source))
+                with writable(str(plan.out)):
+                    sizes.append(spool.write(file))
+            lines.append(dump(cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn)))
+    if spool is None:
+        return Outcome(b"".join(lines), picture.converted)
+    return Outcome(b"", picture.converted, Spooled(name, spool.name, tuple(zip(lines, sizes, strict=True))))
+
+
+@contextmanager
+def _spool(folder: Path | None) -> Iterator[Any]:
+    """A new file in the folder, which stays if all goes well; nothing without a folder."""
+    if folder is None:
+        yield None
+        return
+    with writable(str(folder)), tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        try:
+            yield file
+        except BaseException:
+            os.unlink(file.name)
+            raise
 
 
 def _check_place(job: Job, plan: Plan) -> None:
@@ -213,12 +271,32 @@ def _cell_file(
     """(PSNR, SSIM) of the cell's file, which is made unless it is there."""
     name, severity = cell
     target = plan.out / name / str(severity) / job.record["file_name"]
-    constants = level_of(name, severity)
-    made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
-    digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
+    digest = _digest(job, plan, cell, source)
     stamp = stamp_of(target)
     if stamp is not None and stamp.get("digest") == digest and {"psnr", "ssim"} <= stamp.keys():
         return stamp["psnr"], stamp["ssim"]
+    file, scores = _made(plan, cell, picture, original, drawn, digest)
+    try:
+        write_whole(target, file, root=plan.out)
+    except HoicliError as error:
+        raise DataError(str(error), place=job.place, field="file_name") from None
+    return scores
+
+
+def _digest(job: Job, plan: Plan, cell: tuple[str, int], source: str) -> str:
+    """Of all that a cell's file is made of; source: a digest of the image."""
+    name, severity = cell
+    constants = level_of(name, severity)
+    made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
+
+
+def _made(
+    plan: Plan, cell: tuple[str, int], picture: Picture, original: Original, drawn: Any, digest: str
+) -> tuple[bytes, tuple[float | None, float | None]]:
+    """(the bytes of the cell's file, its PSNR and SSIM)."""
+    name, severity = cell
+    constants = level_of(name, severity)
     pixels, alpha = apply(picture, name, drawn, constants)
     if name == "jpeg" and picture.kind == "JPEG":
         data = encode(picture, picture.pixels, None, quality=constants[0])  # the file itself is the corruption
@@ -228,11 +306,7 @@ def _cell_file(
     psnr, ssim = original.psnr(seen), original.ssim(seen)
     stamp = {"corruption": name, "severity": severity, "seed": plan.seed, "digest": digest, "psnr": psnr,
              "ssim": ssim}  # fmt: skip
-    try:
-        write_whole(target, finished(picture, data, stamp), root=plan.out)
-    except HoicliError as error:
-        raise DataError(str(error), place=job.place, field="file_name") from None
-    return psnr, ssim
+    return finished(picture, data, stamp), (psnr, ssim)
 
 
 def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> tuple[Image, Image | None]:

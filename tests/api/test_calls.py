@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 import hoicli as api
+from hoicli import corruption
 from hoicli.api.calling import in_python
 from hoicli.errors import DataError, HoicliError, UsageError
+from hoicli.records.corruptions import CORRUPTIONS
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
 from tests.support.project import FIXTURES, ROOT, Hoicli
 
@@ -328,11 +330,13 @@ def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], mes
 # Corruptions
 
 
-def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L"])
+def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path, mode: str) -> None:
     pytest.importorskip("cv2")
     image = pytest.importorskip("PIL.Image")
     rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    pixels = np.asarray(image.fromarray(rng.integers(0, 256, (40, 60, 4), dtype=np.uint8)).convert(mode))
+    before = pixels.copy()
     image.fromarray(pixels).save(tmp_path / "a.png")
     done = hoicli("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", "--severity", "2,5", "--seed", 7,
                   "--jobs", 1, tmp_path / "a.png")  # fmt: skip
@@ -340,10 +344,32 @@ def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path) -> None:
     assert len(written) == 40
     for record in written:
         shown = np.asarray(image.open(tmp_path / "out" / record["file_name"]))
-        ours = api.corrupt(pixels, record["corruption"], record["severity"], image_id="a", seed=7)
-        assert np.array_equal(shown, ours), record["corruption"]
-    grey = pixels[:, :, 0]
-    assert api.corrupt(grey, "jpeg", 3).shape == grey.shape
+        name, severity = record["corruption"], record["severity"]
+        ours = api.corrupt(pixels, name, severity, image_id="a", seed=7)
+        assert np.array_equal(shown, ours), name
+        assert ours.shape == ((40, 60, 3) if mode == "L" and name == "rainbow" else pixels.shape)
+        assert np.array_equal(ours, corruption.corrupt(pixels, name, severity, 7, image_id="a"))
+        if mode == "L" and name != "rainbow":
+            deep = api.corrupt(pixels[:, :, None], name, severity, image_id="a", seed=7)
+            assert np.array_equal(ours[:, :, None], deep)
+    assert np.array_equal(pixels, before)
+
+
+def test_a_view_of_an_image_is_taken() -> None:
+    pytest.importorskip("cv2")
+    image = np.random.default_rng(0).integers(0, 256, (3, 40, 60), dtype=np.uint8).transpose(1, 2, 0)[::-1]
+    image.setflags(write=False)
+    for name in CORRUPTIONS:
+        assert np.array_equal(corruption.corrupt(image, name, 3), corruption.corrupt(image.copy(), name, 3)), name
+
+
+@pytest.mark.parametrize("image", [np.zeros((4, 4, 2), np.uint8), np.zeros(4, np.uint8), np.zeros((0, 4, 3), np.uint8)])
+def test_an_array_that_is_no_image(image: Any) -> None:
+    pytest.importorskip("cv2")
+    with pytest.raises(ValueError, match=r"an image is uint8 \[height, width\] or"):
+        corruption.corrupt(image, "jpeg", 1)
+    with pytest.raises(ValueError, match="no corruption 'jpg' of severity 1"):
+        corruption.corrupt(np.zeros((4, 4), np.uint8), "jpg", 1)
 
 
 @pytest.mark.parametrize(
@@ -351,9 +377,9 @@ def test_pixels_are_the_command_s(hoicli: Hoicli, tmp_path: Path) -> None:
     [
         (
             (np.zeros((4, 4, 3)), "jpeg", 1),
-            "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, or grey",
+            "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, with alpha or grey",
         ),
-        ((np.zeros((3, 4, 4), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 4), wants uint8"),
+        ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
         ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
         ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name 'jpg': no corruption; did you mean 'jpeg'?"),
         ((np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 6), "severity 6: give a whole number from 1 to 5"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,9 @@ import pytest
 import hoicli
 from hoicli.errors import DataError
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import FIXTURES, ROOT
+from tests.support.project import FIXTURES, ROOT, Hoicli
 
+PHOTO = FIXTURES / "images/HICO_test2015_00000001.jpg"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
 WANTED = hoicli.evaluate(GT, PREDICTIONS, protocol="hico").to_dict()
 
@@ -50,6 +53,25 @@ def test_a_table_of_pandas() -> None:
     printed = run("frame.py", GT, PREDICTIONS, FIXTURES / "other.jsonl").splitlines()
     assert printed[3].split() == ["predictions", "1.94", "0.72", "2.31", "2.00", "0.72", "2.38"]
     assert printed[6].split() == ["inspect", "airplane", "0.000000", "1"]
+
+
+@needs_torch
+def test_a_transform_of_torchvision(hoicli: Hoicli, tmp_path: Path) -> None:
+    if find_spec("torchvision") is None:
+        pytest.skip("torchvision is not installed (hoicli[dev-torch])")
+    image = pytest.importorskip("PIL.Image")
+    image.open(PHOTO).save(tmp_path / "a.png")
+    options = ("--images", tmp_path, "--save-images", tmp_path / "out", "--corruption", "elastic", "--severity", 3)
+    assert hoicli("corrupt", *options, tmp_path / "a.png").code == 0
+    pixels = np.asarray(image.open(tmp_path / "out/elastic/3/a.png"))
+    printed = run("transform.py", PHOTO, "elastic", 3).splitlines()
+    assert printed == [str((3, *pixels.shape[:2])), "True", hashlib.sha256(pixels.tobytes()).hexdigest()]
+
+
+@pytest.mark.skipif(find_spec("albumentations") is None, reason="albumentations is not installed (hoicli[dev-torch])")
+def test_a_transform_of_albumentations() -> None:
+    shape = np.asarray(pytest.importorskip("PIL.Image").open(PHOTO)).shape
+    assert run("augmentation.py", PHOTO, "glass_blur", 4).split("\n")[0] == f"{shape} True False"
 
 
 @needs_torch
