@@ -134,6 +134,8 @@ def robust(
     gathering.read(Stream(paths, "rows"), policy)
     if resampling is not None and not gathering.cells:
         raise UsageError(f"--bootstrap {bootstrap}: rows have no images; give cells with their predictions")
+    if dataset is not None and not gathering.cells:
+        raise UsageError(f"--dataset {dataset}: is that of cells with their predictions; rows say what they are of")
     samples = None
     if gathering.cells:
         from hoicli.robustness.sampling import evaluate_cells

@@ -88,6 +88,8 @@ class Gathering:
         self._files: dict[str, None] = {}
         self.cells: list[CellFiles] = []
         """Those that are still to be evaluated (`hoicli.robustness.sampling`)."""
+        self.remarks: list[str] = []
+        """What evaluating them said, for a user to know if all goes well."""
 
     def read(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
         """Take a stream of rows and of cells to be evaluated; a bad line goes to the policy."""

@@ -69,7 +69,7 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
     """
     wanted = gathering.wanted
     metric, subset = gathering.kind()
-    remarks = []
+    remarks = [*gathering.remarks]
     if (metric, subset) != gathering.choice()[:2]:
         remarks.append(f"taking {metric} of {subset}, the only rows there are")
     protocol, models = gathering.models((metric, subset))

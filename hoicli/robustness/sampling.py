@@ -19,14 +19,14 @@ import numpy as np
 
 from hoicli.arrays.kit import Floats
 from hoicli.converters.opening import Opening
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.selection import main_protocol
-from hoicli.io.messages import kept_notes, note
+from hoicli.io.messages import kept_notes
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
@@ -86,11 +86,13 @@ def evaluate_cells(
     """Evaluate the cells that were read, as `hoicli eval` does, and add their rows; with `resampling`, their rounds.
 
     protocol: a name or a file, None for the dataset's main one, on V-COCO the benchmark's. Raises what evaluating does,
-    and `DataError` where cells to be resampled have different images.
+    `UsageError` for several protocols, and `DataError` where cells to be resampled have different images.
     """
     usual = VCOCO_PROTOCOL if dataset == "vcoco" else main_protocol(load(dataset or "hico")).name
     names = [protocol or usual]
     chosen = chosen_protocols(names, dataset)
+    if len(chosen) != 1:
+        raise UsageError(f"--protocol {protocol}: cells are evaluated by one protocol; choose one")
     vocabulary = load(dataset or chosen[0].dataset)
     samples = None if resampling is None else Samples(resampling)
     images: tuple[list[str], str] | None = None
@@ -128,8 +130,9 @@ def evaluate_cells(
                                 of_kind.setdefault(where, 100 * rounds.means(members, lists.unannotated))
             notes.update(dict.fromkeys(said, 1))
             bar.advance()
-    for text, times in notes.items():
-        note(text if times == 1 else f"{text} (and so in {times - 1} more cells)")
+    gathering.remarks += [
+        text if times == 1 else f"{text} (and so in {times - 1} more cells)" for text, times in notes.items()
+    ]
     return samples
 
 

@@ -259,6 +259,14 @@ def test_what_cannot_be_resampled_is_refused(hoicli: Hoicli, two: Path) -> None:
     assert (rows.code, rows.err) == (
         2, "hoicli: --bootstrap 10: rows have no images; give cells with their predictions\n"
     )  # fmt: skip
+    late = hoicli("robust", "--dataset", "hico", FIXTURES / "robust" / "rows.jsonl")
+    assert (late.code, late.err) == (
+        2, "hoicli: --dataset hico: is that of cells with their predictions; rows say what they are of\n"
+    )  # fmt: skip
+    several = hoicli("robust", "--protocol", "hico,qpic", two / "cells.jsonl")
+    assert (several.code, several.err) == (
+        2, "hoicli: --protocol hico,qpic: cells are evaluated by one protocol; choose one\n"
+    )  # fmt: skip
     (two / "b-moire-1.jsonl").unlink()
     missing = hoicli("robust", *CHOICE, two / "cells.jsonl")
     assert (missing.code, missing.err.splitlines()[-1]) == (1, f"{two}/b-moire-1.jsonl: no such file; check the path")
