@@ -58,6 +58,15 @@ class ReadDataset(Read):
 
 
 @dataclass(frozen=True)
+class ReadJson(Read):
+    """Marks an option that takes a name, or a file whose name ends in .json."""
+
+    def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
+        """The value, if it is a file."""
+        return [value] if isinstance(value, str) and value.endswith(".json") else []
+
+
+@dataclass(frozen=True)
 class Written:
     """Marks an option that names a file or a folder to write. check: raises `UsageError` if the path cannot be written.
     inside: the file that is written in a folder of that name."""
@@ -106,6 +115,7 @@ Mark = Read | Written | Count | OneOf
 
 READ = Read()
 READ_DATASET = ReadDataset()
+READ_JSON = ReadJson()
 READ_FOLDER = Read(folder=True)
 READ_TRUTH = Read(named=True)
 OUTPUT = Written(destinations.check_output)

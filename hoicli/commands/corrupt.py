@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import FOLDERS, READ, READ_FOLDER
+from hoicli.commands.checks import FOLDERS, READ, READ_FOLDER, READ_JSON
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import DataError, UsageError
@@ -18,13 +18,14 @@ from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.pool import processors
 from hoicli.io.streams import Stream
-from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, RECIPE, SEVERITIES
+from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGENET_C, RECIPE, SEVERITIES
 
 PACKED = (".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
 """What a compressed shard's name ends in: refused, as an image is read at its place in the file."""
 
 if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
+    from hoicli.corruption.definitions import Recipe
     from hoicli.corruption.engine import Job, Plan
 
 
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
         (
             "hoicli corrupt --shard $SLURM_ARRAY_TASK_ID/64 --save-images corrupted shards/*.tar > part.jsonl",
             "tar shards of tar shards, 64 tasks",
+        ),
+        (
+            "hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl",
+            "by the published constants, where ImageNet-C has the corruption",
         ),
         ("hoicli corrupt --preview photo.jpg -o sheet.png", "a hundred versions of one photograph, to look at"),
         ("hoicli corrupt --list", "what each is, with its constants"),
@@ -85,6 +90,19 @@ def corrupt(
         offer=choices.severities,
         several=True,
     ),
+    recipe: str = option(
+        RECIPE,
+        "--recipe NAME|FILE.json",
+        "The constants: hoicli-1, imagenet-c (the published ones, of the corruptions it has), or a file of your own.",
+        offer="records.corruptions:RECIPES",
+        mark=READ_JSON,
+    ),
+    boxes: str = option(
+        "moved",
+        "--boxes moved|kept",
+        "Boxes move with the content, or stay as annotated (which RoHOI's paper does).",
+        one_of=("moved", "kept"),
+    ),
     seed: int = option(0, "--seed N", "Another seed draws everything anew."),
     jobs: int | None = option(None, "--jobs N", "Processes; default: one for each processor.", mark=options.JOBS),
     shard: str | None = option(
@@ -99,25 +117,28 @@ def corrupt(
     dumps: options.Dumps,
     out: options.Listing,
 ) -> None:
-    """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1.
+    """Corrupt images, RoHOI-style: its 20 corruptions, five severities each, by the recipe hoicli-1 or another.
 
     The paper describes its corruptions in words and publishes no constants, so numbers from these images compare with
     one another and not with the paper's. Writes an image for each corruption and severity, and emits its record: the
-    source's own, with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved along by
-    elastic, perspective and zoom_blur, and the visible share of each box. The records of one corruption and severity
-    are a ground truth for eval. Pixels depend on the image (and its id), the corruption, the severity and the seed
-    alone. Run again, it makes only what is not there yet.
+    source's own, with corruption, severity, recipe, seed, psnr and ssim against the original, boxes moved to where
+    their content went (motion_blur, screen_crack, elastic, perspective, zoom_blur), and the visible share of each box.
+    The records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
+    corruption, the severity, the seed and the recipe's constants alone. Run again, it makes only what is not there yet.
     """
     _require_libraries()
+    from hoicli.corruption.recipes import chosen_recipe
+
+    constants = chosen_recipe(recipe)
     if list_:
-        _list(out)
+        _list(out, constants)
         return
     if preview is not None:
-        _preview(preview, out.output, seed)
+        _preview(preview, out.output, seed, constants)
         return
     if save_images is None:
         raise UsageError("corrupt: give the folder to write the images to with --save-images DIR")
-    cells = _cells(options.separated(corruption or ["all"]), options.separated(severity or ["all"]))
+    cells = _cells(options.separated(corruption or ["all"]), options.separated(severity or ["all"]), constants)
     part = _shard(shard)
     paths = options.inputs(sources, "RECORDS, IMAGES or SHARDS")
     shards = _shards(paths)
@@ -126,7 +147,7 @@ def corrupt(
     from hoicli.corruption.shards import corrupted_shards
 
     policy = options.policy(on_error, unit="image")
-    plan = Plan(Path(images), _folder(save_images), cells, seed)
+    plan = Plan(Path(images), _folder(save_images), cells, seed, recipe=constants, kept=boxes == "kept")
     processes = jobs or processors()
     converted: Counter[str] = Counter()
     if shards:
@@ -200,8 +221,8 @@ def _folder(name: str) -> Path:
     return folder
 
 
-def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ...]:
-    """(corruption, severity) of every requested version, in the order of the table."""
+def _cells(names: list[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
+    """(corruption, severity) of every requested version, in the order of the table; all are those of the recipe."""
     unknown = [word for word in names if word != "all" and word not in CORRUPTIONS]
     if unknown:
         from difflib import get_close_matches
@@ -209,6 +230,11 @@ def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ..
         near = get_close_matches(unknown[0], CORRUPTIONS, n=1)
         fix = f"did you mean {near[0]!r}?" if near else "hoicli corrupt --list shows them"
         raise UsageError(f"--corruption: unknown {', '.join(map(repr, unknown))}; {fix}")
+    lacking = [word for word in names if word != "all" and word not in recipe.levels]
+    if lacking:
+        raise UsageError(
+            f"--corruption: recipe {recipe.name} has no {', '.join(lacking)}, only {', '.join(recipe.levels)}"
+        )
     shown = ",".join(severities)
     chosen: set[int] = set()
     for word in severities:
@@ -217,7 +243,7 @@ def _cells(names: list[str], severities: list[str]) -> tuple[tuple[str, int], ..
         chosen |= set(SEVERITIES) if word == "all" else set(range(int(word[0]), int(word[-1]) + 1))
     if not chosen:
         raise UsageError(f"--severity {shown}: an empty range; write it from low to high")
-    wanted = [name for name in CORRUPTIONS if name in names or "all" in names]
+    wanted = [name for name in CORRUPTIONS if name in recipe.levels and (name in names or "all" in names)]
     return tuple((name, level) for name in wanted for level in SEVERITIES if level in chosen)
 
 
@@ -231,16 +257,20 @@ def _shard(text: str | None) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _list(out: options.Listing) -> None:
-    """Write the table of corruptions, and on stderr where its constants come from."""
+def _list(out: options.Listing, recipe: Recipe) -> None:
+    """Write the table of a recipe's corruptions, and on stderr where its constants come from."""
     from hoicli.corruption.definitions import DEFINITIONS
 
     as_jsonl = out.notation() == "jsonl"
+    sources = {RECIPE: {name: row.source for name, row in DEFINITIONS.items()},
+               IMAGENET_C: {name: row.published_in for name, row in DEFINITIONS.items()}}  # fmt: skip
     rows = []
     for name, row in DEFINITIONS.items():
+        if name not in recipe.levels:
+            continue
         levels = [
             dict(zip(row.constants, level, strict=True)) if as_jsonl else "/".join(map(str, level))
-            for level in row.levels
+            for level in recipe.levels[name]
         ]
         family = FAMILY_OF[name]
         rows.append(
@@ -250,17 +280,18 @@ def _list(out: options.Listing) -> None:
                 "description": row.description,
                 "constants": list(row.constants),
                 **{f"severity_{number}": level for number, level in enumerate(levels, start=1)},
-                "source": row.source,
-                "recipe": RECIPE,
+                "source": sources.get(recipe.name, {}).get(name, "a file"),
+                "recipe": recipe.name,
             }
         )
     if not as_jsonl:  # a table for reading leaves the long columns out
         rows = [{key: value for key, value in row.items() if key not in ("source", "recipe")} for row in rows]
-    note(f"RoHOI-style, recipe {RECIPE}: the paper publishes no constants; these are ImageNet-C's or ours")
+    origin = {RECIPE: "ours", IMAGENET_C: "ImageNet-C's"}.get(recipe.name, "a file's")
+    note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")
     out.write(rows)
 
 
-def _preview(image: str, output: str, seed: int) -> None:
+def _preview(image: str, output: str, seed: int, recipe: Recipe) -> None:
     """Write the contact sheet of one image."""
     suffix = Path(output).suffix.lower()
     if suffix not in (".png", ".jpg", ".jpeg"):
@@ -277,6 +308,6 @@ def _preview(image: str, output: str, seed: int) -> None:
         picture = decode(data)
     except DataError as error:
         raise DataError(error.problem, place=image) from None
-    sheet = contact_sheet(picture.pixels, image_id=Path(image).stem, seed=seed)
+    sheet = contact_sheet(picture.pixels, image_id=Path(image).stem, seed=seed, recipe=recipe)
     with open_output(output) as write:
         write(bytes(cv2.imencode(suffix, cv2.cvtColor(sheet, cv2.COLOR_RGB2BGR))[1]))

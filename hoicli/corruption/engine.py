@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY, level_of
+from hoicli.corruption.definitions import DRAWING, HOICLI_1, JPEG_QUALITY, Recipe
 from hoicli.corruption.effects import EFFECTS, draw
 from hoicli.corruption.images import Picture, decode, encode, file_bytes, finished, shown, stamp_of
 from hoicli.corruption.pixels import Image, Shape
@@ -33,7 +33,7 @@ from hoicli.io.outputs import lies_in, writable, write_whole
 from hoicli.io.pool import ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
-from hoicli.records.corruptions import RECIPE
+from hoicli.records.corruptions import KEPT
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import file_name_of
@@ -49,7 +49,8 @@ NO_MEMORY = -4
 
 @dataclass(frozen=True)
 class Plan:
-    """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write.
+    """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write;
+    kept: boxes stay as annotated.
 
     spool: a folder in which the files of an image are put one behind another, for a tar, in place of `out`.
     """
@@ -59,6 +60,8 @@ class Plan:
     cells: tuple[tuple[str, int], ...]
     seed: int
     spool: Path | None = None
+    recipe: Recipe = HOICLI_1
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,14 +222,17 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
         for cell in plan.cells:
             if cell[0] != corruption:
                 corruption = cell[0]
-                drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed)
+                drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed,
+                             recipe=plan.recipe)  # fmt: skip
             if spool is None:
                 scores = _cell_file(job, plan, cell, picture, original, drawn, source)
             else:
                 file, scores = _made(plan, cell, picture, original, drawn, _digest(job, plan, cell, source))
                 with writable(str(plan.out)):
                     sizes.append(spool.write(file))
-            lines.append(dump(cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn)))
+            made = cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn, recipe=plan.recipe,
+                               kept=plan.kept)  # fmt: skip
+            lines.append(dump(made))
     if spool is None:
         return Outcome(b"".join(lines), picture.converted)
     return Outcome(b"", picture.converted, Spooled(name, spool.name, tuple(zip(lines, sizes, strict=True))))
@@ -286,7 +292,7 @@ def _cell_file(
 def _digest(job: Job, plan: Plan, cell: tuple[str, int], source: str) -> str:
     """Of all that a cell's file is made of; source: a digest of the image."""
     name, severity = cell
-    constants = level_of(name, severity)
+    constants = plan.recipe.level(name, severity)
     made_of = [source, str(job.record["image_id"]), name, severity, plan.seed, constants, DRAWING, JPEG_QUALITY]
     return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:32]
 
@@ -296,7 +302,7 @@ def _made(
 ) -> tuple[bytes, tuple[float | None, float | None]]:
     """(the bytes of the cell's file, its PSNR and SSIM)."""
     name, severity = cell
-    constants = level_of(name, severity)
+    constants = plan.recipe.level(name, severity)
     pixels, alpha = apply(picture, name, drawn, constants)
     if name == "jpeg" and picture.kind == "JPEG":
         data = encode(picture, picture.pixels, None, quality=constants[0])  # the file itself is the corruption
@@ -320,27 +326,26 @@ def apply(picture: Picture, name: str, drawn: Any, constants: Sequence[Any]) -> 
 
 def cell_record(
     record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: tuple[float | None, float | None],
-    shape: Shape, drawn: Any,
+    shape: Shape, drawn: Any, *, recipe: Recipe = HOICLI_1, kept: bool = False,
 ) -> Record:  # fmt: skip
     """The record of a corrupted image: the image's own with its file, how it was made, and boxes and their visibility.
 
     Everything else of the record is passed on. psnr is null where not a pixel changed, ssim for a picture too small.
     """
     name, severity = cell
-    made = {"corruption": name, "severity": severity, "recipe": RECIPE, "seed": seed,
+    made = {"corruption": name, "severity": severity, "recipe": recipe.name + KEPT * kept, "seed": seed,
             "psnr": scores[0], "ssim": scores[1]}  # fmt: skip
     result = {**record, "file_name": f"{name}/{severity}/{record['file_name']}", **made}
-    boxes = record.get("boxes")
-    if boxes is not None:
-        corruption, constants = EFFECTS[name], level_of(name, severity)
-        if corruption.motion is not None:
-            result["boxes"], visible = moved_boxes(corruption.motion(shape, drawn, *constants), boxes)
-        elif corruption.hidden is not None and boxes:
-            hidden = corruption.hidden(shape, drawn, *constants)
-            visible = [share_visible(hidden, box) for box in boxes]
-        else:
-            visible = [1.0] * len(boxes)
-        result["visibility"] = visible
+    given = record.get("boxes")
+    if given is not None:
+        effect, constants = EFFECTS[name], recipe.level(name, severity)
+        moved, visible = [[*box] for box in given], [1.0] * len(given)
+        if effect.motion is not None and not kept:
+            moved, visible = moved_boxes(effect.motion(shape, drawn, *constants), given)
+        if effect.hidden is not None and given:
+            hidden = effect.hidden(shape, drawn, *constants)
+            visible = [round(share * share_visible(hidden, box), 4) for share, box in zip(visible, moved, strict=True)]
+        result["boxes"], result["visibility"] = moved, visible
     return result
 
 

@@ -8,23 +8,23 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import DEFINITIONS
+from hoicli.corruption.definitions import Levels
 from hoicli.corruption.pixels import Image, Shape, rounded
 
 
-def draw_direction(rng: Generator, _shape: Shape) -> int:
+def draw_direction(rng: Generator, _shape: Shape, _levels: Levels) -> int:
     """1 or -1."""
     return 1 if rng.random() < 0.5 else -1
 
 
-def exposure(image: Image, direction: int, stops: float) -> Image:
-    """So many stops more or less light, of which the sensor keeps what lies between black and white.
+def exposure(image: Image, direction: int, over_stops: float, under_stops: float) -> Image:
+    """So many stops more (direction 1) or less light, of which the sensor keeps what lies between black and white.
 
     Light is linear and pixels are sRGB; a table of the 256 values does it.
     """
     value = np.arange(256) / 255
     light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
-    light = np.minimum(light * 2.0 ** (direction * stops), 1)
+    light = np.minimum(light * 2.0 ** (over_stops if direction > 0 else -under_stops), 1)
     value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
     result: Image = rounded(255 * value)[image]
     return result
@@ -38,7 +38,7 @@ class Rainbow:
     hue: float
 
 
-def draw_rainbow(rng: Generator, _shape: Shape) -> Rainbow:
+def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> Rainbow:
     """A rainbow anywhere."""
     return Rainbow(float(rng.uniform(0, np.pi)), float(rng.random()))
 
@@ -74,12 +74,20 @@ def _shifted(channel: Image, step: NDArray[np.int64]) -> Image:
 
 Rectangles = NDArray[np.float64]
 
+LARGEST_RECTANGLE = 1.5
+"""Of the mean side; the smallest is a half of it."""
 
-def draw_rectangles(rng: Generator, _shape: Shape) -> Rectangles:
-    """[most rectangles, 3]: centres as shares of the width and height, and the natural logarithm of width by height."""
-    count = max(level[0] for level in DEFINITIONS["occlusion"].levels)
-    drawn = rng.random((count, 3))
+
+def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles:
+    """[most rectangles, 4]: centres as shares of the width and height, the natural logarithm of width by height, and
+    the size as a share of the mean one. Of each two, one is as much smaller as the other is larger, so that chance
+    decides little of how much is hidden."""
+    count = max(level[0] for level in levels)
+    drawn = rng.random((count, 4))
     drawn[:, 2] = (drawn[:, 2] - 0.5) * 1.2
+    large = LARGEST_RECTANGLE
+    for first in range(0, count, 2):
+        drawn[first : first + 2, 3] = 1 + (large - 1) * (2 * drawn[first, 3] - 1) * np.array([1, -1])[: count - first]
     return drawn
 
 
@@ -94,8 +102,8 @@ def occluded(shape: Shape, drawn: Rectangles, rectangles: int, side: float) -> N
     """[height, width] what the rectangles hide."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
-    for x, y, aspect in drawn[:rectangles]:
-        half = side / 2 * np.array([np.exp(aspect / 2), np.exp(-aspect / 2)])
+    for x, y, aspect, size in drawn[:rectangles]:
+        half = side * size / 2 * np.array([np.exp(aspect / 2), np.exp(-aspect / 2)])
         left, right = ((x - half[0]) * width, (x + half[0]) * width)
         top, bottom = ((y - half[1]) * height, (y + half[1]) * height)
         hidden[max(0, round(top)) : max(0, round(bottom)), max(0, round(left)) : max(0, round(right))] = True

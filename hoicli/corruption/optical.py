@@ -7,30 +7,45 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import scale_of
+from hoicli.corruption.definitions import Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur
+from hoicli.corruption.warps import Shift
 
 
-def draw_angle(rng: Generator, _shape: Shape) -> float:
+def draw_angle(rng: Generator, _shape: Shape, _levels: Levels) -> float:
     """Degrees from the horizontal."""
     return float(rng.uniform(-45, 45))
 
 
 def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Image:
     """A line of 2 radius + 1 pixels that fades as half a Gaussian: the camera moves on, and leaves a trail."""
-    height, width = image.shape[:2]
-    scale = scale_of(height, width)
-    steps = np.arange(2 * round(radius * scale) + 1)
-    fading = np.exp(-((steps / (sigma * scale)) ** 2) / 2)
-    x = np.ceil(steps * np.cos(np.deg2rad(angle)) - 0.5).astype(int)
-    y = np.ceil(steps * np.sin(np.deg2rad(angle)) - 0.5).astype(int)
-    # a trail longer than the picture ends at its border
-    inside = (np.abs(x) < width) & (np.abs(y) < height)
-    x, y, fading = x[inside], y[inside], fading[inside]
+    x, y, fading = _trail(image.shape, angle, radius, sigma)
     kernel = np.zeros((int(np.ptp(y)) + 1, int(np.ptp(x)) + 1))
     np.add.at(kernel, (y - y.min(), x - x.min()), fading)
     anchor = (int(-x.min()), int(-y.min()))
     return filtered(image, kernel / kernel.sum(), anchor=anchor, border=cv2.BORDER_REPLICATE)
+
+
+def blur_motion(shape: Shape, angle: float, radius: float, sigma: float) -> Shift:
+    """Back along the motion, to the mean of the trail."""
+    x, y, fading = _trail(shape, angle, radius, sigma)
+    total = fading.sum()
+    return Shift((shape[0], shape[1]), -float((x * fading).sum() / total), -float((y * fading).sum() / total))
+
+
+def _trail(
+    shape: Shape, angle: float, radius: float, sigma: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """(x, y) of the pixels whose light a pixel gets, seen from it, and how much of each."""
+    height, width = shape[:2]
+    scale = scale_of(height, width)
+    steps = np.arange(2 * round(radius * scale) + 1)
+    fading = np.exp(-((steps / (sigma * scale)) ** 2) / 2)
+    x = np.ceil(steps * np.cos(np.deg2rad(angle)) - 0.5).astype(np.int64)
+    y = np.ceil(steps * np.sin(np.deg2rad(angle)) - 0.5).astype(np.int64)
+    # a trail longer than the picture ends at its border
+    inside = (np.abs(x) < width) & (np.abs(y) < height)
+    return x[inside], y[inside], fading[inside]
 
 
 def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Image:
@@ -53,15 +68,12 @@ def soft_blur(image: Image, _: None, sigma: float) -> Image:
     return gaussian_blur(image, sigma * scale_of(*image.shape[:2]))
 
 
-ROUNDS = 3
-"""The most rounds of glass blur at any severity."""
-
-
-def draw_shifts(rng: Generator, shape: Shape) -> NDArray[np.uint16]:
-    """[rounds, y and x, height, width] sixteen random bits each."""
-    count = ROUNDS * 2 * shape[0] * shape[1]
+def draw_shifts(rng: Generator, shape: Shape, levels: Levels) -> NDArray[np.uint16]:
+    """[rounds, y and x, height, width] sixteen random bits each, for as many rounds as any severity needs."""
+    rounds = max(level[2] for level in levels)
+    count = rounds * 2 * shape[0] * shape[1]
     bits: NDArray[np.uint16] = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
-    return bits.reshape(ROUNDS, 2, *shape[:2])
+    return bits.reshape(rounds, 2, *shape[:2])
 
 
 def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance: int, rounds: int) -> Image:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import cv2
@@ -9,28 +10,28 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import DEFINITIONS, scale_of
+from hoicli.corruption.definitions import Level, Levels, scale_of
 from hoicli.corruption.pixels import Image, Shape
 
 Noise = NDArray[np.float32]
 Bits = NDArray[np.uint16]
 
 
-def draw_normal(rng: Generator, shape: Shape) -> Noise:
+def draw_normal(rng: Generator, shape: Shape, _levels: Levels) -> Noise:
     """Standard normal values, one a channel of each pixel."""
     return rng.standard_normal(shape, dtype=np.float32)
 
 
-def draw_bits(rng: Generator, shape: Shape) -> Bits:
+def draw_bits(rng: Generator, shape: Shape, _levels: Levels) -> Bits:
     """Sixteen random bits for each channel of each pixel."""
     count = int(np.prod(shape))
     bits: Bits = rng.bit_generator.random_raw(-(-count // 4)).view(np.uint16)[:count]
     return bits.reshape(shape)
 
 
-def draw_pixel_bits(rng: Generator, shape: Shape) -> Bits:
+def draw_pixel_bits(rng: Generator, shape: Shape, levels: Levels) -> Bits:
     """Sixteen random bits for each pixel."""
-    return draw_bits(rng, (*shape[:2], 1))
+    return draw_bits(rng, (*shape[:2], 1), levels)
 
 
 def _add(image: Image, noise: Noise) -> Image:
@@ -60,7 +61,7 @@ def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
     return poisson_table(photons).take(place)
 
 
-@lru_cache(maxsize=len(DEFINITIONS["shot_noise"].levels))
+@lru_cache(maxsize=5)
 def poisson_table(photons: float) -> Image:
     """[256 * 2^STEPS] the result for a value and a random number: the Poisson distribution inverted."""
     from scipy.special import pdtr
@@ -106,24 +107,29 @@ def decode_jpeg(data: bytes) -> Image:
     return np.asarray(swapped, dtype=np.uint8)
 
 
-Slices = NDArray[np.float64]
+@dataclass(frozen=True)
+class Slices:
+    """places [slices, 4], for as many as may be needed: where each begins, and from where its double is taken (down,
+    across), all in [0, 1); and whether it is black (below a half) or a double. levels: of all severities."""
+
+    places: NDArray[np.float64]
+    levels: Levels
 
 
-def draw_slices(rng: Generator, shape: Shape) -> Slices:
-    """[slices, 4] for as many as may be needed: where each begins, and from where its double is taken (down, across),
-    all in [0, 1); and whether it is black (below a half) or a double."""
-    rows = -(-shape[0] // 16)
-    return rng.random((max(1, rows), 4))
+def draw_slices(rng: Generator, shape: Shape, levels: Levels) -> Slices:
+    """One slice for each row of blocks, at the most."""
+    rows = -(-shape[0] // min(level[2] for level in levels))
+    return Slices(rng.random((max(1, rows), 4)), levels)
 
 
-def packet_loss(image: Image, slices: Slices, per_row: float, _width: float, block: float) -> Image:
+def packet_loss(image: Image, slices: Slices, per_row: float, slice_width: float, block: int) -> Image:
     """Slices of blocks that never arrived: black, or filled with a piece from elsewhere in the picture."""
     height, width = image.shape[:2]
     side = round(block * scale_of(height, width))
-    lost = _lost_blocks(image.shape, slices, per_row, block)
+    lost = _lost_blocks(image.shape, slices, (per_row, slice_width, block))
     result = image.copy()
     for row, column in np.argwhere(lost >= 0):
-        _, kind, down, across = slices[lost[row, column]]
+        _, kind, down, across = slices.places[lost[row, column]]
         here = np.s_[row * side : (row + 1) * side, column * side : (column + 1) * side]
         if kind < 0.5:
             result[here] = 0
@@ -134,26 +140,24 @@ def packet_loss(image: Image, slices: Slices, per_row: float, _width: float, blo
     return result
 
 
-def lost_pixels(shape: Shape, slices: Slices, per_row: float, _width: float, block: float) -> NDArray[np.bool_]:
+def lost_pixels(shape: Shape, slices: Slices, per_row: float, slice_width: float, block: int) -> NDArray[np.bool_]:
     """[height, width] what packet loss takes away, black or replaced."""
     side = round(block * scale_of(*shape[:2]))
-    lost = _lost_blocks(shape, slices, per_row, block) >= 0
+    lost = _lost_blocks(shape, slices, (per_row, slice_width, block)) >= 0
     return lost.repeat(side, axis=0).repeat(side, axis=1)[: shape[0], : shape[1]]
 
 
-def _lost_blocks(shape: Shape, slices: Slices, per_row: float, block: float) -> NDArray[np.int64]:
+def _lost_blocks(shape: Shape, slices: Slices, level: Level) -> NDArray[np.int64]:
     """[block rows, block columns] the slice that a block was lost with; -1 where it arrived.
 
     A higher severity loses what the lower ones lose, in the same way, and more: longer slices, and more of them.
     """
-    side = round(block * scale_of(*shape[:2]))
+    side = round(level[2] * scale_of(*shape[:2]))
     rows, columns = -(-shape[0] // side), -(-shape[1] // side)
     lost = np.full(rows * columns, -1)
-    for level in DEFINITIONS["packet_loss"].levels:
-        if level[0] > per_row:
-            break
-        for number in range(max(1, round(level[0] * rows))):
-            start = int(slices[number, 0] * len(lost))
-            run = lost[start : start + max(1, round(level[1] * columns))]
+    for per_row, width, _ in slices.levels[: slices.levels.index(level) + 1]:
+        for number in range(max(1, round(per_row * rows))):
+            start = int(slices.places[number, 0] * len(lost))
+            run = lost[start : start + max(1, round(width * columns))]
             run[run < 0] = number
     return lost.reshape(rows, columns)

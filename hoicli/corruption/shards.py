@@ -20,7 +20,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY, level_of
+from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY
 from hoicli.corruption.engine import Job, Outcome, Place, Plan, checked_job, run, unique_jobs
 from hoicli.errors import DataError
 from hoicli.io.inputs import readable
@@ -238,8 +238,8 @@ def _digest(path: str) -> str:
 def _settings(plan: Plan, cell: Cell, source: str) -> str:
     """A digest of all that a cell's tar depends on."""
     given = {field.name: getattr(plan, field.name) for field in fields(plan)}
-    chosen = {name: value for name, value in given.items() if name not in ("images", "out", "cells", "spool")}
-    made_of = [source, *cell, level_of(*cell), DRAWING, JPEG_QUALITY, chosen]
+    chosen = {name: value for name, value in given.items() if name not in ("images", "out", "cells", "spool", "recipe")}
+    made_of = [source, *cell, plan.recipe.name, plan.recipe.level(*cell), DRAWING, JPEG_QUALITY, chosen]
     return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 

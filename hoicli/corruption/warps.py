@@ -99,7 +99,8 @@ def _inside(points: Points, size: tuple[int, int]) -> NDArray[np.bool_]:
 
 
 class Lens:
-    """Radial distortion: a point at r shows what was at r (1 + k r^2), in half diagonals from the centre.
+    """Radial distortion: a point at r shows what was at r (1 + k r^2) / (1 + k n^2), in half diagonals from the centre,
+    where n is the distance of the nearest side: that side's middle stays where it is, and both signs move as much.
 
     k > 0 is a barrel, k < 0 a pincushion; k must exceed -1/3, or the map folds inside the picture.
     """
@@ -109,26 +110,28 @@ class Lens:
         self.k = k
         self.centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
         self.radius = max(float(np.hypot(*self.centre)), 0.5)
+        self.shrink = 1 + k * (float(self.centre.min()) / self.radius) ** 2
 
     def sources(self) -> tuple[Points, Points]:
         """(x, y), each [height, width]: where every pixel of the result comes from."""
         x = (np.arange(self.size[1]) - self.centre[0])[None, :]
         y = (np.arange(self.size[0]) - self.centre[1])[:, None]
-        factor = 1 + self.k * (x * x + y * y) / self.radius**2
+        factor = (1 + self.k * (x * x + y * y) / self.radius**2) / self.shrink
         return self.centre[0] + x * factor, self.centre[1] + y * factor
 
     def forward(self, points: Points) -> Points:
-        """Newton's method on r (1 + k r^2) = R; points far outside stay outside."""
+        """Newton's method on r (1 + k r^2) = R (1 + k n^2); points far outside stay outside."""
         offset = points - self.centre
         # a pincushion's map has an end: nothing beyond it is ever shown, so it may stay at the end
         limit = np.inf if self.k >= 0 else float(np.sqrt(1 / (3 * -self.k)))
-        target = np.hypot(offset[:, 0], offset[:, 1]) / self.radius
+        start = np.hypot(offset[:, 0], offset[:, 1]) / self.radius
+        target = start * self.shrink
         reachable = np.minimum(target, limit * (1 + self.k * limit**2) if np.isfinite(limit) else np.inf)
         r = np.minimum(reachable, limit)
         for _ in range(50):
             slope = np.maximum(1 + 3 * self.k * r * r, 1e-9)
             r = np.clip(r - (r + self.k * r**3 - reachable) / slope, 0, limit)
-        ratio = np.divide(r, target, out=np.ones_like(r), where=target > 0)
+        ratio = np.divide(r, start, out=np.ones_like(r), where=start > 0)
         moved: Points = self.centre + offset * ratio[:, None]
         return moved
 
@@ -139,6 +142,23 @@ class Lens:
             return _around(moved)
         # a side that is cut off is curved: look which pixels show something of the box
         return _around_shown(box, *self.sources()) or _around(moved)
+
+
+class Shift:
+    """Everything moved by (x, y) pixels, to the right and down."""
+
+    def __init__(self, size: tuple[int, int], x: float, y: float) -> None:
+        self.size = size
+        self.step = np.array([x, y])
+
+    def forward(self, points: Points) -> Points:
+        """See `Warp.forward`."""
+        moved: Points = points + self.step
+        return moved
+
+    def bounds(self, box: Box) -> tuple[float, float, float, float]:
+        """See `Warp.bounds`."""
+        return _around(self.forward(np.array([box[:2], box[2:]], dtype=np.float64)))
 
 
 class Zoom:

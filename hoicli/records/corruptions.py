@@ -10,8 +10,17 @@ from typing import NamedTuple
 
 SEVERITIES = (1, 2, 3, 4, 5)
 RECIPE = "hoicli-1"
-"""The constants that `hoicli corrupt` uses (`corruption.definitions`). RoHOI describes its corruptions in words and
-publishes no constants, so numbers from these images cannot be compared with the paper's."""
+"""The constants that `hoicli corrupt` uses by default (`corruption.definitions`). RoHOI describes its corruptions in
+words and publishes no constants, so numbers from these images cannot be compared with the paper's."""
+IMAGENET_C = "imagenet-c"
+"""The published constants of ImageNet-C, for the corruptions that it has too."""
+RECIPES: Mapping[str, str] = {
+    RECIPE: "hoicli's own constants",
+    IMAGENET_C: "the published constants of the twelve corruptions that ImageNet-C has too",
+}
+"""The recipes that have a name, and what they are."""
+KEPT = "+kept"
+"""What the name of a recipe ends in where boxes stay as annotated (`corrupt --boxes kept`)."""
 OTHER = "other"
 """The family of a corruption of another benchmark."""
 

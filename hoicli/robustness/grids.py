@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import groupby
 
 from hoicli.errors import DataError
-from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES, family_of
+from hoicli.records.corruptions import CORRUPTIONS, KEPT, RECIPE, RECIPES, SEVERITIES, family_of
 from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
 from hoicli.robustness.selection import (
     AUTO,
@@ -256,9 +256,10 @@ def _recipes(recipes: set[str]) -> list[str]:
     if len(recipes) > 1:
         names = listed(name or "none stated" for name in sorted(recipes))
         return [f"the models' images were made by different recipes: {names}"]
-    if recipes == {RECIPE}:
+    (recipe,) = recipes
+    if recipe.removesuffix(KEPT) in RECIPES or "@" in recipe:
         return [
-            f"RoHOI-style, recipe {RECIPE}: compares with values of this recipe, not with RoHOI's tables, whose "
+            f"RoHOI-style, recipe {recipe}: compares with values of this recipe, not with RoHOI's tables, whose "
             "constants are not published"
         ]
     if recipes == {""}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from io import BytesIO
 from itertools import pairwise
@@ -14,12 +15,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage, stats
 
-from hoicli.corruption import environment, geometry, optical, sensor
-from hoicli.corruption.definitions import DEFINITIONS, level_of, scale_of
+from hoicli.corruption import cracks, environment, geometry, optical, sensor
+from hoicli.corruption.definitions import DEFINITIONS, RECIPES, level_of, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
+from hoicli.corruption.quality import Original
 from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 from tests.support.golden_sheet import GOLDEN, Image, golden_sheet
+from tests.support.photographs import PHOTOS, photograph
 from tests.support.pictures import textured
 
 SCENE = textured(90, 128)
@@ -303,18 +306,18 @@ def test_packet_loss_takes_whole_blocks_and_more_with_severity(image_id: int) ->
 
 @LEVELS
 def test_exposure_is_light_times_a_power_of_two(severity: int) -> None:
-    (stops,) = level_of("exposure", severity)
+    stops = level_of("exposure", severity)
     ramp = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
-    for direction in (1, -1):
-        result = environment.exposure(ramp, direction, stops).ravel().astype(int)
+    for direction, used in ((1, stops[0]), (-1, -stops[1])):
+        result = environment.exposure(ramp, direction, *stops).ravel().astype(int)
         assert (np.diff(result) >= 0).all()
         assert result[0] == 0
-        light = ((100 / 255 + 0.055) / 1.055) ** 2.4 * 2 ** (direction * stops)
+        light = ((100 / 255 + 0.055) / 1.055) ** 2.4 * 2**used
         assert result[100] == round(255 * min(1, 1.055 * light ** (1 / 2.4) - 0.055))
-    over = environment.exposure(ramp, 1, stops)
+    over = environment.exposure(ramp, 1, *stops)
     assert (over == 255).sum() > (ramp == 255).sum()
     # by hand: sRGB 128 is 0.2159 of the light; twice that is 0.4317, sRGB 176
-    assert environment.exposure(np.array([[[128]]], dtype=np.uint8), 1, 1).item() == 176
+    assert environment.exposure(np.array([[[128]]], dtype=np.uint8), 1, 1, 0).item() == 176
 
 
 @LEVELS
@@ -358,7 +361,7 @@ def test_occlusion_is_black_rectangles_that_grow(image_id: int) -> None:
 
 
 def test_one_rectangle_is_where_it_is_drawn() -> None:
-    mask = environment.occluded((100, 200, 3), np.array([[0.5, 0.25, 0.0]]), 1, 0.2)
+    mask = environment.occluded((100, 200, 3), np.array([[0.5, 0.25, 0.0, 1.0]]), 1, 0.2)
     expected = np.zeros((100, 200), dtype=bool)
     expected[15:35, 80:120] = True
     assert (mask == expected).all()
@@ -401,47 +404,65 @@ def test_moire_adds_a_pattern_that_does_not_depend_on_the_picture(severity: int)
 
 
 @pytest.mark.parametrize("image_id", range(4))
-def test_cracks_are_dark_lines_over_a_scene_that_shines_through(image_id: int) -> None:
+def test_cracks_are_bright_lines_between_shifted_splinters(image_id: int) -> None:
     image = np.clip(textured(240, 320), 40, 215)
-    before = 0.0
+    drawn = draw("screen_crack", image.shape, image_id=image_id, seed=0)
+    before, shifted_before = 0.0, 0.0
     for severity in SEVERITIES:
+        level = level_of("screen_crack", severity)
         mask = hidden("screen_crack", severity, image.shape, image_id)
         result = corrupt(image, "screen_crack", severity, image_id=image_id)
         assert mask.mean() > before
         before = float(mask.mean())
-        assert (result[mask] < 140).all()  # at least half covered with almost black
-        assert np.median(result[mask]) <= 60
+        assert (result[mask] >= 110).all()  # at least half covered with almost white, some of it over the shadow
+        assert np.median(result[mask]) >= 170
+        warp = cracks.splinter_motion(image.shape, drawn, *level)
+        shifted = (warp.dx != 0) | (warp.dy != 0)
+        assert shifted.mean() > shifted_before
+        shifted_before = float(shifted.mean())
+        assert 0 < max(np.abs(warp.dx).max(), np.abs(warp.dy).max()) <= level[3] + 1 / 64
+        # without lines and reflections, a splinter is a piece of the picture from beside it
+        bare = cracks.screen_crack(image, drawn, level[0], level[1], 0.5, level[3], 0.0)
+        far = (
+            cv2.dilate(cracks._lines(image.shape, drawn, level[0], level[1], 1.5, 0.0), np.ones((5, 5), np.uint8)) == 0
+        )
+        rows, columns = np.mgrid[0:240, 0:320].astype(float)
+        moved = ndimage.map_coordinates(
+            image[:, :, 1].astype(float), [rows + warp.dy, columns + warp.dx], order=1, mode="reflect"
+        )
+        assert np.abs(bare[:, :, 1] - moved)[far].max() <= 16  # in steps of a 32nd of a pixel
         untouched = (result == image).all(axis=2)
-        assert untouched.mean() > (0.8, 0.5, 0.3, 0.2, 0.03)[severity - 1]
-        # elsewhere it is reflections: lighter, and the brighter of two points stays the brighter
-        assert (result[~mask].astype(int) >= image[~mask].astype(int) * 0.45).all()
+        assert untouched.mean() > (0.8, 0.5, 0.3, 0.15, 0.01)[severity - 1]
 
 
 @pytest.mark.parametrize("side", [640, 900, 1300, 2600])
 def test_cracks_are_as_broad_as_the_table_says(side: int) -> None:
     """OpenCV made the same 3.4 pixels of 1.5, 2 and 2.5. Here a level crack, whose cover is its breadth."""
-    rays = np.zeros((1, 1, geometry.STEPS + 1, 2))
-    rays[..., 0] = np.linspace(0, 2, geometry.STEPS + 1)
-    crack = geometry.Cracks(np.array([[-0.1, 0.503]]), rays, np.zeros((1, 0), dtype=np.int64))
+    corners = (1, 1, cracks.STEPS + 1)
+    rays = np.zeros((*corners, 2))
+    rays[..., 0] = np.linspace(0, 2, cracks.STEPS + 1)
+    none = np.zeros(corners, dtype=bool)
+    crack = cracks.Cracks(np.array([[-0.1, 0.503]]), rays, np.ones((1, 1)), none, np.zeros((*corners, 2)), none)
     breadths = []
     for level in DEFINITIONS["screen_crack"].levels:
         width = level[2]
-        cover = geometry._lines((side // 8, side), crack, 1, 1.0, width, 0.0)
+        cover = cracks._lines((side // 8, side), crack, 1, 1.0, width, 0.0)
         breadths.append(float(cover.sum(axis=0).mean()) / 255)
         assert breadths[-1] == pytest.approx(width * scale_of(side // 8, side), abs=0.2, rel=0.05)
-    assert all(narrow < broad - 0.3 for narrow, broad in pairwise(breadths))
+    assert all(narrow < broad - 0.1 for narrow, broad in pairwise(breadths))
 
 
 def test_elastic_is_nothing_without_amplitude_and_stays_near() -> None:
-    field = draw("elastic", SCENE.shape, image_id=1, seed=0)
-    assert (geometry.elastic(SCENE, field, 0.0, 0.01) == SCENE).all()
+    fields = draw("elastic", SCENE.shape, image_id=1, seed=0)
+    (sigma,) = fields
+    assert (geometry.elastic(SCENE, fields, 0.0, sigma) == SCENE).all()
     y, x = np.mgrid[0:200, 0:256]
     chart = np.stack([x, y, np.zeros_like(x)], axis=2).astype(np.uint8)  # each pixel says where it was
     previous = 0.0
     for severity in SEVERITIES:
-        away = np.abs(corrupt(chart, "elastic", severity).astype(float)[..., :2] - chart[..., :2])[12:-12, 12:-12]
+        away = np.abs(corrupt(chart, "elastic", severity).astype(float)[..., :2] - chart[..., :2])[20:-20, 20:-20]
         assert away.mean() > previous
-        assert away.max() < 14
+        assert away.max() < 20
         previous = float(away.mean())
 
 
@@ -452,7 +473,7 @@ def test_the_lens_leaves_the_centre_and_bends_the_rest(severity: int, barrel: bo
     assert (geometry.perspective(SCENE, barrel, 0.0, 0.0) == SCENE).all()
     image = flat(255, 121, 161, 1)
     result = geometry.perspective(image, barrel, *constants)[:, :, 0]
-    assert (result[0, 0] == 0) == barrel  # a barrel's corners show nothing
+    assert (result == 255).all()  # the border is repeated where a barrel shows nothing
     assert result[60, 80] == 255
     image = flat(0, 241, 321, 1)
     image[120, :] = 255  # a line through the centre stays straight
@@ -466,15 +487,15 @@ def test_the_lens_leaves_the_centre_and_bends_the_rest(severity: int, barrel: bo
 
 
 @LEVELS
-@pytest.mark.parametrize("size", [(120, 160), (97, 131)])
+@pytest.mark.parametrize("size", [(240, 320), (97, 131)])
 def test_pixelate_keeps_the_means_of_its_blocks(severity: int, size: tuple[int, int]) -> None:
     (share,) = level_of("pixelate", severity)
     image = textured(*size)
     result = corrupt(image, "pixelate", severity)
     rows, columns = (_blocks(side, int(side * share)) for side in size)
-    assert len(rows) > 20
-    for top, bottom in rows[::4]:
-        for left, right in columns[::4]:
+    assert len(rows) >= 4
+    for top, bottom in rows:
+        for left, right in columns:
             block = result[top:bottom, left:right]
             assert (block == block[0, 0]).all()
             mean = image[top:bottom, left:right].reshape(-1, 3).mean(axis=0)
@@ -509,7 +530,7 @@ def test_zoom_blur_is_the_mean_of_magnifications(severity: int) -> None:
 
 
 def test_the_published_constants() -> None:
-    """Those of ImageNet-C and imagecorruptions, again in full: the benchmark's numbers hang on them."""
+    """Those of ImageNet-C and imagecorruptions, again in full: `imagenet-c` has them to the letter, and no others."""
     expected: dict[str, Any] = {
         "motion_blur": [(10, 3), (15, 5), (15, 8), (15, 12), (20, 15)],
         "defocus_blur": [(3, 0.1), (4, 0.5), (6, 0.5), (8, 0.5), (10, 0.5)],
@@ -520,11 +541,46 @@ def test_the_published_constants() -> None:
         "salt_pepper_noise": [(0.03,), (0.06,), (0.09,), (0.17,), (0.27,)],
         "jpeg": [(25,), (18,), (15,), (10,), (7,)],
         "speckle_noise": [(0.15,), (0.2,), (0.35,), (0.45,), (0.6,)],
-        "pixelate": [(0.6,), (0.5,), (0.4,), (0.3,), (0.25,)],
         "elastic": [(12.5, 0.01), (16.25, 0.01), (21.25, 0.01), (25.0, 0.01), (30.0, 0.01)],
+        "pixelate": [(0.6,), (0.5,), (0.4,), (0.3,), (0.25,)],
+        "zoom_blur": [(1.11, 12), (1.15, 16), (1.20, 11), (1.24, 13), (1.30, 11)],
     }
+    recipe = RECIPES["imagenet-c"]
+    assert list(recipe.levels) == list(expected)
     for name, levels in expected.items():
-        assert np.array(DEFINITIONS[name].levels) == pytest.approx(np.array(levels)), name
+        assert np.array(recipe.levels[name]) == pytest.approx(np.array(levels)), name
+        assert DEFINITIONS[name].published_in
+    image = textured(40, 56)
+    for name in expected:
+        for severity in SEVERITIES:
+            made = corrupt(image, name, severity, recipe=recipe)
+            drawn = draw(name, image.shape, image_id="", seed=0, recipe=recipe)
+            assert (made == EFFECTS[name].apply(image, drawn, *expected[name][severity - 1])).all()
+    with pytest.raises(ValueError, match="no corruption 'moire'"):
+        corrupt(image, "moire", 1, recipe=recipe)
+
+
+def psnr_of_signs(name: str, photos: Mapping[str, Image], severity: int) -> NDArray[np.float64]:
+    """[photographs, 2] the PSNR of both branches that chance chooses from."""
+    signs: tuple[Any, Any] = (1, -1) if name == "exposure" else (True, False)
+    level = level_of(name, severity)
+    return np.array([[Original(photo).psnr(EFFECTS[name].apply(photo, sign, *level)) for sign in signs]
+                     for photo in photos.values()])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["exposure", "perspective"])
+def test_chance_does_not_decide_what_a_severity_costs(name: str) -> None:
+    photos = {photo: photograph(photo, 280) for photo in PHOTOS}
+    both = [psnr_of_signs(name, photos, severity) for severity in SEVERITIES]
+    for values in both:
+        one, other = values.mean(axis=0)
+        assert abs(one - other) < 0.5
+        if name == "perspective":  # what exposure costs depends on how light the picture is
+            assert (np.abs(values[:, 0] - values[:, 1]) < 2.5).all()
+            assert np.median(np.abs(values[:, 0] - values[:, 1])) < 1
+    for milder, worse in pairwise(both):
+        # whichever of the two, a severity is worse than the one before
+        assert milder.mean(axis=0).min() > worse.mean(axis=0).max()
 
 
 def test_a_poisson_table_is_made_once_a_level() -> None:

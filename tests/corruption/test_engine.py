@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,15 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import cv2
+import jsonschema
 import numpy as np
 import PIL.Image
 import pytest
 
-from hoicli.corruption.definitions import DEFINITIONS
-from hoicli.corruption.effects import EFFECTS, corrupt
+from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Recipe
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
+from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
+from hoicli.corruption.recipes import LIMITS, read_recipe
 from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
+from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
 from tests.support.project import FIXTURES, ROOT, Hoicli
 
@@ -325,6 +330,9 @@ OUT = ("--save-images", "out")
         ((*OUT, "--shard", "4/3"), "--shard 4/3: the parts of 3 are 1/3 to 3/3"),
         ((*OUT, "--shard", "0/3"), "--shard 0/3: the parts of 3 are"),
         ((*OUT, "--jobs", "0"), "--jobs 0: give a whole number from 1 to 1,024"),
+        ((*OUT, "--recipe", "imagenetc"), "--recipe imagenetc: there is no such recipe; did you mean imagenet-c?"),
+        ((*OUT, "--recipe", "fog"), "--recipe fog: there is no such recipe; choose hoicli-1 or imagenet-c, or F"),
+        ((*OUT, "--recipe", "imagenet-c", "--corruption", "moire"), "recipe imagenet-c has no moire, only"),
         ((*OUT, "--images", "nowhere"), "--images nowhere: there is no such folder"),
         (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be made ("),
         ((*OUT, "--on-error", "ignore"), "--on-error ignore: choose stop or skip"),
@@ -414,13 +422,151 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     listed = hoicli("corrupt", "--list", "--format", "jsonl")
     rows = records_of(listed.out)
     assert {row["recipe"] for row in rows} == {"hoicli-1"}
-    assert listed.err.startswith("hoicli: RoHOI-style, recipe hoicli-1: the paper publishes no constants")
+    assert listed.err == (
+        "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are ours\n"
+    )
     assert [row["corruption"] for row in rows] == list(EFFECTS)
-    assert rows[0]["severity_1"] == {"radius_px": 10, "sigma_px": 3}
+    assert rows[0]["severity_1"] == {"radius_px": 12, "sigma_px": 4}
     assert all(row["source"] for row in rows)
     table = hoicli("corrupt", "--list", "--format", "table").out.splitlines()
     assert len(table) == 21
     assert table[0].split()[:3] == ["corruption", "family", "description"]
+
+
+def test_a_recipe_is_named_wherever_its_numbers_stand(hoicli: Hoicli, folder: Path) -> None:
+    published = hoicli(*call(folder, "--recipe", "imagenet-c", "--severity", 3))
+    records = records_of(published.out)
+    shared = [name for name, row in DEFINITIONS.items() if row.published]
+    assert [record["corruption"] for record in records[:12]] == shared
+    assert len(records) == 4 * 12
+    assert {record["recipe"] for record in records} == {"imagenet-c"}
+    source = np.asarray(PIL.Image.open(folder / "images/a.png"))
+    for name in ("pixelate", "elastic"):
+        expected = corrupt(source, name, 3, image_id="image-0", recipe=RECIPES["imagenet-c"])
+        assert (np.asarray(PIL.Image.open(folder / f"out/{name}/3/a.png")) == expected).all()
+        assert (corrupt(source, name, 3, image_id="image-0") != expected).any()
+    # the same folder by another recipe: made anew
+    ours = records_of(hoicli(*call(folder, "--severity", 3, "--corruption", "pixelate")).out)
+    assert [record["psnr"] for record in ours] != [r["psnr"] for r in records if r["corruption"] == "pixelate"]
+    rows = records_of(hoicli("corrupt", "--list", "--recipe", "imagenet-c", "--format", "jsonl").out)
+    assert [row["corruption"] for row in rows] == shared
+    assert {row["recipe"] for row in rows} == {"imagenet-c"}
+    assert all("ImageNet-C" in row["source"] for row in rows)
+
+
+def a_recipe(**changes: object) -> dict[str, object]:
+    qualities = [{"quality": value} for value in (60, 50, 40, 30, 20)]
+    return {"name": "mild", "corruptions": {"jpeg": qualities}, **changes}
+
+
+def test_a_file_is_a_recipe(hoicli: Hoicli, folder: Path) -> None:
+    path = folder / "mild.json"
+    path.write_text(json.dumps(a_recipe()))
+    records = records_of(hoicli(*call(folder, "--recipe", path, "--corruption", "all")).out)
+    assert len(records) == 4 * 5
+    (name,) = {record["recipe"] for record in records}
+    assert re.fullmatch("mild@[0-9a-f]{8}", name)
+    expected = BytesIO()
+    source = np.asarray(PIL.Image.open(folder / "images/d.jpg"))
+    PIL.Image.fromarray(source).save(expected, "JPEG", quality=60)
+    with PIL.Image.open(folder / "out/jpeg/1/d.jpg") as made:
+        assert made.quantization == PIL.Image.open(expected).quantization  # type: ignore[attr-defined]
+    path.write_text(json.dumps(a_recipe(name="other")))  # a name changes no number
+    (row,) = records_of(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
+    assert row["recipe"] == name.replace("mild", "other")
+    assert row["severity_1"] == {"quality": 60}
+    levels = [{"quality": value} for value in (61, 50, 40, 30, 20)]
+    path.write_text(json.dumps(a_recipe(corruptions={"jpeg": levels})))
+    (row,) = records_of(hoicli("corrupt", "--list", "--recipe", path, "--format", "jsonl").out)
+    assert row["recipe"].startswith("mild@")
+    assert row["recipe"] != name
+    sheet = folder / "sheet.png"
+    assert hoicli("corrupt", "--preview", folder / "images/a.png", "--recipe", path, "-o", sheet).code == 0
+    refused = hoicli(*call(folder, "--recipe", path, "--corruption", "moire"))
+    assert (refused.code, refused.err) == (
+        2, f"hoicli: --corruption: recipe {row['recipe']} has no moire, only jpeg\n"
+    )  # fmt: skip
+
+
+def test_every_constant_may_stand_in_a_file(tmp_path: Path) -> None:
+    """The recipes that have a name, written as files, are taken, and give the same levels."""
+    for recipe in RECIPES.values():
+        corruptions = {name: [dict(zip(DEFINITIONS[name].constants, level, strict=True)) for level in levels]
+                       for name, levels in recipe.levels.items()}  # fmt: skip
+        path = tmp_path / "copy.json"
+        record = {"name": "copy", "corruptions": corruptions}
+        path.write_text(json.dumps(record))
+        schema = json.loads(schema_text("recipe"))
+        jsonschema.Draft202012Validator(schema).validate(record)
+        made = read_recipe(str(path))
+        assert made.levels == recipe.levels
+        assert made.name.startswith("copy@")
+    assert set(LIMITS) == {name for row in DEFINITIONS.values() for name in row.constants}
+    for name, (least, largest, whole) in LIMITS.items():
+        expected = {"type": "integer" if whole else "number", "minimum": least, "maximum": largest}
+        assert schema["$defs"][name] == expected
+    assert list(schema["properties"]["corruptions"]["properties"]) == list(DEFINITIONS)
+
+
+@pytest.mark.parametrize("edge", [1, 2])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_the_limits_of_a_file_can_be_drawn(name: str, edge: int) -> None:
+    """The least and the largest of every constant: pixels, and boxes, without a fault."""
+    constants = DEFINITIONS[name].constants
+    level = tuple((int if LIMITS[each][2] else float)(LIMITS[each][edge - 1]) for each in constants)
+    recipe = Recipe("edge", {name: (level,) * 5})
+    image = textured(40, 56)
+    assert corrupt(image, name, 3, recipe=recipe).shape == image.shape
+    drawn = draw(name, image.shape, image_id="", seed=0, recipe=recipe)
+    record = {"image_id": 1, "file_name": "a.png", "boxes": [[3, 4, 30, 20], [0, 0, 56, 40]]}
+    made = cell_record(record, (name, 3), 0, (None, None), image.shape, drawn, recipe=recipe)
+    assert all(0 <= share <= 1 for share in made["visibility"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON ("),
+        ("[1]", "an array, not a JSON object; hoicli schema recipe says what it holds"),
+        (json.dumps(a_recipe(nme=1)), "nme: there is no such field; a recipe has name and corruptions"),
+        (json.dumps(a_recipe(name="a|b")), "name: must be a word of at most 40 letters, digits, _ . -"),
+        (json.dumps(a_recipe(name="hoicli-1")), "name: hoicli-1 is hoicli's own recipe; a file needs a"),
+        (json.dumps(a_recipe(corruptions={})), "corruptions: must be an object with the levels of at least one"),
+        (json.dumps(a_recipe(corruptions={"jpg": 1})), "corruptions.jpg: there is no such corruption; did you"),
+        (json.dumps(a_recipe(corruptions={"jpeg": 1})), "corruptions.jpeg: a number; give an array of 5, the mildest"),
+        (json.dumps(a_recipe(corruptions={"jpeg": [1]})), "corruptions.jpeg: 1 level; give an array of 5, the "),
+        (json.dumps(a_recipe(corruptions={"jpeg": [1] * 5})), "corruptions.jpeg[0]: give an object with quality, and"),
+        (
+            json.dumps(a_recipe(corruptions={"jpeg": [{"quality": 3.5}] * 5})),
+            "corruptions.jpeg[0].quality: 3.5; give a whole number from 1 to 100",
+        ),
+        (
+            json.dumps(a_recipe(corruptions={"gaussian_blur": [{"sigma_px": 1e9}] * 5})),
+            "corruptions.gaussian_blur[0].sigma_px: 1000000000.0; give a number from 0.1 to 300",
+        ),
+        ("9" * (1 << 20) + "9", "too large for a recipe"),
+    ],
+)  # fmt: skip
+def test_a_bad_recipe_is_one_clear_line(hoicli: Hoicli, folder: Path, text: str, message: str) -> None:
+    path = folder / "bad.json"
+    path.write_text(text)
+    result = hoicli(*call(folder, "--recipe", path))
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{path}: ")
+    assert message in result.err
+
+
+def test_boxes_stay_where_they_are_told_to(hoicli: Hoicli, folder: Path) -> None:
+    options = ("--severity", 5, "--corruption", "motion_blur,perspective,occlusion,screen_crack")
+    moved, kept = (records_of(hoicli(*call(folder, *options, "--boxes", way)).out) for way in ("moved", "kept"))
+    given = records_of((folder / "gt.jsonl").read_text())
+    assert {record["recipe"] for record in moved} == {"hoicli-1"}
+    assert {record["recipe"] for record in kept} == {"hoicli-1+kept"}
+    for one, other, number in zip(moved, kept, range(16), strict=True):
+        assert other["boxes"] == given[number // 4]["boxes"]
+        assert (one["boxes"] == other["boxes"]) == (one["corruption"] == "occlusion")
+        assert (one["psnr"], one["ssim"], one["file_name"]) == (other["psnr"], other["ssim"], other["file_name"])
+    assert hoicli(*call(folder, "--boxes", "gone")).code == 2
 
 
 @pytest.mark.parametrize("name", ["sheet.png", "sheet.jpg"])

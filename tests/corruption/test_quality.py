@@ -13,7 +13,8 @@ from hoicli.records.corruptions import SEVERITIES
 from tests.support.photographs import PHOTOS, Image, photograph
 from tests.support.pictures import textured
 
-SIDE = 280
+SIDE = 400
+"""Pixels: the constants are for pictures of 640; on texture reduced to less, two strong blurs are equally far away."""
 
 
 def some_pairs() -> list[tuple[Image, Image]]:

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hoicli.corruption import cracks
 from hoicli.corruption.definitions import level_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
 from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes
-from hoicli.records.corruptions import SEVERITIES
+from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
 Image = NDArray[np.uint8]
 Box = tuple[int, int, int, int]
@@ -28,12 +29,17 @@ LEVELS = pytest.mark.parametrize("severity", SEVERITIES)
 
 
 def record_of(
-    name: str, severity: int, boxes: list[Any], image_id: object, size: tuple[int, int] = (HEIGHT, WIDTH)
+    name: str,
+    severity: int,
+    boxes: list[Any],
+    image_id: object,
+    size: tuple[int, int] = (HEIGHT, WIDTH),
+    kept: bool = False,
 ) -> Any:
     shape = (*size, 3)
     drawn = draw(name, shape, image_id=image_id, seed=0)
     record = {"image_id": image_id, "file_name": "a.png", "boxes": boxes}
-    return cell_record(record, (name, severity), 0, (1.0, 0.5), shape, drawn)
+    return cell_record(record, (name, severity), 0, (1.0, 0.5), shape, drawn, kept=kept)
 
 
 def solid(box: Box) -> Image:
@@ -82,6 +88,47 @@ def test_corner_marks_are_found_where_the_lens_takes_them(severity: int) -> None
                 assert (rows * barrel).sum() / barrel.sum() == pytest.approx(y, abs=0.3)
 
 
+MARKS = [(120, 90), (320, 240), (500, 130), (150, 380), (470, 350)]
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+@LEVELS
+def test_where_a_mark_goes_its_box_goes(name: str, severity: int) -> None:
+    """One rule for all: the mean of a small bright mark's light is the middle of its box."""
+    for image_id in "ab":
+        for x, y in MARKS:
+            image = np.full((HEIGHT, WIDTH, 3), 100, dtype=np.uint8)
+            before = corrupt(image, name, severity, image_id=image_id).astype(float)
+            image[y - 3 : y + 4, x - 3 : x + 4] = 160
+            light = (corrupt(image, name, severity, image_id=image_id).astype(float) - before).sum(axis=2)
+            box = [x - 3, y - 3, x + 3, y + 3]
+            record = record_of(name, severity, [box], image_id)
+            assert record_of(name, severity, [box], image_id, kept=True)["boxes"] == [box]
+            (moved,), (visible,) = record["boxes"], record["visibility"]
+            if visible < 1 or light.sum() <= 0:
+                continue  # hidden, or partly
+            rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH]
+            if name == "zoom_blur":  # a larger picture of the mark has more of its light; each layer counts alike
+                light = light / ((columns - (WIDTH - 1) / 2) ** 2 + (rows - (HEIGHT - 1) / 2) ** 2 + 1)
+            if name in ("jpeg", "gaussian_noise", "speckle_noise", "shot_noise"):  # noise far away is none of the mark
+                light[np.maximum(abs(columns - x), abs(rows - y)) > 12] = 0
+            at = (light * columns).sum() / light.sum(), (light * rows).sum() / light.sum()
+            middle = (moved[0] + moved[2]) / 2, (moved[1] + moved[3]) / 2
+            # elastic and splinters: the smallest box around a mark torn apart; half a block, or a random step
+            near = {"elastic": 3.0, "screen_crack": 2.0, "pixelate": 10.0, "glass_blur": 7.0, "jpeg": 4.0}.get(
+                name, 1.0
+            )
+            assert at == pytest.approx(middle, abs=near), (image_id, x, y)
+
+
+def test_what_moves_moves_by_more_than_that() -> None:
+    """The rule would say nothing if marks stayed."""
+    box = [470, 347, 476, 353]
+    for name, least in (("motion_blur", 10), ("zoom_blur", 20), ("perspective", 5), ("elastic", 1)):
+        (moved,) = record_of(name, 5, [box], "b")["boxes"]
+        assert max(abs(one - other) for one, other in zip(moved, box, strict=True)) > least, name
+
+
 @LEVELS
 def test_corner_marks_lie_about_the_mean_magnification_of_a_zoom_blur(severity: int) -> None:
     """A mark becomes a row of marks, one of each layer, whose area grows as the square of their distance from the
@@ -128,7 +175,8 @@ def test_the_lens_forward_undoes_where_pixels_come_from(k: float, x: float, y: f
     lens = Lens((HEIGHT, WIDTH), k)
     (to,) = lens.forward(np.array([[x, y]]))
     offset = to - lens.centre
-    back = lens.centre + offset * (1 + k * (offset**2).sum() / lens.radius**2)
+    nearest = (239.5 / lens.radius) ** 2
+    back = lens.centre + offset * (1 + k * (offset**2).sum() / lens.radius**2) / (1 + k * nearest)
     assert back == pytest.approx([x, y], abs=1e-6)
 
 
@@ -158,13 +206,25 @@ def test_visibility_is_the_share_of_the_pixels_that_are_not_hidden(name: str, se
     assert corruption.hidden is not None
     mask = corruption.hidden((*size, 3), draw(name, (*size, 3), image_id="x", seed=0), *level_of(name, severity))
     boxes = [[0, 0, 120, 90], [10, 10, 40, 70], [60, 20, 61, 21], [100, 80, 140, 95], [200, 10, 210, 20]]
-    record = record_of(name, severity, boxes, "x", size)
+    record = record_of(name, severity, boxes, "x", size, kept=True)
     slow = []
     for x1, y1, x2, y2 in boxes:
         seen = [not mask[y, x] for y in range(y1, min(y2, 90)) for x in range(x1, min(x2, 120))]
         slow.append(sum(seen) / len(seen) if seen else 0.0)
     assert record["visibility"] == pytest.approx(slow, abs=5e-5)
     assert record["visibility"][0] == pytest.approx(1 - mask.mean(), abs=5e-5)
+
+
+def test_what_is_hidden_counts_where_the_box_went() -> None:
+    shape = (HEIGHT, WIDTH, 3)
+    level = level_of("screen_crack", 5)
+    drawn = draw("screen_crack", shape, image_id="x", seed=0)
+    record = record_of("screen_crack", 5, [list(box) for box in BOXES], "x")
+    moved, shares = moved_boxes(cracks.splinter_motion(shape, drawn, *level), BOXES)
+    lines = cracks.cracked(shape, drawn, *level)
+    assert record["boxes"] == moved != [list(box) for box in BOXES]
+    expected = [share * share_visible(lines, box) for share, box in zip(shares, moved, strict=True)]
+    assert record["visibility"] == pytest.approx(expected, abs=5e-5)
 
 
 def test_visibility_by_hand() -> None:

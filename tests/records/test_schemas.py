@@ -23,7 +23,7 @@ def check(kind: str, text: str) -> None:
 
 
 def test_the_kinds() -> None:
-    assert kinds() == ["dataset", "ground_truth", "match", "prediction", "protocol", "result"]
+    assert kinds() == ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result"]
     for kind in kinds():
         jsonschema.Draft202012Validator.check_schema(json.loads(schema_text(kind)))
 
@@ -46,7 +46,7 @@ def test_the_outcomes_are_those_of_the_code() -> None:
     assert outcomes == list(OUTCOMES)
 
 
-@pytest.mark.parametrize("kind", ["dataset", "ground_truth", "match", "prediction", "protocol", "result"])
+@pytest.mark.parametrize("kind", ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result"])
 def test_the_command_prints_them(hoicli: Hoicli, kind: str) -> None:
     assert hoicli("schema", kind).out == schema_text(kind)
 
@@ -55,5 +55,5 @@ def test_an_unknown_kind(hoicli: Hoicli) -> None:
     result = hoicli("schema", "records")
     assert (result.code, result.err) == (
         2,
-        "hoicli: KIND records: choose from dataset, ground_truth, match, prediction, protocol, result\n",
+        "hoicli: KIND records: choose from dataset, ground_truth, match, prediction, protocol, recipe, result\n",
     )

@@ -1,0 +1,187 @@
+"""A cracked screen: bright cracks from where it was hit, splinters that show what lies beside them, and reflections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import cv2
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from hoicli.corruption.definitions import Levels, scale_of
+from hoicli.corruption.pixels import Image, Shape, box_means, remapped, rounded
+from hoicli.corruption.warps import Displacement
+
+STEPS = 20
+"""Pieces of a crack from the impact to the length of the diagonal, shorter ones near the impact."""
+RAYS = 13
+"""Cracks of each impact."""
+BEND = 0.08
+"""Standard deviation of the angle between the pieces of a crack, in radians."""
+SOFT_EDGES = 1.4
+"""Pixels by which OpenCV's anti-aliased polygons are broader than they are."""
+BRIGHT, DARK = (235, 0.9), (20, 0.45)
+"""(grey, opacity) of a crack, whose edge scatters light, and of its shadow beside it."""
+
+Path = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cracks:
+    """Broken glass, of P impacts with R cracks each; the sector between a crack and the next is cut into splinters.
+
+    centres [P, 2], shares of the sides; rays [P, R, STEPS + 1, 2]: paths from the impact outwards, shares of the
+    diagonal; lengths [P, R]: how far each crack goes, as a share of the reach; cuts [P, R, STEPS + 1]: whether a crack
+    runs across a sector there; shifts [P, R, STEPS + 1, 2]: of the splinter that begins there, in [-1, 1); shining
+    [P, R, STEPS + 1]: whether that splinter reflects.
+    """
+
+    centres: NDArray[np.float64]
+    rays: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    cuts: NDArray[np.bool_]
+    shifts: NDArray[np.float64]
+    shining: NDArray[np.bool_]
+
+
+def draw_cracks(rng: Generator, _shape: Shape, levels: Levels) -> Cracks:
+    """As many impacts as any severity needs."""
+    impacts, rays = max(level[0] for level in levels), RAYS
+    centres = rng.uniform(0.2, 0.8, (impacts, 2))
+    first = rng.uniform(0, 2 * np.pi, (impacts, 1)) + np.arange(rays) * (2 * np.pi / rays)
+    first = first + rng.uniform(-0.35, 0.35, (impacts, rays)) * (2 * np.pi / rays)
+    heading = first[:, :, None] + np.cumsum(rng.normal(0, BEND, (impacts, rays, STEPS)), axis=2)
+    pieces = np.stack([np.cos(heading), np.sin(heading)], axis=3) * np.diff(_distances())[:, None]
+    paths = np.concatenate([np.zeros((impacts, rays, 1, 2)), np.cumsum(pieces, axis=2)], axis=2)
+    lengths = rng.uniform(0.6, 1.0, (impacts, rays))
+    shape = (impacts, rays, STEPS + 1)
+    return Cracks(
+        centres, paths, lengths, rng.random(shape) < 0.4, rng.uniform(-1, 1, (*shape, 2)), rng.random(shape) < 0.3
+    )
+
+
+def _distances() -> NDArray[np.float64]:
+    """[STEPS + 1] how far from the impact a crack's corners lie, along it, as shares of the diagonal."""
+    return np.linspace(0, 1, STEPS + 1) ** 1.5
+
+
+def screen_crack(
+    image: Image, drawn: Cracks, impacts: int, reach: float, width: float, shift: float, glare: float
+) -> Image:
+    """Splinters shifted against each other, some of them reflecting white light, and bright cracks with a shadow."""
+    height, across = image.shape[:2]
+    scale = scale_of(height, across)
+    warp = splinter_motion(image.shape, drawn, impacts, reach, width, shift, glare)
+    x, y = np.arange(across) + warp.dx, np.arange(height)[:, None] + warp.dy
+    result = remapped(image, x, y, border=cv2.BORDER_REFLECT)
+    reflection = np.zeros((height, across), dtype=np.uint8)
+    for outline, at in _splinters(image.shape, drawn, impacts, reach):
+        if drawn.shining[at]:
+            cv2.fillPoly(reflection, [_fixed(outline)], 255, lineType=cv2.LINE_AA, shift=4)
+    result = _covered(result, 255, reflection, glare)
+    for offset, (grey, opacity) in ((0.75 * width * scale, DARK), (0.0, BRIGHT)):
+        result = _covered(result, grey, _lines(image.shape, drawn, impacts, reach, width, offset), opacity)
+    return result
+
+
+def splinter_motion(
+    shape: Shape, drawn: Cracks, impacts: int, reach: float, _width: float, shift: float, _glare: float
+) -> Displacement:
+    """Every splinter shows what lies a little beside it, up to `shift` pixels each way."""
+    dx, dy = (np.zeros(shape[:2], dtype=np.float32) for _ in range(2))
+    length = shift * scale_of(*shape[:2])
+    for outline, at in _splinters(shape, drawn, impacts, reach):
+        corners = np.rint(np.clip(outline, -30000, 30000)).astype(np.int32)
+        for field, amount in zip((dx, dy), drawn.shifts[at] * length, strict=True):
+            cv2.fillPoly(field, [corners], float(np.rint(amount * 32) / 32))
+    return Displacement(dx, dy)
+
+
+def cracked(
+    shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, _shift: float, _glare: float
+) -> NDArray[np.bool_]:
+    """[height, width] what lies under the bright lines; shadow and reflections let the scene shine through."""
+    return _lines(shape, drawn, impacts, reach, width, 0.0) >= 128
+
+
+def _covered(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) -> Image:
+    """The image under paint of one grey; cover [height, width] 0 to 255."""
+    share = cover[:, :, None] * (opacity / 255)
+    return rounded(image * (1 - share) + grey * share)
+
+
+def _ends(drawn: Cracks, impact: int, reach: float) -> NDArray[np.int64]:
+    """[R] the last corner of each crack that is within reach."""
+    within = _distances()[None, :] <= (drawn.lengths[impact] * reach)[:, None] + 1e-9
+    ends: NDArray[np.int64] = np.maximum(1, within.sum(axis=1) - 1)
+    return ends
+
+
+def _paths(shape: Shape, drawn: Cracks, impact: int) -> NDArray[np.float64]:
+    """[R, STEPS + 1, 2] the cracks of an impact, in pixels."""
+    diagonal = float(np.hypot(shape[0], shape[1]))
+    paths: NDArray[np.float64] = drawn.centres[impact] * (shape[1], shape[0]) + drawn.rays[impact] * diagonal
+    return paths
+
+
+def _sectors(
+    shape: Shape, drawn: Cracks, impacts: int, reach: float
+) -> Iterator[tuple[int, int, Path, Path, list[int]]]:
+    """(impact, crack, its path, the next crack's path, where the sector between them is cut), the end included."""
+    for impact in range(impacts):
+        paths, ends = _paths(shape, drawn, impact), _ends(drawn, impact, reach)
+        for ray in range(paths.shape[0]):
+            beside = (ray + 1) % paths.shape[0]
+            end = int(min(ends[ray], ends[beside]))
+            cuts = [0, *(step for step in range(1, end) if drawn.cuts[impact, ray, step]), end]
+            yield impact, ray, paths[ray], paths[beside], cuts
+
+
+def _splinters(
+    shape: Shape, drawn: Cracks, impacts: int, reach: float
+) -> Iterator[tuple[NDArray[np.float64], tuple[int, int, int]]]:
+    """Outlines [corners, 2] in pixels, and their places in `shifts`: up one crack, over to the next, and back."""
+    for impact, ray, up, down, cuts in _sectors(shape, drawn, impacts, reach):
+        for begin, end in pairwise(cuts):
+            yield np.concatenate([up[begin : end + 1], down[begin : end + 1][::-1]]), (impact, ray, begin)
+
+
+def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float, offset: float) -> NDArray[np.uint8]:
+    """[height, width] 0 to 255: how far each pixel is covered by cracks, drawn `offset` pixels to the lower right.
+
+    OpenCV's own lines are of a few breadths alone (3.4 pixels for 1.5, 2 and 2.5). So a crack is drawn as polygons as
+    broad as it should be, less what their soft edges add; where that leaves too little, on a canvas twice as fine.
+    """
+    scale = scale_of(*shape[:2])
+    finer = 1 if scale >= 2 else 2
+    canvas = np.zeros((shape[0] * finer, shape[1] * finer), dtype=np.uint8)
+    pieces = []
+    for impact in range(impacts):
+        paths, ends = _paths(shape, drawn, impact), _ends(drawn, impact, reach)
+        for path, end in zip(paths, ends, strict=True):
+            pieces.append(np.stack([path[:end], path[1 : end + 1]], axis=1))
+    for _, _, up, down, cuts in _sectors(shape, drawn, impacts, reach):
+        pieces.append(np.stack([up[cuts[1:]], down[cuts[1:]]], axis=1))
+    both = np.concatenate(pieces)
+    _stroke(canvas, (both + offset + 0.5) * finer - 0.5, width * scale * finer - SOFT_EDGES)
+    cover: NDArray[np.uint8] = canvas if finer == 1 else box_means(canvas[:, :, None], *shape[:2])[:, :, 0]
+    return cover
+
+
+def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: float) -> None:
+    """Lines [pieces, 2 (start, end), 2] onto the canvas, longer by half the breadth, which closes the joints."""
+    start, end = pieces[:, 0], pieces[:, 1]
+    ahead = end - start
+    ahead = ahead * breadth / 2 / np.maximum(np.hypot(ahead[:, :1], ahead[:, 1:]), 1e-9)
+    aside = ahead[:, ::-1] * (1, -1)
+    start, end = start - ahead, end + ahead
+    for corners in _fixed(np.stack([start + aside, end + aside, end - aside, start - aside], axis=1)):
+        cv2.fillConvexPoly(canvas, corners, 255, cv2.LINE_AA, 4)
+
+
+def _fixed(points: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Points in 16ths of a pixel, as OpenCV draws them."""
+    return np.rint(np.clip(points, -30000, 60000) * 16).astype(np.int32)

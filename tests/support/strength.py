@@ -1,0 +1,128 @@
+"""How strong every corruption is: PSNR and SSIM on photographs, what a detector keeps, and the paper's order.
+
+    python -m tests.support.strength                 the tables of docs/robustness.md (some minutes)
+    python -m tests.support.strength --rows FILE     and the rows of fixtures/robust (both stand-in detectors)
+
+The detector is that of fixtures/robust, plain, on its twelve drawn scenes. Needs scikit-image and scikit-learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+import hoicli
+from hoicli.corruption.definitions import REFERENCE_SIDE
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
+from hoicli.corruption.engine import cell_record
+from hoicli.corruption.quality import Original
+from hoicli.records.corruptions import RECIPE, SEVERITIES
+from tests.support.photographs import PHOTOS, photograph
+from tests.support.published import kept
+from tests.support.standin import FOLDER, detector
+
+Values = NDArray[np.float64]
+
+
+def quality(names: Iterable[str] = EFFECTS, photos: Iterable[str] = PHOTOS, side: int = REFERENCE_SIDE) -> Values:
+    """[corruptions, 2 (PSNR, SSIM), severities] means over photographs whose longer side is at most `side`."""
+    pictures = {name: photograph(name, side) for name in photos}
+    rows = []
+    for name in names:
+        values = np.zeros((len(pictures), 2, len(SEVERITIES)))
+        for row, (photo_name, photo) in enumerate(pictures.items()):
+            photo = np.ascontiguousarray(np.broadcast_to(photo, (*photo.shape[:2], 3)))
+            original = Original(photo)
+            for column, severity in enumerate(SEVERITIES):
+                result = corrupt(photo, name, severity, image_id=photo_name)
+                values[row, :, column] = original.psnr(result), original.ssim(result)
+        rows.append(values.mean(axis=0))
+    return np.stack(rows)
+
+
+def scenes() -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:
+    """(ground truth, RGB picture) of the drawn scenes."""
+    records = [json.loads(line) for line in (FOLDER / "ground_truth.jsonl").read_text().splitlines()]
+    pictures = [np.asarray(cv2.imread(str(FOLDER / "images" / record["file_name"]))) for record in records]
+    return [(record, np.ascontiguousarray(picture[:, :, ::-1], dtype=np.uint8))
+            for record, picture in zip(records, pictures, strict=True)]  # fmt: skip
+
+
+def detected(cell: tuple[str, int] | None, median: int = 0) -> list[dict[str, Any]]:
+    """The rows of the stand-in detector under one corruption and severity, or on the clean scenes."""
+    truth, predictions = [], []
+    for record, picture in scenes():
+        if cell is not None:
+            name, severity = cell
+            drawn = draw(name, picture.shape, image_id=record["image_id"], seed=0)
+            record = cell_record(record, cell, 0, (None, None), picture.shape, drawn)
+            picture = corrupt(picture, name, severity, image_id=record["image_id"])
+        seen = np.ascontiguousarray(picture[:, :, ::-1])
+        seen = np.asarray(cv2.medianBlur(seen, median), dtype=np.uint8) if median else seen
+        truth.append(record)
+        predictions.append({"image_id": record["image_id"], **detector().interactions(seen)})
+    return list(hoicli.evaluate(truth, predictions, protocol="qpic").rows)
+
+
+def retention(names: Iterable[str] = EFFECTS) -> Values:
+    """[corruptions, severities] the mAP of the plain detector, in percent of its clean one."""
+    clean = _full(detected(None))
+    return np.array([[100 * _full(detected((name, level))) / clean for level in SEVERITIES] for name in names])
+
+
+def rows_of_both() -> list[dict[str, Any]]:
+    """Rows of mAP (full) of both detectors, as the makefile's: clean, then every cell."""
+    cells = [None, *((name, severity) for name in EFFECTS for severity in SEVERITIES)]
+    rows = []
+    for model, median in (("plain", 0), ("median", 5)):
+        for cell in cells:
+            made = next(row for row in detected(cell, median) if row["metric"] == "mAP" and row["subset"] == "full")
+            tags = {"model": model, "corruption": "clean"}
+            if cell is not None:
+                tags = {"model": model, "corruption": cell[0], "severity": str(cell[1]), "recipe": RECIPE}
+            # without what changes with the version or the names of files
+            rows.append({**made, "tags": tags, "signature": "protocol:qpic|data:hico"})
+    return rows
+
+
+def _full(rows: Iterable[Mapping[str, Any]]) -> float:
+    return next(float(row["value"]) for row in rows if row["metric"] == "mAP" and row["subset"] == "full")
+
+
+def correlation(strength: Values, names: Iterable[str] = EFFECTS) -> float:
+    """Spearman's correlation of the means over severities with the share that the paper's models keep."""
+    published = kept()
+    result = stats.spearmanr(strength.mean(axis=-1), [published[name] for name in names])
+    return float(result.statistic)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rows", type=Path, help="write the rows of both detectors to this file")
+    options = parser.parse_args()
+    names = list(EFFECTS)
+    seen, found, published = quality(names), retention(names), kept()
+    print("| corruption | PSNR 1 | 2 | 3 | 4 | 5 | SSIM 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 10)
+    for name, (psnr, ssim) in zip(names, seen, strict=True):
+        print("|", " | ".join([name, *(f"{v:.1f}" for v in psnr), *(f"{v:.2f}" for v in ssim)]), "|")
+    print("\n| corruption | detector 1 | 2 | 3 | 4 | 5 | mean | paper |\n| --- |" + " ---: |" * 7)
+    for name, values in zip(names, found, strict=True):
+        cells = [*(f"{value:.0f}" for value in (*values, values.mean())), f"{100 * published[name]:.0f}"]
+        print("|", " | ".join([name, *cells]), "|")
+    for what, values in (("PSNR", seen[:, 0]), ("SSIM", seen[:, 1]), ("the detector", found)):
+        print(f"{what}: {correlation(values, names):.2f}")
+    if options.rows:
+        options.rows.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows_of_both()))
+
+
+if __name__ == "__main__":
+    main()
