@@ -145,6 +145,7 @@ def furnished(folder: Path, name: str) -> None:
         (folder / "gt.jsonl").write_text((scenes / "ground_truth.jsonl").read_text().splitlines(keepends=True)[0])
         shutil.copytree(scenes / "images", folder / "images", dirs_exist_ok=True)
         shutil.copy(next((scenes / "images").iterdir()), folder / "photo.jpg")
+        shutil.copy(Path(__file__).parents[1] / "hostile/corpus/shard.tar", folder / "00000.tar")
     shutil.copy(folder / "preds.jsonl", folder / "old.jsonl")
     shutil.copy(folder / "other.jsonl", folder / "new.jsonl")
     shutil.copy(folder / "gt.jsonl", folder / "gt-jpeg-3.jsonl")
