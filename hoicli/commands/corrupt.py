@@ -47,8 +47,8 @@ if TYPE_CHECKING:
             "the ground truth of one corruption and severity",
         ),
         (
-            "hoicli corrupt --shard $SLURM_ARRAY_TASK_ID/64 --save-images corrupted shards/*.tar > part.jsonl",
-            "tar shards of tar shards, 64 tasks",
+            "hoicli corrupt --save-images shards --severity 3 00000.tar > 00000.jsonl",
+            "a tar shard, into a shard for each corruption",
         ),
         (
             "hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl",

@@ -30,7 +30,7 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError
 from hoicli.io.outputs import lies_in, writable, write_whole
-from hoicli.io.pool import ordered_map
+from hoicli.io.pool import keep_memory, ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
 from hoicli.records.corruptions import KEPT
@@ -184,6 +184,7 @@ def run(jobs: Sequence[Job], plan: Plan, *, processes: int, policy: ErrorPolicy)
 def attempt(job: Job, plan: Plan) -> Outcome | DataError:
     """`corrupt_image`, with what is wrong with the data as a value: it has to come back from another process."""
     cv2.setNumThreads(1)  # the processes share out the processors
+    keep_memory()
     try:
         return corrupt_image(job, plan)
     except DataError as error:

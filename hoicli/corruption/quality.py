@@ -61,7 +61,7 @@ class Original:
             value = product.astype(np.float32) * np.float32(2) + mean_constant
             value *= covariance.astype(np.float32) * np.float32(2) + variance_constant
             value /= (both.astype(np.float32) + mean_constant) * (variances.astype(np.float32) + variance_constant)
-            total += float(value.sum(dtype=np.float64))
+            total += sum(cv2.sumElems(value))
         return round(total / sums.size, 6)
 
     def _like(self, image: Image) -> tuple[Image, Sums, Sums]:

@@ -26,7 +26,7 @@ GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
-    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "IMAGES...",
+    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...", "IMAGES...",
     "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR", "NAME|FILE.json", "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""

@@ -148,6 +148,7 @@ def furnished(folder: Path, name: str) -> None:
     if name == "robust":
         shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)
         shutil.copy(folder / "preds.jsonl", folder / "predictions.jsonl")
+        shutil.copy(Path(__file__).parents[1] / "hostile/corpus/shard.tar", folder / "00000.tar")
     shutil.copy(folder / "preds.jsonl", folder / "old.jsonl")
     shutil.copy(folder / "other.jsonl", folder / "new.jsonl")
     shutil.copy(folder / "gt.jsonl", folder / "gt-jpeg-3.jsonl")

@@ -300,7 +300,6 @@ def test_a_bad_image_stops_the_run_or_is_left_out(hoicli: Hoicli, folder: Path) 
         ('{"image_id": 1, "file_name": "a.png"}\n{"image_id": 1, "file_name": "b.png"}', "2: image_id: image '1' is"),
         ('{"image_id": 1, "file_name": "a.png"}\n{"image_id": 2, "file_name": "./a.png"}', "keep one line a file"),
         ('{"image_id": 1, "file_name": "a.png"', "the line is cut off"),
-        ("[1]", "not a format hoicli knows (a list of int)"),
     ],
 )  # fmt: skip
 def test_a_bad_record_is_one_clear_line(hoicli: Hoicli, folder: Path, line: str, message: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hoicli.corruption.effects import EFFECTS, corrupt
+from hoicli.corruption.pixels import rounded
 from hoicli.corruption.quality import Original
 from hoicli.records.corruptions import SEVERITIES
 from tests.support.photographs import PHOTOS, Image, photograph
@@ -41,6 +42,18 @@ def test_ssim_and_psnr_are_those_of_scikit_image() -> None:
             assert (one == other).all()
         else:
             assert psnr == pytest.approx(metrics.peak_signal_noise_ratio(one, other, data_range=255), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(256,), (1,), (2,), (3,), (4,), (4, 1), (3, 1), (1, 1), (1, 4), (40, 50), (40, 50, 1), (40, 1, 3), (40, 50, 3)],
+)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rounding_is_numpy_s(shape: tuple[int, ...], kind: type[np.floating]) -> None:
+    near = np.rint(np.random.default_rng(5).random(shape) * 400 - 60).astype(kind)
+    halves = near + kind(0.5)
+    for values in (near, halves, np.nextafter(halves, kind(-1e9)), np.nextafter(halves, kind(1e9)), halves[::-1]):
+        assert np.array_equal(rounded(values), np.clip(np.rint(values), 0, 255).astype(np.uint8))
 
 
 def test_psnr_and_ssim_by_hand() -> None:
