@@ -47,6 +47,8 @@ def corrupted_shards(paths: Sequence[str], plan: Plan, *, processes: int, policy
     seen = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     left_out: dict[str, int] = {}
     for path in paths:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe would block
+            raise DataError("is no file; a shard is a plain tar on disk", place=path)
         for name, severity in plan.cells:
             if lies_in(Path(path), plan.out / name / str(severity)):
                 raise DataError(f"lies where --save-images {plan.out} is written; give another folder", place=path)

@@ -1,6 +1,7 @@
 """The page's part on corruptions: beside imagecorruptions, in speed and in PSNR against the original, and the command.
 
-    python -m tests.bench.corrupt    mean PSNR and SSIM of every corruption and severity (docs/robustness.md's table)
+    python -m tests.bench.corrupt          mean PSNR and SSIM of every corruption and severity (docs/robustness.md)
+    python -m tests.bench.corrupt costs    milliseconds of every corruption and severity (docs/benchmarks.md)
 
 Needs scikit-image, scikit-learn and imagecorruptions (pip install --no-deps imagecorruptions; it wants pkg_resources of
 setuptools below 81, and is helped here over what SciPy and scikit-image have since removed).
@@ -22,9 +23,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import REFERENCE_SIDE
-from hoicli.corruption.effects import EFFECTS, corrupt
+from hoicli.corruption.definitions import REFERENCE_SIDE, level_of
+from hoicli.corruption.effects import EFFECTS, corrupt, draw
+from hoicli.corruption.images import Picture, encode, shown
+from hoicli.corruption.pixels import resized
 from hoicli.corruption.quality import Original
+from hoicli.io.pool import keep_memory
 from hoicli.records.corruptions import SEVERITIES
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
@@ -187,5 +191,43 @@ def means() -> Table:
     return Table(("corruption", "PSNR 1", "2", "3", "4", "5", "SSIM 1", "2", "3", "4", "5"), rows)
 
 
+def costs() -> Table:
+    """Milliseconds of processor time for one picture of 640 x 480, and what every file takes besides."""
+    cv2.setNumThreads(1)
+    keep_memory()
+    photo = resized(photographs()["astronaut.png"], 480, 640, cv2.INTER_AREA)
+    picture = Picture(photo, None, "JPEG", b"", "")
+    original = Original(photo)
+    rows = []
+    besides = np.zeros(3)
+    for name, effect in EFFECTS.items():
+        drawn = draw(name, photo.shape, image_id="", seed=0)
+        cells = [processor_time(draw, name, photo.shape, image_id="", seed=0)[0]]
+        for severity in SEVERITIES:
+            seconds, made = processor_time(effect.apply, photo, drawn, *level_of(name, severity))
+            cells.append(seconds)
+            encoding, data = processor_time(encode, picture, made, None)
+            decoding, seen = processor_time(shown, picture, made, data)
+            besides += (
+                encoding,
+                decoding,
+                processor_time(original.psnr, seen)[0] + processor_time(original.ssim, seen)[0],
+            )
+        rows.append((name, *(f"{1000 * seconds:.1f}" for seconds in cells)))
+    for what, seconds in zip(("JPEG encoded", "JPEG decoded", "PSNR and SSIM"), besides / FILES, strict=True):
+        rows.append((f"{what}, a file", f"{1000 * seconds:.1f}", *[""] * len(SEVERITIES)))
+    return Table(("", "drawn once an image", *map(str, SEVERITIES)), rows)
+
+
+def processor_time(work: Callable[..., Any], *given: Any, **named: Any) -> tuple[float, Any]:
+    """(the least processor time of five, the result): other processes do not count."""
+    best = float("inf")
+    for _ in range(5):
+        start = time.process_time()
+        result = work(*given, **named)
+        best = min(best, time.process_time() - start)
+    return best, result
+
+
 if __name__ == "__main__":
-    print(means().markdown(), end="")
+    print((costs() if sys.argv[1:] == ["costs"] else means()).markdown(), end="")

@@ -231,6 +231,13 @@ def test_what_is_no_tar_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "no such file" in hoicli("corrupt", "--save-images", tmp_path / "out", tmp_path / "no.tar").err
 
 
+def test_a_pipe_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
+    for path in (tmp_path / "pipe.tar", tmp_path / "folder.tar"):
+        os.mkfifo(path) if path.stem == "pipe" else path.mkdir()
+        result = hoicli("corrupt", "--save-images", tmp_path / "out", path)
+        assert (result.code, result.err) == (1, f"{path}: is no file; a shard is a plain tar on disk\n")
+
+
 def header(name: str, kind: bytes, size: int) -> bytes:
     info = tarfile.TarInfo(name)
     info.type, info.size = kind, size
