@@ -145,10 +145,10 @@ def furnished(folder: Path, name: str) -> None:
         (folder / "gt.jsonl").write_text((scenes / "ground_truth.jsonl").read_text().splitlines(keepends=True)[0])
         shutil.copytree(scenes / "images", folder / "images", dirs_exist_ok=True)
         shutil.copy(next((scenes / "images").iterdir()), folder / "photo.jpg")
+        shutil.copy(ROOT / "tests/hostile/corpus/shard.tar", folder / "00000.tar")
     if name == "robust":
         shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)
         shutil.copy(folder / "preds.jsonl", folder / "predictions.jsonl")
-        shutil.copy(Path(__file__).parents[1] / "hostile/corpus/shard.tar", folder / "00000.tar")
     shutil.copy(folder / "preds.jsonl", folder / "old.jsonl")
     shutil.copy(folder / "other.jsonl", folder / "new.jsonl")
     shutil.copy(folder / "gt.jsonl", folder / "gt-jpeg-3.jsonl")
