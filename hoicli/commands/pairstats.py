@@ -34,6 +34,10 @@ if TYPE_CHECKING:
             "hoicli convert pairs.pkl | hoicli pairstats --gt gt.jsonl --as-released",
             "Diag-HOI's pairs and Diag-HOI's figures",
         ),
+        (
+            "hoicli pairstats --gt gt.jsonl --interactiveness preds.jsonl",
+            "how well the pairs that interact are found, whatever they do",
+        ),
     ],
     see=["diagnose", "convert"],
     old={"--nms": "--nms-sweep"},
@@ -58,6 +62,11 @@ def pairstats(
         "--as-released",
         "Diag-HOI's code to the digit: negative AP over 110 recall values (at best 91.8), verbs without a true "
         "positive and images without predictions left out as it does.",
+    ),
+    interactiveness: bool = flag(
+        "--interactiveness",
+        "Add interactiveness AP (TIN++, Body-Part Map): the AP of pairs that interact, one class for all, by boxes "
+        "alone.",
     ),
     nms_sweep: str | None = option(
         None,
@@ -115,7 +124,11 @@ def pairstats(
     served(truth, [protocol])
     allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
-        pair_statistics, one_to_one=one_to_one, as_released=as_released, triplet_scores=verb_score == "triplet"
+        pair_statistics,
+        one_to_one=one_to_one,
+        as_released=as_released,
+        triplet_scores=verb_score == "triplet",
+        interactiveness=interactiveness,
     )
     rows: list[Row] = []
     for model in models:

@@ -14,12 +14,13 @@ METRICS = {
     "pair_precision": "pair precision",
     "neg_ap": "negative AP",
     "neg_share": "share of negatives",
+    "interactiveness_ap": "interactiveness AP",
     "inter_map": "interaction mAP",
     "mAP": "mAP",
 }
 """Each metric in words, in the order of the rows."""
 
-_OF_FULL = ("neg_ap", "neg_share")
+_OF_FULL = ("neg_ap", "neg_share", "interactiveness_ap")
 
 
 def pair_rows(
@@ -29,14 +30,15 @@ def pair_rows(
     if the records lack what it needs. `settings` go into every signature.
 
     `n`: the images of pairs_per_image, the true pairs of pair_recall, the detected pairs of pair_precision and
-    neg_share, the pairs without interaction of neg_ap, the verbs (V-COCO: action-roles) of inter_map, the classes of
-    mAP.
+    neg_share, the pairs without interaction of neg_ap, the true pairs of different boxes of interactiveness_ap (if
+    asked for), the verbs (V-COCO: action-roles) of inter_map, the classes of mAP.
     """
     reasons = statistics.reasons()
     for (setting, results), means in zip(statistics.results(), statistics.means(), strict=True):
         values = [
             (metric, result.subset, *_value(metric, result))
             for metric in METRICS
+            if metric != "interactiveness_ap" or statistics.interacting is not None
             for result in results
             if metric != "mAP" and (result.subset == "full" or metric not in _OF_FULL)
         ]
@@ -65,6 +67,7 @@ def _value(metric: str, result: PairResults) -> tuple[float | None, int]:
         "pair_precision": (percent(result.precision), result.pairs),
         "neg_ap": (percent(result.neg_ap), result.negatives),
         "neg_share": (percent(result.negative_share), result.pairs),
+        "interactiveness_ap": (percent(result.interactiveness_ap), result.interacting),
         "inter_map": (percent(result.inter_map), result.verbs),
     }[metric]
 
@@ -75,12 +78,12 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
     settings |= statistics.truth_settings
     if metric == "mAP":
         return settings
-    if statistics.one_to_one:
+    if statistics.one_to_one and metric != "interactiveness_ap":
         settings["pairs"] = "one-to-one"
-    if statistics.as_released:
+    if statistics.as_released and metric != "interactiveness_ap":
         settings["released"] = "yes"
-    if metric == "neg_ap" and statistics.stated:
+    if metric in ("neg_ap", "interactiveness_ap") and statistics.stated(metric):
         settings["pairscore"] = "interactiveness"
-    elif metric in ("neg_ap", "inter_map") and statistics.triplet_scores:
+    elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
         settings["verbscore"] = "triplet"
     return settings

@@ -18,6 +18,7 @@ from hoicli.evaluation.tally import Mean, Tally, means
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Classified, Interactions, classified
+from hoicli.pairs.interactiveness import InteractingPairs
 from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.truth import TruthPairs
@@ -36,7 +37,8 @@ RELEASED_STEPS = 110
 class PairResults:
     """One subset under one setting. Fractions in [0, 1]; None if the denominator is 0. images of the subset, pairs
     detected in them, truth_pairs annotated; recall, precision; neg_ap over the `negatives` pairs that match no true
-    pair; inter_map, inter_recall (mean maximal recall) over `verbs`.
+    pair; inter_map, inter_recall (mean maximal recall) over `verbs`; interactiveness_ap over the `interacting` true
+    pairs of different coordinates.
     """
 
     subset: str
@@ -50,6 +52,8 @@ class PairResults:
     inter_map: float | None
     inter_recall: float | None
     verbs: int
+    interactiveness_ap: float | None = None
+    interacting: int = 0
 
     @property
     def pairs_per_image(self) -> float | None:
@@ -66,7 +70,8 @@ class PairStatistics:
     """Gathers batches of images in any order; call results() after the last.
 
     one_to_one: a detected pair finds one true pair at most. as_released: the released code's exact numbers, see
-    `results`. triplet_scores: how the batches were read (`read_pair_batches`). pairs, triplets, images: how many were
+    `results`. triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also its AP
+    (`InteractingPairs`), over the pairs of `interacting`. pairs, triplets, images: how many were
     added. Raises `UsageError` for a dataset without a protocol, and for `as_released` on other datasets than HICO-DET.
     """
 
@@ -78,14 +83,16 @@ class PairStatistics:
         one_to_one: bool = False,
         as_released: bool = False,
         triplet_scores: bool = False,
+        interactiveness: bool = False,
     ) -> None:
         self._truth = TruthPairs(truth)
         if as_released and self.protocol.person_first:
             raise UsageError(NOT_RELEASED)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
+        self.interacting = InteractingPairs(self._truth) if interactiveness else None
         self._settings = list(settings)
         self._detected = Growing(
-            **dict.fromkeys(("image", "position"), np.int64),
+            **dict.fromkeys(("image", "position", "mate"), np.int64),
             **dict.fromkeys(("score", "interacting"), np.float64),
             **dict.fromkeys(("stated", "ignored"), np.bool_),
         )
@@ -135,12 +142,15 @@ class PairStatistics:
             interacting=batch.interacting,
             stated=batch.stated,
             ignored=ignored,
+            mate=np.full(len(position), -1)
+            if self.interacting is None
+            else self.interacting.mates(pairs, image_of_pair),
         )
         everything: Classified | None = None  # shared by settings that remove nothing
         codes = {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
-            self._kept[number].append(keep & ~ignored)
+            self._kept[number].append(keep)
             left = surviving_triplets(batch, keep, setting)
             if left.all():
                 part = everything = everything or classified(batch, left, self._truth)
@@ -184,9 +194,11 @@ class PairStatistics:
         image, row, mate = self._detected["image"], self._matches["row"], self._matches["mate"]
         reasons = self.reasons()
         for setting, kept, interactions in zip(self._settings, self._kept, self._interactions, strict=True):
-            keep = joined(kept, np.bool_)
+            every = joined(kept, np.bool_)
+            keep = every & ~self._detected["ignored"]
             matches = np.flatnonzero(keep[row])
             neg_ap, negatives = self._negative_ap(keep, row[matches])
+            interactiveness = None if "interactiveness_ap" in reasons else self._interactiveness_ap(every)
             results = []
             for subset, members in self._truth.members.items():
                 images = self._truth.images(subset)
@@ -212,6 +224,8 @@ class PairStatistics:
                         inter_map=verbs[0],
                         inter_recall=verbs[1],
                         verbs=verbs[2],
+                        interactiveness_ap=interactiveness if subset == "full" else None,
+                        interacting=self.interacting.count if self.interacting and subset == "full" else 0,
                     )
                 )
             yield setting, results
@@ -227,10 +241,10 @@ class PairStatistics:
             found = means(results, self.vocabulary, protocol)
             yield [Mean(mean.subset, None, None, mean.classes) for mean in found] if "mAP" in self.reasons() else found
 
-    @property
-    def stated(self) -> bool:
-        """Whether negative AP ranks by interactiveness, rather than by verb scores."""
-        return bool(self._detected["stated"][self._ranked()].any())
+    def stated(self, metric: str) -> bool:
+        """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
+        stated = self._detected["stated"]
+        return bool((stated[self._ranked()] if metric == "neg_ap" else stated).any())
 
     def _ranked(self) -> Bools:
         """[detected pairs] whether negative AP ranks the pair."""
@@ -242,17 +256,24 @@ class PairStatistics:
         found = {}
         if self._without_verb_score:
             found["inter_map"] = f"{_of(self._without_verb_score, self._with_verb_score, 'triplets')} no verb_score"
-        ranked = self._ranked()
+        if lacking := self._unranked(self._ranked()):
+            found["neg_ap"] = lacking
+        if self.interacting is not None and (lacking := self._unranked(np.ones(self.pairs, dtype=bool))):
+            found["interactiveness_ap"] = lacking
+        if self.pairs and not self.triplets:
+            found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
+        return found
+
+    def _unranked(self, ranked: Bools) -> str:
+        """Why the pairs of `ranked` [detected pairs] cannot be ranked by their confidence; "" if they can."""
         total, stated = int(ranked.sum()), int(self._detected["stated"][ranked].sum())
         unknown = int(np.isnan(self._detected["interacting"][ranked]).sum())
         if unknown:
             lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
-            found["neg_ap"] = f"{_of(unknown, total - unknown, 'pairs')} neither interactiveness nor a {lacking}"
-        elif 0 < stated < total:
-            found["neg_ap"] = f"{stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
-        if self.pairs and not self.triplets:
-            found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
-        return found
+            return f"{_of(unknown, total - unknown, 'pairs')} neither interactiveness nor a {lacking}"
+        if 0 < stated < total:
+            return f"{stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
+        return ""
 
     def _located(self, matches: Ints) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) by some of the matches."""
@@ -288,6 +309,15 @@ class PairStatistics:
         ap = interpolated_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, grid)
         return float(ap[0]), negatives
 
+    def _interactiveness_ap(self, keep: Bools) -> float | None:
+        """AP of "interacts" of the kept pairs, in all images; ties by image id and position."""
+        if self.interacting is None:
+            return None
+        detected, rows = self._detected, np.flatnonzero(keep)
+        rank = self._truth.rank[detected["image"][rows]]
+        order = rows[np.lexsort((detected["position"][rows], rank, -detected["interacting"][rows]))]
+        return self.interacting.average_precision(detected["mate"][order])
+
 
 def pair_statistics(
     lines: Iterable[Line],
@@ -298,10 +328,16 @@ def pair_statistics(
     one_to_one: bool = False,
     as_released: bool = False,
     triplet_scores: bool = False,
+    interactiveness: bool = False,
 ) -> PairStatistics:
     """One model's pair statistics from its prediction lines. Raises `DataError` as `read_pair_batches` does."""
     statistics = PairStatistics(
-        truth, settings, one_to_one=one_to_one, as_released=as_released, triplet_scores=triplet_scores
+        truth,
+        settings,
+        one_to_one=one_to_one,
+        as_released=as_released,
+        triplet_scores=triplet_scores,
+        interactiveness=interactiveness,
     )
     batches = read_pair_batches(
         lines,
