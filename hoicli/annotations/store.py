@@ -32,6 +32,8 @@ from hoicli.vocabulary.datasets import load
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}:[a-z0-9][a-z0-9._-]{0,60}")
 """How a set is called: DATASET:PART. A path that looks so and exists is a path."""
+_PART = re.compile(r"--part (test|train)")
+"""What messages of `convert` recommend for a file that holds two parts; here the set's name says which."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def _way_to(row: NamedTruth) -> str:
 
 
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Added:
-    """Convert files of any format that `convert` reads, and keep them as the set of this name.
+    """Convert files of any format that `convert` reads, and keep them as the set of this name. Of files that hold two
+    parts, DATASET:train takes the training part, every other name the test part.
 
     Raises `UsageError` for a name that is none, `DataError` for files that convert refuses, that are predictions, or
     that hold no image.
@@ -103,8 +106,24 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     with writable(str(target.parent)):
         target.parent.mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
-    context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append)
+    part = "train" if name.endswith(":train") else "test"
+    context = Context(load(dataset or "hico"), ErrorPolicy(unit="item"), announce=notes.append, split=part)
     conversion = Conversion(context, source_format, dataset)
+    try:
+        added = _kept(name, target, conversion, context, list(files))
+    except DataError as error:
+        raise DataError(_by_name(error.problem), place=error.place, field=error.field, code=error.code) from None
+    conversion.report([_by_name(text) for text in notes])
+    return added
+
+
+def _by_name(text: str) -> str:
+    """A message of `convert` with the name of a set where it recommends an option that `data add` does not have."""
+    return _PART.sub(r"a name that ends in :\1", text)
+
+
+def _kept(name: str, target: Path, conversion: Conversion, context: Context, files: list[str]) -> Added:
+    """The set, written to its file whole or not at all."""
     with atomic_path(str(target), "data add") as temporary:
         with (
             no_garbage_collection(),
@@ -112,12 +131,11 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
             writable(str(target)),
             open(temporary, "wb", buffering=1 << 18) as file,
         ):
-            for record in conversion.records(list(files), progress):
+            for record in conversion.records(files, progress):
                 if any("score" in hoi for hoi in record["hois"]):
                     raise DataError("holds predictions; give the ground truth's file", place=files[0])
                 file.write(dump(record))
         digest, images = _digest(temporary, context, files[0])
-    conversion.report(notes)
     known = NAMED[name].digests if name in NAMED else ()
     return Added(target, digest, images, digest in known if known else None)
 

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import wraps
 from numbers import Integral, Real
 from typing import ParamSpec, TypeAlias, TypeVar
@@ -25,7 +26,10 @@ Names: TypeAlias = "str | Sequence[str] | None"
 VIEW_TAGS = ("iou", "slice", "part")
 """The tags of rows at other thresholds and of parts of the data."""
 
-_OPTION = re.compile(r"hoicli [a-z][^;`]*|--(?P<name>[a-z][a-z-]*)(?: (?P<value>[a-z0-9][\w.-]*)(?=[:;,)?`]| \(|$))?")
+_OPTION = re.compile(
+    r"hoicli [a-z][^;`]*|--(?P<name>[a-z][a-z-]*)"
+    r"(?: (?P<value>[a-z0-9][\w.-]*(?::\w[\w.-]*)*)(?=[:;,)?`]| \(|$))?"
+)
 """A command line that a message recommends, or an option with or without a value before the end of a clause."""
 
 _RENAMED = {"from": "source_format", "lambda": "power", "tag": "tags", "slice": "slices"}
@@ -43,22 +47,40 @@ Returned = TypeVar("Returned")
 
 
 def typed_call(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """The function, which refuses a number, text or flag of another type than annotated with a `UsageError`."""
+    """The function, which refuses arguments that it does not have, one that is missing, and a number, text or flag of
+    another type than annotated, with a `UsageError`."""
     signature = inspect.signature(function)
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    shown = f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
     kinds = {name: parameter.annotation.split(" | ") for name, parameter in signature.parameters.items()
              if isinstance(parameter.annotation, str)}  # fmt: skip
     checked = {name: [_KINDS[kind] for kind in of] for name, of in kinds.items() if _KINDS.keys() >= set(of)}
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
+        for name in kwargs.keys() - signature.parameters.keys() if not open_ended else ():
+            known = [other for other in signature.parameters if other not in ("self", "cls")]
+            near = get_close_matches(_RENAMED.get(name, name), known, n=1)
+            meant = f"did you mean {near[0]!r}?" if near else f"the arguments are {', '.join(known)}"
+            raise UsageError(f"{shown}: no argument {name!r}; {meant}")
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise UsageError(f"{shown}: {error}; help({shown}) has them all") from None
+        for name, value in bound.arguments.items():
             of = checked.get(name, ())
             number = isinstance(value, bool) and not any(kind is bool for kind, _ in of)
             if of and (number or not isinstance(value, tuple(kind for kind, _ in of))):
-                raise UsageError(f"{name}={value!r}: give {' or '.join(words for _, words in of)}")
+                raise UsageError(f"{name}={_shown(value)}: give {' or '.join(words for _, words in of)}")
         return function(*args, **kwargs)
 
     return call
+
+
+def _shown(value: object) -> str:
+    """An argument as it was given, its beginning if it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 @contextmanager
@@ -122,5 +144,5 @@ def names_of(given: Names) -> list[str]:
     """Names given as one (commas between several), as a list, or not at all."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if (given is not None and not isinstance(given, Sequence)) or not all(isinstance(name, str) for name in listed):
-        raise UsageError(f"{given!r}: give a name, or a list of names")
+        raise UsageError(f"{_shown(given)}: give a name, or a list of names")
     return [name.strip() for text in listed for name in text.split(",")]

@@ -285,6 +285,8 @@ class Evaluator:
 
     def _images_of(self, state: Mapping[str, Any]) -> Iterator[Detections]:
         """The images of a state, checked as `update` checks them."""
+        if not isinstance(state, Mapping):
+            raise UsageError(f"merge(): is {type(state).__name__}; give an Evaluator, or what state() returned")
         missing = [key for key in (*_COUNTS, "dataset", *_RUNS) if key not in state]
         if missing:
             raise DataError(f"no {missing[0]!r} in it; give what state() returned", place="state")

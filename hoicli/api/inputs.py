@@ -116,7 +116,8 @@ def held(given: Any, argument: str, vocabulary: Vocabulary | None, *, scored: bo
     for index, record in enumerate(given):
         place = f"{argument}[{index}]"
         if not isinstance(record, Mapping):
-            raise DataError(f"{type(record).__name__}, not a dict; give a record for each image", place=place)
+            problem = f"{type(record).__name__}, not a dict; give a list of dicts, each as a line of JSONL has it"
+            raise DataError(problem, place=place)
         yield Item(argument, 1, _data(record, place), str(index))
 
 

@@ -89,9 +89,13 @@ def recall(
         raise UsageError("--split, --train: both say which triplets are unseen; keep one")
     vocabulary = evaluable(load(dataset or "hico"))
     split = vocabulary.split(split) if split else None
+    constraints = CONSTRAINTS if graph_constraint is None else CONSTRAINTS[:1] if graph_constraint else CONSTRAINTS[1:]
+    convention = RELEASED[as_released] if as_released else PUBLISHED
+    if convention.most is not None and max(ks) > convention.most and CONSTRAINTS[1] in constraints:
+        problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
+        raise UsageError(f"--k {max(ks)}: {problem}; give --k up to {convention.most}, or --graph-constraint")
     tags, policy = out.tags(), out.policy()
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
-    constraints = CONSTRAINTS if graph_constraint is None else CONSTRAINTS[:1] if graph_constraint else CONSTRAINTS[1:]
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     truth = read_truth(Stream([gt], "ground truth", opening.truth), vocabulary, policy, allow_uncounted=allow_uncounted)
     unseen = None
@@ -99,7 +103,6 @@ def recall(
         unseen = of_split(truth, split)
     elif train:
         unseen = not_in_training(truth, Stream([train], "training set", opening.truth), policy)
-    convention = RELEASED[as_released] if as_released else PUBLISHED
     found = measured(
         Predictions(paths, opening.predictions).unmatched("recall"), truth, convention, policy, unseen=unseen
     )

@@ -111,6 +111,8 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
                 near = get_close_matches(name, MEASURES, n=1)
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
                 known = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
+                if text.replace(".", "", 1).isdigit():  # objects:32,96
+                    known = "commas are between slices, colons between cuts: objects:32:96"
                 raise UsageError(f"--slice {text}: there is no such slice or file; {known}{meant}")
             made = _of_file(text)
         elif MEASURES[name].of == CLASSES:

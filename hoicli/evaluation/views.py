@@ -33,6 +33,8 @@ def parse_thresholds(texts: Iterable[str]) -> Thresholds:
     values: dict[float, None] = {}
     ranges: dict[str, tuple[float, ...]] = {}
     for text in (part.strip() for several in texts for part in several.split(",")):
+        if not text:
+            raise UsageError("--iou: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         numbers = [_decimal(text, part) for part in text.split(":")]
         if len(numbers) == 1:
             values[float(numbers[0])] = None
@@ -105,6 +107,12 @@ class Views:
                 if named is None or any(name in named for name in without):
                     raise UsageError(f"{problem}; use people, pairs, verb, a file, or protocol vcoco-qpic")
                 note(f"left out: {problem}")
+        if self.of_data and (counted := [row.name for row in rows if not row.only_annotated_classes]):
+            named_slices = ",".join(slice_.name for slice_ in self.of_data)
+            note(
+                f"--slice {named_slices}: the mean on a part is over the classes with ground truth there; on all data "
+                f"{', '.join(counted)} count the others 0: compare parts with parts"
+            )
         return [view for row in rows for view in self._of(row)]
 
     def _of(self, row: Protocol) -> Iterator[Protocol]:

@@ -23,13 +23,15 @@ class Convention:
 
     name: the value of `--as-released`, "" for the published metric. matching: the IoU and its threshold.
     every_verb: mR@K averages over all verbs of the dataset, where one without ground truth counts 0, rather than over
-    those that have some. silent_images: images without a prediction count 0 rather than not at all.
+    those that have some. silent_images: images without a prediction count 0 rather than not at all. most: how many
+    predictions of an image are ranked without graph constraint, and so the largest K there; None for all.
     """
 
     name: str
     matching: Protocol
     every_verb: bool = False
     silent_images: bool = True
+    most: int | None = None
 
     def settings(self) -> dict[str, str]:
         """What it adds to a signature."""
@@ -47,7 +49,7 @@ PUBLISHED = Convention("", _EDGES)
 RELEASED: Mapping[str, Convention] = {
     row.name: row
     for row in (
-        Convention("openpsg", _EDGES, every_verb=True, silent_images=False),
+        Convention("openpsg", _EDGES, every_verb=True, silent_images=False, most=100),
         Convention(
             "sgg-benchmark",
             replace(
@@ -56,6 +58,7 @@ RELEASED: Mapping[str, Convention] = {
                 inclusive_overlap=True,
             ),
             every_verb=True,
+            most=100,
         ),
     )
 }

@@ -84,6 +84,15 @@ def test_what_is_no_ground_truth_is_not_added(hoicli: Hoicli, folder: Path, tmp_
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
+def test_the_name_says_which_part_of_a_file_with_two(hoicli: Hoicli, folder: Path) -> None:
+    files = [FIXTURES / "foreign" / name for name in ("anno_bbox.mat", "anno.mat")]
+    for name, other, first in (("hico:test", "train", "test2015"), ("hico:train", "test", "train2015")):
+        added = hoicli("data", "add", name, *files)
+        assert added.code == 0, added.err
+        assert f"the {name[5:]} split; a name that ends in :{other} takes the other" in added.err
+        assert f"HICO_{first}_" in (folder / "hico" / f"{name[5:]}.jsonl").read_text()
+
+
 def test_the_list_names_every_set_and_those_of_the_user(hoicli: Hoicli, folder: Path) -> None:
     hoicli("data", "add", "mine-a:val", GT)
     rows = [orjson.loads(line) for line in hoicli("data", "list", "--format", "jsonl").out.splitlines()]

@@ -252,6 +252,7 @@ def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str
     [
         ("object_size", "hico", "there is no such slice or file"),
         ("", "hico", "there is no such slice or file"),
+        ("objects:32,96", "hico", "--slice 96: there is no such slice or file; commas are between slices"),
         ("people,", "hico", "there is no such slice or file"),
         ("objets", "hico", "did you mean 'objects'?"),
         ("distance:1:0.5", "hico", "give ascending numbers above 0"),

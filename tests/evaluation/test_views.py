@@ -170,6 +170,7 @@ def test_vcoco(hoicli: Hoicli) -> None:
         (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
         (("diagnose", "--slice", "people", "--gallery", "g"), "--gallery: of one threshold"),
         (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),
+        (("eval", "--iou", "0.5,"), "a threshold is empty"),
     ],
 )
 def test_what_is_refused(hoicli: Hoicli, call: tuple[str, ...], message: str | None) -> None:
@@ -226,3 +227,12 @@ def test_a_dataset_of_ones_own(hoicli: Hoicli, tmp_path: Path) -> None:
     matches = saved(tmp_path / "m.jsonl", hoicli("match", *given, "--protocol", path, "--slice", "people").out)
     again = rows(hoicli("eval", "--dataset", own / "site.json", "--protocol", path, matches).out)
     assert [row for row in again if not row["tags"]] == ours
+
+
+@pytest.mark.parametrize(("protocol", "said"), [("hico", True), ("qpic", False)])
+def test_a_mean_over_other_classes_than_those_of_the_whole_is_said(hoicli: Hoicli, protocol: str, said: bool) -> None:
+    """hico counts classes without ground truth 0 on all data, and leaves them out on a part."""
+    on_parts = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", protocol, "--slice", "people")
+    assert ("compare parts with parts" in on_parts.err) == said
+    of_classes = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", protocol, "--slice", "verb")
+    assert "compare parts with parts" not in of_classes.err

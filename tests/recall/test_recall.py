@@ -261,6 +261,11 @@ def test_processes_change_no_byte(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
         (("--k", "0"), "--k 0: '0' is no whole number of at least 1; for example --k 20,50,100"),
         (("--k", "20,x"), "--k 20,x: 'x' is no whole number of at least 1; for example --k 20,50,100"),
         (("--as-released", "motifs"), "--as-released motifs: choose openpsg or sgg-benchmark"),
+        (
+            ("--as-released", "openpsg", "--k", "20,101"),
+            "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100, or "
+            "--graph-constraint",
+        ),
         (("--split", "uo", "--train", "gt.jsonl"), "--split, --train: both say which triplets are unseen; keep one"),
         (
             ("--dataset", "vcoco"),
@@ -274,6 +279,12 @@ def test_a_wrong_call(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], 
     arguments = [str(gt) if word == "gt.jsonl" else word for word in options]
     result = hoicli("recall", "--gt", gt, *arguments, FIXTURES / "predictions.jsonl")
     assert (result.code, result.out, result.err) == (2, "", f"hoicli: {message}\n")
+
+
+def test_more_than_100_as_released_with_graph_constraint(hoicli: Hoicli) -> None:
+    options = ("--as-released", "openpsg", "--k", "200", "--graph-constraint")
+    result = hoicli("recall", "--gt", FIXTURES / "gt.jsonl", *options, FIXTURES / "predictions.jsonl")
+    assert (result.code, '"R@200"' in result.out) == (0, True)
 
 
 def test_a_training_set_without_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
