@@ -125,6 +125,8 @@ def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
 
 def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
     """The tags of rows. Raises `UsageError` for a name that is empty or has a =, and for one that rows have already."""
+    if not isinstance(tags, Mapping | None) or not all(isinstance(key, str) for key in tags or {}):
+        raise UsageError(f"tags={tags!r}: give a value for each name, as {{'model': 'mine'}}")
     for key in tags or {}:
         if not key or "=" in key:
             raise UsageError(f"tags: {key!r} is no name of a tag")
@@ -136,7 +138,7 @@ def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
 
 def views_of(iou: Thresholds, slices: Names, vocabulary: Vocabulary) -> Views:
     """What `--iou` and `--slice` ask for. Raises `UsageError` for a threshold or a slice that there is not."""
-    several = [iou] if isinstance(iou, int | float | str) else list(iou or ())
+    several = [iou] if isinstance(iou, int | float | str) else list(() if iou is None else iou)
     return Views.parse([str(each) for each in several], names_of(slices), vocabulary)
 
 

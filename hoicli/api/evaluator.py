@@ -292,11 +292,14 @@ class Evaluator:
             raise DataError(f"no {missing[0]!r} in it; give what state() returned", place="state")
         arrays = {key: as_array(state[key], key) for key in ("dataset", *_RUNS)}
         try:
+            whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]
+            if any(array.ndim != 1 or (array.size and array.dtype.kind not in "iu") for array in whole_numbers):
+                raise ValueError
             starts = {key: starts_of(_counts(as_array(state[key], key))) for key in _COUNTS}
             images = len(arrays["dataset"])
             whole = all(len(of) == images + 1 for of in starts.values())
             whole &= all(len(arrays[key]) == starts[of][-1] for key, of in _RUNS.items())
-            text = arrays["ids"].astype(np.uint8).tobytes()
+            text = bytes(arrays["ids"].tolist())  # ValueError for a number that is no byte
             cuts = pairwise(starts["id_counts"].tolist()) if whole else ()
             ids = [text[start:end].decode("utf-8", "surrogatepass") for start, end in cuts]
         except (ValueError, TypeError, OverflowError):

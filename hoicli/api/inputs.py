@@ -135,6 +135,8 @@ def paths_of(given: Given, argument: str) -> list[str] | None:
 
 def _path(path: Path) -> str:
     text = os.fspath(path)
+    if "\0" in text:
+        raise UsageError(f"{text!r}: no path has a NUL character; check it")
     return os.path.join(".", text) if text == "-" else text
 
 

@@ -19,6 +19,8 @@ def as_array(values: Any, field: str) -> NDArray[Any]:
 
     Raises `DataError` for `field` if it is none of these.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError("a masked array, whose mask would not count; drop the masked rows, give .data", field=field)
     if isinstance(values, np.ndarray):
         return values
     try:

@@ -225,7 +225,12 @@ UNKNOWN_LABEL = "unknown-label"
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
     """The problem of a verb or an object (`what`) that the vocabulary does not have."""
-    return Problem(field, lambda: f"unknown {what} {name!r}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
+    return Problem(field, lambda: f"unknown {what} {_shown(name)}; {suggestion(name, vocabulary, what)}", UNKNOWN_LABEL)
+
+
+def _shown(name: str) -> str:
+    """A label in quotation marks as messages show it: at most 200 characters of it."""
+    return repr(name if len(name) <= 200 else name[:197] + "...")
 
 
 def _of_roles(vocabulary: Vocabulary | None) -> str:

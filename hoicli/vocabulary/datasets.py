@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.errors import UsageError
-from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, normalise
+from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, nearest, normalise
 
 DATASETS = {
     "hico": "HICO-DET: 117 verbs, 80 objects, 600 interactions",
@@ -196,13 +196,13 @@ def _image_names(images: Any) -> tuple[str, ...]:
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     """What to do about an unknown label (`what`: "verb" or "object"): the dataset that has it, the nearest known one,
     or the command that lists them all."""
-    from difflib import SequenceMatcher, get_close_matches
+    from difflib import SequenceMatcher
 
     def known(of: Vocabulary) -> Mapping[str, int]:
         return of.verb_ids if what == "verb" else of.object_ids
 
     spelt = normalise(name).lower()
-    near = get_close_matches(spelt, known(vocabulary), n=1, cutoff=0.6)
+    near = nearest(spelt, known(vocabulary))
     meant = f"did you mean {near[0]!r}?" if near else ""
     theirs = next((other for other in DATASETS if other != vocabulary.name and name in known(load(other))), None)
     if theirs is not None:

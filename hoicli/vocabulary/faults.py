@@ -12,7 +12,7 @@ import orjson
 
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import coco_objects, listed_pairs
-from hoicli.vocabulary.labels import BOXES, SUBJECT
+from hoicli.vocabulary.labels import BOXES, SUBJECT, nearest
 
 MOST_LABELS, MOST_CLASSES, MOST_PAIRS = 20_000, 100_000, 1 << 25
 """Labels of a kind, interactions, and verbs times objects: a table of the last is made (256 MB)."""
@@ -28,10 +28,11 @@ RESERVED = ("full", "seen", "unseen")
 """Names of subsets that rows have for every dataset."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_TEMPLATE = re.compile(r"[^{}]*\{:0?\d{0,2}d\}[^{}]*")
+_TEMPLATE = re.compile(r"[^{}]*\{:0?\d{0,2}d\}[^{}]*")  # all that goes to str.format
 _NOUN = re.compile(r"n\d{8}")
 _LONGEST = 200
-_MOST_IMAGES = 10_000_000
+_MOST_IMAGES = 1_000_000
+"""Image ids that a template may stand for."""
 
 MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 """What to do where a file is no dataset, for messages."""
@@ -269,11 +270,11 @@ def _numbering_problems(kind: str, how: Any, labels: _Labels) -> Iterator[tuple[
         if type(order) is not list:
             yield f"{field}.order", f"{_shown(order)}; give listed, alphabetical, or a list of all {kind}"
             return
-        keys = [str(entry) for entry in order]
+        keys, known_keys = [str(entry) for entry in order], {str(entry) for entry in entries}
         if double := _first_double(keys):
             yield f"{field}.order", f"{_shown(order[double[1]])} is there twice; a permutation has each once"
-        elif set(keys) != {str(entry) for entry in entries}:
-            odd = next((entry for entry in order if entry not in entries), None)
+        elif set(keys) != known_keys:
+            odd = next((entry for key, entry in zip(keys, order, strict=True) if key not in known_keys), None)
             what = f"{len(order)} of {len(entries)}" if odd is None else f"{_shown(odd)} is none of them"
             yield f"{field}.order", f"is no permutation of the {len(entries)} {kind} ({what}); list each once"
 
@@ -367,6 +368,7 @@ def _image_problems(images: Any) -> Iterator[tuple[str, str]]:
         and all(map(_is_count, numbers))
         and 0 <= numbers[1] - numbers[0] < _MOST_IMAGES
         and type(images.get("template")) is str
+        and not label_fault(images["template"])
         and _TEMPLATE.fullmatch(images["template"])
         and type(images.get("missing", [])) is list
         and all(map(_is_count, images.get("missing", [])))
@@ -392,7 +394,7 @@ def _first_double(values: Sequence[Any]) -> tuple[int, int] | None:
 
 
 def _near(name: Any, known: Collection[str], otherwise: str) -> str:
-    near = get_close_matches(name, known, n=1) if type(name) is str else []
+    near = nearest(name, known) if type(name) is str else []
     return f"did you mean {near[0]!r}?" if near else otherwise
 
 

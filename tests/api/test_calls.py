@@ -261,6 +261,9 @@ def wrong(given: object) -> Any:
          f"dataset={{'name': '{'x' * 47}...: give a text or None"),
         (lambda: api.shoe_sim(SHOE_GT, SHOE_FOUND, backend="wordnet:x"), UsageError, "backend='wordnet:x': choose"),
         (lambda: api.evaluate(GT, PREDICTIONS, iou="0.5:0.9"), UsageError, "iou='0.5:0.9': write a number, or first:"),
+        (lambda: api.evaluate(GT, PREDICTIONS, tags=wrong(["x"])), UsageError, "tags=['x']: give a value for each"),
+        (lambda: api.evaluate(GT, PREDICTIONS, tags=wrong({5: "x"})), UsageError, "tags={5: 'x'}: give a value for"),
+        (lambda: api.evaluate("a\0b", PREDICTIONS), UsageError, "'a\\x00b': no path has a NUL character"),
         (lambda: api.evaluate(GT, "-"), DataError, "./-: no such file"),
         (lambda: api.diagnose(GT, PREDICTIONS, as_released=True, independent=True), UsageError, "as_released: the"),
         (lambda: api.diagnose(GT, PREDICTIONS, top=-1), UsageError, "top -1: give a whole number of at least 0"),
@@ -285,6 +288,11 @@ def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[H
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
     assert "--" not in str(caught.value)  # no option: this is a call
+
+
+def test_thresholds_may_be_an_array() -> None:
+    listed = api.evaluate(GT, PREDICTIONS, protocol="qpic", iou=[0.5, 0.75])
+    assert api.evaluate(GT, PREDICTIONS, protocol="qpic", iou=wrong(np.array([0.5, 0.75]))).rows == listed.rows
 
 
 def test_bad_records_are_skipped_and_counted() -> None:

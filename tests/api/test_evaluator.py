@@ -194,6 +194,7 @@ def replaced(name: str, index: int, value: float) -> Any:
         ({"boxes": GOOD["boxes"][:, :3]}, "boxes: has shape (5, 3), wants (n, 4)"),
         ({"boxes": GOOD["boxes"].ravel()}, "boxes: has shape (20,), wants (n, 4)"),
         ({"boxes": GOOD["boxes"].astype(str)}, "boxes: has dtype <U32, wants numbers"),
+        ({"labels": ["x" * 10**6] * 5}, f"labels[0]: unknown object '{'x' * 197}...'; "),
         ({"boxes": None}, "boxes: missing; an image has boxes, labels, subject, object, verb, score, empty where"),
         ({"boxes": replaced("boxes", 6, np.nan)}, "boxes[1]: [135.1, 243.7, NaN, 418.6] is no box; give four finite"),
         ({"boxes": [[0, 0, 1], [0, 0, 1, 1]]}, "boxes: list is no array ("),
@@ -211,6 +212,7 @@ def replaced(name: str, index: int, value: float) -> Any:
         ({"verb": ["hold", "wawe", *GOOD["verb"][2:]]}, "verb[1]: unknown verb 'wawe'; did you mean"),
         ({"verb": [117] * 6}, "verb[0]: number 117, but hico has 117 verbs"),
         ({"score": replaced("score", 2, np.inf)}, "score[2]: Infinity is no score; give a finite number"),
+        ({"score": np.ma.masked_less(np.ones(6), 2)}, "score: a masked array, whose mask would not count; drop the"),
         ({"score": 0.5}, "score: has shape (), wants (n,)"),
         ({"role": ["obj"] * 6}, "role: not of this ground truth or dataset; there are boxes, labels, subject,"),
     ],
@@ -248,12 +250,16 @@ def test_images_that_cannot_be(image_id: Any, message: str) -> None:
         ({}, "state: no 'id_counts' in it; give what state() returned"),
         ({"ids": np.zeros(3, dtype=np.uint8)}, "state: its arrays do not fit together"),
         ({"ids": np.full(7 * len(IMAGE), 255)}, "state: its arrays do not fit together"),
+        ({"ids": np.full(7 * len(IMAGE), 256 + ord("a"))}, "state: its arrays do not fit together"),
+        ({"role": np.array(["a"] * 41)}, "state: its arrays do not fit together"),
+        ({"role": np.full(41, 0.5)}, "state: its arrays do not fit together"),
+        ({"dataset": np.zeros((7, 2), dtype=int)}, "state: its arrays do not fit together"),
         ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
         ({"box_counts": np.array([[1] * 7])}, "state: its arrays do not fit together"),
         ({"triplet_counts": np.array([-1, 1, 6, 6, 6, 6, 6])}, "state: its arrays do not fit together"),
         ({"score": np.zeros(3)}, "state: its arrays do not fit together"),
         ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but hico has 117 verbs'),
-        ({"dataset": np.zeros(7)}, "state: is of another dataset than hico; merge what is of one"),
+        ({"dataset": np.zeros(7, dtype=int)}, "state: is of another dataset than hico; merge what is of one"),
     ],
 )
 def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
@@ -262,6 +268,12 @@ def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
     with pytest.raises(DataError) as caught:
         hoicli.Evaluator(TRUTH).merge(given)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("state", [None, 5, [1]])
+def test_what_is_no_state(state: Any) -> None:
+    with pytest.raises(DataError, match=r"^state: .*, not a state; give what state"):
+        hoicli.Evaluator(TRUTH).merge(state)
 
 
 def test_a_state_of_another_dataset_or_ground_truth() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"test_images": {"template": "{0.__class__}", "first": 0, "last": 3}},
         "test_images: must be a list of image ids, or",
     ),
+    ({"test_images": {"template": "{:>999999999}", "first": 0, "last": 3}}, "test_images: must be a list"),
+    ({"test_images": {"template": "x" * 9999 + "{:d}", "first": 0, "last": 3}}, "test_images: must be a list"),
+    ({"test_images": {"template": "{:d}\n", "first": 0, "last": 3}}, "test_images: must be a list"),
+    ({"test_images": {"template": "{:d}", "first": 0, "last": 1_000_000}}, "test_images: must be a list"),
     ({"title": 3}, "title: 3 is no text; give a string, or leave it out"),
 ]
 
@@ -220,3 +225,28 @@ def test_no_such_dataset(tmp_path: Path) -> None:
         load(str(tmp_path / "none.json"))
     with pytest.raises(DataError, match="is a directory"):
         load(str(tmp_path))
+
+
+MANY = [f"{'a' * 190}{number}" for number in range(20_000)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"verbs": MANY, "interactions": [["a" * 189, "o"]]}, "interactions[0]: unknown verb"),
+        ({"verbs": MANY, "interactions": [[0, 0]], "aliases": {"b": "a" * 189}}, "aliases.b: "),
+        (
+            {"verbs": MANY, "interactions": [[0, 0]], "numbering": {"verbs": {"order": [*MANY[:0:-1], "b"]}}},
+            'numbering.verbs.order: is no permutation of the 20000 verbs ("b" is none of them)',
+        ),
+    ],
+    ids=["unknown verb", "alias", "order"],
+)
+def test_a_fault_among_many_long_labels_is_found_soon(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    """Each took more than 40 seconds: difflib among all labels, and a list searched once a label."""
+    path = written(tmp_path, {"name": "many", "objects": ["o"], **change})
+    start = time.process_time()
+    with pytest.raises(DataError) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+    assert time.process_time() - start < 5
