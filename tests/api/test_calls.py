@@ -255,7 +255,7 @@ def wrong(given: object) -> Any:
         (lambda: api.Evaluator(GT, **wrong({"protocol": "hico"})), UsageError,
          "hoicli.Evaluator: no argument 'protocol'; did you mean 'protocols'?"),
         (lambda: api.read(PREDICTIONS, **wrong({"xyz": 1})), UsageError, "hoicli.read: no argument 'xyz'; the"),
-        (lambda: api.Evaluator(GT).merge(wrong(None)), UsageError, "merge(): is NoneType; give an Evaluator, or what "),
+        (lambda: api.Evaluator(GT).merge(wrong(None)), UsageError, "merge(): is NoneType; give an Evaluator, or"),
         (lambda: wrong(api.compare)(GT, PREDICTIONS), UsageError, "hoicli.compare: missing a required argument: 'b'"),
         (lambda: api.evaluate(GT, PREDICTIONS, dataset=wrong({"name": "x" * 99})), UsageError,
          f"dataset={{'name': '{'x' * 47}...: give a text or None"),
