@@ -272,7 +272,7 @@ def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
 
 @pytest.mark.parametrize("state", [None, 5, [1]])
 def test_what_is_no_state(state: Any) -> None:
-    with pytest.raises(DataError, match=r"^merge\(\): is .*; give an Evaluator, or what state"):
+    with pytest.raises(UsageError, match=r"^merge\(\): is .*; give an Evaluator, or what state"):
         hoicli.Evaluator(TRUTH).merge(state)
 
 

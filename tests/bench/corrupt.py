@@ -1,7 +1,6 @@
 """The page's part on corruptions: beside imagecorruptions, in speed and in PSNR against the original, and the command.
 
-    python -m tests.bench.corrupt          mean PSNR and SSIM of every corruption and severity (docs/robustness.md)
-    python -m tests.bench.corrupt costs    milliseconds of every corruption and severity (docs/benchmarks.md)
+    python -m tests.bench.corrupt    milliseconds of every corruption and severity (docs/benchmarks.md)
 
 Needs scikit-image, scikit-learn and imagecorruptions (pip install --no-deps imagecorruptions; it wants pkg_resources of
 setuptools below 81, and is helped here over what SciPy and scikit-image have since removed).
@@ -23,19 +22,21 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import REFERENCE_SIDE, level_of
+from hoicli.corruption.definitions import RECIPES, REFERENCE_SIDE, level_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.images import Picture, encode, shown
 from hoicli.corruption.pixels import resized
 from hoicli.corruption.quality import Original
 from hoicli.io.pool import keep_memory
-from hoicli.records.corruptions import SEVERITIES
+from hoicli.records.corruptions import IMAGENET_C, SEVERITIES
 from tests.bench.measuring import HOICLI, PYTHON, Process, Table, say
 from tests.bench.options import Options
 from tests.support.photographs import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
 
+PUBLISHED = RECIPES[IMAGENET_C]
+"""Beside theirs: the constants are the same."""
 PICTURES = "corrupt_pictures"
 FILES = len(EFFECTS) * len(SEVERITIES)
 HEADER = ("corruption", "hoicli ms", "imagecorruptions ms", "times ours", "PSNR hoicli", "PSNR imagecorruptions",
@@ -59,7 +60,7 @@ OTHERWISE = {
     "glass_blur": "theirs drifts; 0.1 to 2.6 by photograph and severity",
     "pixelate": "a pixel halfway between two blocks shows the mean it went into",
     "salt_pepper_noise": "whole pixels; theirs single channels",
-    "zoom_blur": "about the exact centre; more layers from severity 3 on",
+    "zoom_blur": "about the exact centre",
 }
 """Where ours is different on purpose."""
 
@@ -154,7 +155,7 @@ def comparison(options: Options) -> Table:
             for row, severity in enumerate(SEVERITIES):
 
                 def our_way(photo: Image = photo, severity: int = severity, photo_name: str = photo_name) -> Image:
-                    return corrupt(photo, name, severity, image_id=photo_name)  # noqa: B023 (called at once)
+                    return corrupt(photo, name, severity, image_id=photo_name, recipe=PUBLISHED)  # noqa: B023
 
                 def their_way(photo: Image = photo, severity: int = severity) -> Image:
                     made: Image = theirs.corrupt(photo, corruption_name=their_name, severity=severity)  # noqa: B023
@@ -172,23 +173,6 @@ def comparison(options: Options) -> Table:
         rows.append((name, f"{ours_ms:.1f}", f"{theirs_ms:.1f}", times_ours, *psnrs, OTHERWISE.get(name, "")))
         say(f"  {ours_ms:8.1f} ms  {theirs_ms:8.1f} ms  {name}")
     return Table(HEADER, rows, frozenset({0, len(HEADER) - 1}))
-
-
-def means() -> Table:
-    """Mean PSNR and SSIM for each corruption and severity."""
-    photos = photographs()
-    rows = []
-    for name in EFFECTS:
-        values = np.zeros((len(photos), 2, len(SEVERITIES)))
-        for row, (photo_name, photo) in enumerate(photos.items()):
-            original = Original(photo)
-            for column, severity in enumerate(SEVERITIES):
-                result = corrupt(photo, name, severity, image_id=photo_name)
-                values[row, :, column] = original.psnr(result), original.ssim(result)
-        psnr, ssim = values.mean(axis=0)
-        cells = [f"{value:.1f}" for value in psnr] + [f"{value:.2f}" for value in ssim]
-        rows.append((name, *cells))
-    return Table(("corruption", "PSNR 1", "2", "3", "4", "5", "SSIM 1", "2", "3", "4", "5"), rows)
 
 
 def costs() -> Table:
@@ -230,4 +214,4 @@ def processor_time(work: Callable[..., Any], *given: Any, **named: Any) -> tuple
 
 
 if __name__ == "__main__":
-    print((costs() if sys.argv[1:] == ["costs"] else means()).markdown(), end="")
+    print(costs().markdown(), end="")
