@@ -286,7 +286,9 @@ def _list(out: options.Listing, recipe: Recipe) -> None:
         )
     if not as_jsonl:  # a table for reading leaves the long columns out
         rows = [{key: value for key, value in row.items() if key not in ("source", "recipe")} for row in rows]
-    origin = {RECIPE: "ours", IMAGENET_C: "ImageNet-C's"}.get(recipe.name, "a file's")
+    origin = {RECIPE: "ours but speckle_noise's, which are ImageNet-C's", IMAGENET_C: "ImageNet-C's"}.get(
+        recipe.name, "a file's"
+    )
     note(f"RoHOI-style, recipe {recipe.name}: RoHOI's paper publishes no constants; these are {origin}")
     out.write(rows)
 

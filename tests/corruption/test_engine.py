@@ -422,7 +422,8 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     rows = records_of(listed.out)
     assert {row["recipe"] for row in rows} == {"hoicli-1"}
     assert listed.err == (
-        "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are ours\n"
+        "hoicli: RoHOI-style, recipe hoicli-1: RoHOI's paper publishes no constants; these are ours but "
+        "speckle_noise's, which are ImageNet-C's\n"
     )
     assert [row["corruption"] for row in rows] == list(EFFECTS)
     assert rows[0]["severity_1"] == {"radius_px": 12, "sigma_px": 4}
