@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import re
 import urllib.error
 import urllib.request
 from contextlib import suppress
@@ -74,13 +75,13 @@ def _transfer(part: Part, partial: Path) -> None:
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=PATIENCE) as response:
             resumed = response.status == 206
-            length = response.headers.get("Content-Length")
-            total = (have if resumed else 0) + int(length) if length and length.isdigit() else None
+            length = response.headers.get("Content-Length", "")
+            total = (have if resumed else 0) + int(length) if re.fullmatch("[0-9]{1,18}", length) else None
             with open(partial, "ab" if resumed else "wb") as file:
                 _copy(part, response, file, have if resumed else 0, total)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code != 416:  # nothing is missing any more
+            if error.code != 416 or not have:  # nothing is missing any more
                 raise DataError(_refusal(error), place=part.url) from None
     except urllib.error.URLError as error:
         raise DataError(f"no connection ({error.reason}); {_LATER}", place=part.url) from None
@@ -101,6 +102,7 @@ def _copy(part: Part, response: Any, file: IO[bytes], done: int, total: int | No
         while piece := response.read1(PIECE):
             done += len(piece)
             if done > part.most:
+                os.unlink(file.name)  # it would only grow again
                 raise DataError(f"sends more than {part.most:,} bytes, as the published file never is", place=part.url)
             file.write(piece)
             progress.advance(len(piece))

@@ -23,13 +23,14 @@ SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 @dataclass
 class Server:
     """Serves CONTENT. stop_after: bytes after which a response ends; ranges: whether it resumes; status: what it
-    answers instead of 200; asked: the Range header of each request."""
+    answers instead of 200; length: what it gives as Content-Length; asked: the Range header of each request."""
 
     url: str = ""
     stop_after: int | None = None
     ranges: bool = True
     status: int = 200
     location: str = ""
+    length: str = ""
     asked: list[str | None] = field(default_factory=list)
 
     def part(self, checksum: str = SHA, most: int = 1 << 24) -> Part:
@@ -52,7 +53,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
                 self.end_headers()
                 return
             self.send_response(206 if wanted and state.ranges else 200)
-            self.send_header("Content-Length", str(len(CONTENT) - start))
+            self.send_header("Content-Length", state.length or str(len(CONTENT) - start))
             self.end_headers()
             end = len(CONTENT) if state.stop_after is None else start + state.stop_after
             self.wfile.write(CONTENT[start:end])
@@ -125,6 +126,24 @@ def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str,
 def test_a_file_that_does_not_end_is_stopped(server: Server, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="sends more than 1,000 bytes"):
         download(server.part(most=1000), tmp_path)
+
+
+def test_too_much_is_not_kept_to_grow_again(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="sends more than 600,000 bytes"):
+        download(server.part(most=600_000), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("length", ["\xb2", "9" * 5000, "-5", "x"], ids=["superscript", "5,000 digits", "-5", "x"])
+def test_a_length_that_is_none_is_not_believed(server: Server, tmp_path: Path, length: str) -> None:
+    server.length = length
+    assert download(server.part(), tmp_path).read_bytes() == CONTENT
+
+
+def test_nothing_is_complete_that_was_not_begun(server: Server, tmp_path: Path) -> None:
+    server.status = 416
+    with pytest.raises(DataError, match="HTTP 416; try later"):
+        download(server.part(), tmp_path)
 
 
 def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
