@@ -21,7 +21,7 @@ from hoicli.api.results import Result
 from hoicli.comparison.run import compare as compared
 from hoicli.diagnosis.applied import progressive_order
 from hoicli.diagnosis.repairs import Reading as Repairing
-from hoicli.diagnosis.run import Model, diagnose_models
+from hoicli.diagnosis.run import Model, diagnose_models, diagnosing
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -36,6 +36,7 @@ def diagnose(
     gt: Given | None,
     preds: Given,
     *,
+    protocol: str | None = None,
     dataset: str | None = None,
     name: str | None = None,
     as_released: bool = False,
@@ -76,7 +77,8 @@ def diagnose(
         repairs: Repairing = "released" if as_released else "independent" if independent else "shared"
         order = () if progressive is None else progressive_order(",".join(names_of(progressive)))
         policy, own_tags = policy_of(on_error), checked_tags(tags, *(["model"] if name else []), *VIEW_TAGS)
-        vocabulary = load(dataset or "hico")
+        row = diagnosing(names_of(protocol), dataset, repairs)
+        vocabulary = load(dataset or (row.dataset if row else "hico"))
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         model = Model(inputs.predictions(preds, "preds"), name or "preds", name is not None)
         diagnosed = diagnose_models(
@@ -87,6 +89,7 @@ def diagnose(
             policy,
             reading=repairs,
             asked=partial(views_of, iou, slices),
+            protocol=row,
         )
         rows = [
             row for view in diagnosed for row in view.rows(per_class=per_class, top=top, order=order, tags=own_tags)

@@ -45,6 +45,12 @@ def diagnose(
     dataset: str | None = options.dataset(
         "hico (default), vcoco, swig or FILE.json; a match stream says its own.", None
     ),
+    protocol: str | None = option(
+        None,
+        "--protocol NAME|FILE.json",
+        "Whose rules say what is right: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file that is like it.",
+        offer=choices.single_protocols,
+    ),
     name: list[str] | None = options.NAMES,
     as_released: bool = flag(
         "--as-released",
@@ -86,7 +92,7 @@ def diagnose(
     """
     from hoicli.diagnosis.applied import explanation, progressive_order
     from hoicli.diagnosis.repairs import Reading
-    from hoicli.diagnosis.run import Model, check_reading, diagnose_models, emit_predictions
+    from hoicli.diagnosis.run import Model, check_reading, diagnose_models, diagnosing, emit_predictions
     from hoicli.figures.diagnosis import plot_diagnosis
 
     if explain:
@@ -118,11 +124,14 @@ def diagnose(
     if independent and emit:
         raise UsageError("--emit predictions: shows the one repair of a ground truth; leave out --independent")
     options.at_least_zero("--top", top)
+    reading: Reading = "released" if as_released else "independent" if independent else "shared"
+    row = diagnosing([protocol] if protocol else [], dataset, reading)
+    if row is not None:
+        dataset = dataset or row.dataset
     policy, filters = out.policy(), filtering.filters()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     models = Model.named(paths, options.separated(name), opening.predictions)
     tags = out.tags(*(["model"] if models[0].tagged else []), *viewing.tags())
-    reading: Reading = "released" if as_released else "independent" if independent else "shared"
     order = () if progressive is None else progressive_order(progressive)
     check_reading(load(dataset or "hico"), reading)
     if as_released and (viewing.iou or viewing.slice_):
@@ -131,7 +140,7 @@ def diagnose(
     if emit and truth is not None:
         with open_output(out.output) as write:
             emit_predictions(
-                write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, viewing.views
+                write, truth, models[0].stream, load(dataset or "hico"), filters, policy, reading, viewing.views, row
             )
         policy.report()
         return
@@ -144,6 +153,7 @@ def diagnose(
         examples=EXAMPLES if gallery else 0,
         reading=reading,
         asked=viewing.views,
+        protocol=row,
     )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()

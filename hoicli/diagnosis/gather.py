@@ -125,14 +125,15 @@ def diagnose_matches(
     reading: Reading = "shared",
     *,
     allow_uncounted: bool = False,
+    protocol: Protocol | None = None,
 ) -> tuple[list[Diagnosis], MatchStream]:
-    """One model's diagnoses from its match records, one for each view that these are of (records of other protocols are
-    ignored).
+    """One model's diagnoses from its match records, one for each view that these are of. protocol: the one whose
+    records are read (default: `protocol_of`); those of others are ignored.
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol; `UsageError` for
     matches on parts of a slice of triplets.
     """
-    protocol = protocol_of(vocabulary)
+    protocol = protocol or protocol_of(vocabulary)
     classes = len(vocabulary.interactions)
     stream = MatchStream({protocol.name: protocol})
     diagnoses: dict[str, Diagnosis] = {}
@@ -257,13 +258,17 @@ def _class(item: Record, vocabulary: Vocabulary) -> int:
 
 
 def diagnosis_records(
-    batch: Batch, found: Located, types: ErrorTypes, settings: Mapping[str, str] | None = None
+    batch: Batch,
+    found: Located,
+    types: ErrorTypes,
+    settings: Mapping[str, str] | None = None,
+    protocol: Protocol | None = None,
 ) -> Iterator[Record]:
     """One record for each image: every counted prediction with its type and what it repairs, every ground truth with
     its true positive and its repair, and `settings` as in match records. Indices of predictions are those of the
     prediction record's `hois`, followed by the statements that its `unstated` adds."""
     vocabulary = batch.truth.vocabulary
-    protocol = protocol_of(vocabulary).name
+    name = (protocol or protocol_of(vocabulary)).name
     first = batch.predictions.hoi_start.tolist()
     truth_first = np.searchsorted(found.truth_image, np.arange(len(found.image_ids) + 1)).tolist()
     repair, missed = types.repair, types.missed
@@ -299,6 +304,6 @@ def diagnosis_records(
             for row in range(truth_start, truth_first[image + 1])
         ]
         yield {
-            "image_id": image_id, "protocol": protocol, "settings": dict(settings or {}), "predictions": predictions,
+            "image_id": image_id, "protocol": name, "settings": dict(settings or {}), "predictions": predictions,
             "gt": gt,
         }  # fmt: skip

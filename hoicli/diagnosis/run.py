@@ -15,6 +15,8 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
+from hoicli.evaluation.protocol_files import chosen_protocols
+from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
@@ -114,6 +116,32 @@ def check_reading(vocabulary: Vocabulary, reading: Reading) -> None:
         )
 
 
+def diagnosing(names: Sequence[str], dataset: str | None, reading: Reading) -> Protocol | None:
+    """The protocol that `--protocol` names for the types of errors; None without one. Raises `UsageError` for several,
+    for one whose right and wrong the types cannot follow, and for one beside the released reading."""
+    if not names:
+        return None
+    rows = chosen_protocols(names, dataset)
+    text = ",".join(names)
+    if len(rows) != 1:
+        raise UsageError(f"--protocol {text}: errors are typed by one protocol; name one")
+    (row,) = rows
+    usual = protocol_of(load(dataset or row.dataset))
+    if reading == "released" and row != usual:
+        raise UsageError(f"--as-released: the released code has no other protocol than {usual.name}")
+    averaged = row.only_annotated_classes, row.drop_no_interaction, row.classes if usual.person_first else ""
+    if (
+        row.person_first != usual.person_first
+        or averaged != (True, usual.drop_no_interaction, usual.classes)
+        or row.whole_image
+        or row.by_verb
+        or row.every_overlap
+    ):
+        problem = f"--protocol {text}: types of errors are of the classes that {usual.name} averages, found as it finds"
+        raise UsageError(f'{problem} them; give a file that is "like": "{usual.name}", with what differs')
+    return row
+
+
 def diagnose_models(
     models: Sequence[Model],
     gt: Stream | None,
@@ -124,16 +152,18 @@ def diagnose_models(
     examples: int = 0,
     reading: Reading = "shared",
     asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
+    protocol: Protocol | None = None,
 ) -> list[DiagnosedModel]:
     """Each model's diagnosis: predictions with `gt`, match records with or without. With several views (`asked` of the
-    vocabulary), one for each; the matches are of some already.
+    vocabulary), one for each; the matches are of some already. protocol: whose rules decide what is right (default:
+    `protocol_of`).
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
     options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
     stream.
     """
-    vocabulary = load(dataset or models[0].stream.dataset or "hico")
-    protocol = protocol_of(vocabulary)
+    vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].stream.dataset or "hico")
+    protocol = protocol or protocol_of(vocabulary)
     check_reading(vocabulary, reading)
     uncounted, views = filters.allow_uncounted, asked(vocabulary)
     for slice_ in views.of_data:
@@ -163,7 +193,9 @@ def diagnose_models(
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
         if views.thresholds.values or views.of_data:
             raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
-        diagnoses, stream = diagnose_matches(model.stream, vocabulary, policy, reading, allow_uncounted=uncounted)
+        diagnoses, stream = diagnose_matches(
+            model.stream, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol
+        )
         for diagnosis in diagnoses:
             key, signed = diagnosis.protocol.key, dict(settings)
             if truth is not None:
@@ -212,10 +244,11 @@ def emit_predictions(
     policy: ErrorPolicy,
     reading: Reading = "shared",
     asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
+    protocol: Protocol | None = None,
 ) -> None:
     """Write one line for each image: every prediction with its type and repair (`gather.diagnosis_records`)."""
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-    protocol = protocol_of(vocabulary)
+    protocol = protocol or protocol_of(vocabulary)
     served(truth, [protocol])
     views = asked(vocabulary)
     if views.slices or len(views.thresholds.values) > 1:
@@ -226,7 +259,7 @@ def emit_predictions(
     for batch, found, types in typed_batches(predictions, truth, filters, policy, reading, protocol):
         coverage.add(batch)
         tally.add_batch(batch, {})
-        for record in diagnosis_records(batch, found, types, settings):
+        for record in diagnosis_records(batch, found, types, settings, protocol):
             write(dump(record))
     check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
     coverage.report(truth, [protocol])

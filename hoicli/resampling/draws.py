@@ -17,6 +17,8 @@ from hoicli.resampling.ranked import Weights
 ROUNDS_IN_BLOCK = 32
 """Rounds worked on at a time: few enough that their arrays stay in a processor's cache. Changing it changes results."""
 RESAMPLING, SWAPPING = 0, 1
+MOST_ROUNDS = 100_000
+"""The rounds that a call may ask for: they put an interval's ends within a hundredth of the standard error."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class Resampling:
     @classmethod
     def checked(cls, rounds: int, seed: int) -> Resampling:
         """From a command's options; raises `UsageError` for values that mean nothing."""
-        if rounds < 2:
-            raise UsageError(f"--bootstrap {rounds}: give the number of rounds, at least 2; 1000 is usual")
+        if not 2 <= rounds <= MOST_ROUNDS:
+            raise UsageError(f"--bootstrap {rounds}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual")
         if seed < 0:
             raise UsageError(f"--seed {seed}: give a whole number of at least 0")
         return cls(rounds, seed)

@@ -1,0 +1,84 @@
+"""`diagnose --protocol`: types of errors by other rules than diag's, with the mAP that eval gives by them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def means(found: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
+    return {
+        row["subset"]: (row["value"], row["signature"])
+        for row in found
+        if row["metric"] == "mAP" and row.get("oracle", "none") == "none"
+    }
+
+
+@pytest.mark.parametrize(
+    "differs",
+    [
+        {"threshold": 0.75},
+        {"triplets_per_image": 2, "grid": "every"},
+        {"inclusive": False, "truth_shift": [0, 0, 0, 0], "images": "all", "strict": True},
+    ],
+    ids=str,
+)
+def test_a_protocol_of_a_file(hoicli: Hoicli, tmp_path: Path, differs: dict[str, Any]) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"name": "mine", "like": "diag", **differs}))
+    diagnosed = hoicli("diagnose", "--protocol", path, *PAIR).out
+    assert means(rows(diagnosed)) == means(rows(hoicli("eval", "--protocol", path, *PAIR).out))
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--protocol", path, *PAIR, "-o", matches).code == 0
+    assert hoicli("diagnose", "--protocol", path, matches).out == diagnosed
+    emitted = rows(hoicli("diagnose", "--protocol", path, "--emit", "predictions", *PAIR).out)
+    assert {record["protocol"] for record in emitted} == {"mine"}
+
+
+def test_the_default_by_name(hoicli: Hoicli) -> None:
+    assert hoicli("diagnose", "--protocol", "diag", *PAIR).out == hoicli("diagnose", *PAIR).out
+
+
+def test_scenario_2(hoicli: Hoicli) -> None:
+    found = rows(hoicli("diagnose", "--protocol", "vcoco-s2", *OF_VCOCO).out)
+    assert means(found) == means(rows(hoicli("eval", "--protocol", "vcoco-s2", *OF_VCOCO).out))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--protocol", "qpic"),
+            'classes that diag averages, found as it finds them; give a file that is "like": "diag"',
+        ),
+        (("--protocol", "hico"), "types of errors are of the classes that diag averages"),
+        (("--protocol", "hico-image"), "types of errors are of the classes that diag averages"),
+        (("--protocol", "vcoco-agent"), "types of errors are of the classes that vcoco-s1 averages"),
+        (("--protocol", "diag,upt"), "errors are typed by one protocol; name one"),
+        (("--protocol", "none.json"), "none.json: no such file"),
+    ],
+)
+def test_protocols_whose_errors_have_no_types(hoicli: Hoicli, options: tuple[str, ...], said: str) -> None:
+    result = hoicli("diagnose", *options, *PAIR)
+    assert (result.out, result.err.count("\n")) == ("", 1)
+    assert said in result.err
+
+
+def test_the_released_code_has_one_protocol(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text('{"name": "mine", "like": "diag", "threshold": 0.75}')
+    result = hoicli("diagnose", "--as-released", "--protocol", path, *PAIR)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "hoicli: --as-released: the released code has no other protocol than diag\n"
