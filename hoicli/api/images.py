@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from hoicli import corruption
 from hoicli.api.calling import called, typed_call
 from hoicli.arrays.foreign import as_array
+from hoicli.corruption.recipes import chosen_recipe
 from hoicli.errors import DataError, UsageError
 from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
 
 @typed_call
-def corrupt(image: Any, name: str, severity: int, *, image_id: str | int = "", seed: int = 0) -> NDArray[np.uint8]:
-    """An image under one of the twenty corruptions of `hoicli corrupt`, by the recipe hoicli-1.
+def corrupt(
+    image: Any, name: str, severity: int, *, image_id: str | int = "", seed: int = 0, recipe: str = "hoicli-1"
+) -> NDArray[np.uint8]:
+    """An image under one of the corruptions of `hoicli corrupt`, by a recipe: hoicli-1, imagenet-c or a file.
 
     image: uint8 [height, width, 3] RGB (not OpenCV's BGR), [height, width, 4] RGBA, or [height, width, 1] or [height,
     width] grey, which `rainbow` makes RGB; it stays as it is. name: of `hoicli corrupt --list`; severity: 1 to 5. The
@@ -37,6 +40,8 @@ def corrupt(image: Any, name: str, severity: int, *, image_id: str | int = "", s
             near = get_close_matches(str(name), CORRUPTIONS, n=1)
             fix = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(CORRUPTIONS)}"
             raise UsageError(f"name {name!r}: no corruption; {fix}")
+        if name not in (levels := chosen_recipe(recipe).levels):
+            raise UsageError(f"name {name!r}: the recipe {recipe} has no constants for it, but for {', '.join(levels)}")
         if severity not in SEVERITIES:
             raise UsageError(f"severity {severity!r}: give a whole number from 1 to 5")
         pixels = as_array(image, "image")
@@ -45,4 +50,4 @@ def corrupt(image: Any, name: str, severity: int, *, image_id: str | int = "", s
             raise DataError(f"is {found}, wants uint8 (height, width, 3) in RGB, with alpha or grey", place="image")
         if not pixels.size:
             raise DataError(f"has no pixels: {pixels.shape}", place="image")
-        return corruption.corrupt(pixels, name, severity, seed, image_id=image_id)
+        return corruption.corrupt(pixels, name, severity, seed, image_id=image_id, recipe=recipe)

@@ -417,6 +417,22 @@ def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: st
 # The package
 
 
+def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
+    pixels = np.random.default_rng(3).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+    PIL.Image.fromarray(pixels).save(tmp_path / "a.png")
+    done = hoicli("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", "--recipe", "imagenet-c",
+                  "--corruption", "pixelate", "--severity", 3, tmp_path / "a.png")  # fmt: skip
+    assert done.code == 0, done.err
+    with PIL.Image.open(tmp_path / "out/pixelate/3/a.png") as written:
+        assert np.array_equal(
+            api.corrupt(pixels, "pixelate", 3, image_id="a", recipe="imagenet-c"), np.asarray(written)
+        )
+    with pytest.raises(UsageError, match="the recipe imagenet-c has no constants for it, but for motion_blur"):
+        api.corrupt(pixels, "vignette", 1, recipe="imagenet-c")
+    with pytest.raises(UsageError, match="recipe='x': there is no such recipe; choose hoicli-1 or imagenet-c"):
+        api.corrupt(pixels, "jpeg", 1, recipe="x")
+
+
 NAMES = {"evaluate", "Evaluator", "diagnose", "compare", "convert", "read", "shoe_sim", "shoe_eval", "corrupt", "agree"}
 
 
