@@ -418,6 +418,8 @@ def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: st
 
 
 def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
+    import PIL.Image
+
     pixels = np.random.default_rng(3).integers(0, 256, (40, 50, 3), dtype=np.uint8)
     PIL.Image.fromarray(pixels).save(tmp_path / "a.png")
     done = hoicli("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", "--recipe", "imagenet-c",
