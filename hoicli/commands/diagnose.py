@@ -47,7 +47,7 @@ def diagnose(
     ),
     protocol: str | None = option(
         None,
-        "--protocol NAME|FILE.json",
+        "--protocol NAME",
         "Whose rules say what is right: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file that is like it.",
         offer=choices.single_protocols,
     ),

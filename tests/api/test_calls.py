@@ -244,7 +244,7 @@ def wrong(given: object) -> Any:
         (lambda: api.Evaluator(GT, wrong([3])), UsageError, "[3]: give a name, or a list of names"),
         (lambda: api.Evaluator(GT, top_k=wrong("x")), UsageError, "top_k='x': give a whole number or None"),
         (lambda: api.evaluate(GT, PREDICTIONS, split="nix"), UsageError, "split='nix': hico has uc0"),
-        (lambda: api.evaluate(GT, PREDICTIONS, bootstrap=1), UsageError, "bootstrap=1: give the number of rounds"),
+        (lambda: api.evaluate(GT, PREDICTIONS, bootstrap=1), UsageError, "bootstrap=1: give a number of rounds"),
         (lambda: api.evaluate(GT, PREDICTIONS, on_error="x"), UsageError, "on_error='x': choose stop or skip"),
         (lambda: api.evaluate(GT, PREDICTIONS, tags={"value": "x"}), UsageError, "tags: value: rows have a value of"),
         (lambda: api.evaluate(GT, PREDICTIONS, source_format="x"), UsageError, "source_format 'x': choose from"),
