@@ -21,15 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import VERB_SCORES, Context, guarded, image_record, kept
 from hoicli.converters.numbers import whole_number
 from hoicli.errors import DataError
 from hoicli.io.outputs import open_output
 from hoicli.records.image import unknown_label
-from hoicli.records.parsing import Record
+from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.labels import normalise
 
 POINTLESS = "relations that point at no box of their image"
@@ -178,7 +176,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         "rel_annotations": [row for _, row in relations],
     }
     with open_output(path) as output:
-        output(orjson.dumps(content) + b"\n")
+        output(dump(content))
 
 
 def _annotation(number: int, image: int, box: list[float], score: float | None) -> dict[str, Any]:
