@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor
-from hoicli.corruption.definitions import HOICLI_1, Levels, Recipe, level_of
+from hoicli.corruption.definitions import HOICLI_1, Levels, Recipe
 from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.warps import Warp
 
@@ -93,4 +93,4 @@ def corrupt(
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (1, 3):
         raise ValueError(f"an image is uint8 [height, width, 1 or 3], not {image.dtype} {list(image.shape)}")
     drawn = draw(name, image.shape, image_id=image_id, seed=seed, recipe=recipe)
-    return EFFECTS[name].apply(image, drawn, *level_of(name, severity, recipe))
+    return EFFECTS[name].apply(image, drawn, *recipe.level(name, severity))

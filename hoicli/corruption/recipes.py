@@ -16,14 +16,11 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
-import orjson
-
 from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Definition, Level, Levels, Recipe
 from hoicli.errors import DataError, UsageError
-from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.records.corruptions import SEVERITIES
-from hoicli.records.parsing import is_number, json_type, short
+from hoicli.records.parsing import is_number, json_type, read_object, short
 
 ENDING = ".json"
 """A `--recipe` that ends so is a file."""
@@ -65,16 +62,7 @@ def read_recipe(path: str) -> Recipe:
     def bad(field: str, problem: str) -> DataError:
         return DataError(problem, place=display_name(path), field=field)
 
-    with open_input(path) as file:
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise bad("", "too large for a recipe; one is a JSON object of a few hundred numbers")
-    try:
-        record = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise bad("", f"not JSON ({error}); hoicli schema recipe says what it holds") from None
-    if type(record) is not dict:
-        raise bad("", f"{json_type(record)}, not a JSON object; hoicli schema recipe says what it holds")
+    record = read_object(path, "recipe", "a few hundred numbers", most=LARGEST)
     for field in record:
         if field not in ("name", "corruptions"):
             raise bad(_bare(field), "there is no such field; a recipe has name and corruptions")

@@ -20,9 +20,8 @@ from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.grids import EVERY_RECALL, GRIDS
 from hoicli.evaluation.protocols import COUNTED_IMAGES, PROTOCOLS, Protocol
 from hoicli.evaluation.selection import protocols, rows_of
-from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
-from hoicli.records.parsing import Record, is_number, json_type, short
+from hoicli.records.parsing import Record, is_number, read_object, short
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -101,16 +100,7 @@ def _columns() -> dict[str, Field[Any]]:
 def _record(path: str) -> Record:
     """The object in a file, whose fields there are, and whose name is sound."""
     bad = _errors(path)
-    with open_input(path) as file:
-        data = file.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise bad("", "too large for a protocol; one is a JSON object of a few fields")
-    try:
-        record = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise bad("", f"not JSON ({error}); hoicli schema protocol says what it holds") from None
-    if type(record) is not dict:
-        raise bad("", f"{json_type(record)}, not a JSON object; hoicli schema protocol says what it holds")
+    record = read_object(path, "protocol", "a few fields", most=LARGEST)
     known = ["like", *_columns()]
     for name in record:
         if name not in known:

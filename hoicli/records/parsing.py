@@ -12,6 +12,8 @@ from typing import Any
 import orjson
 
 from hoicli.errors import MALFORMED, DataError
+from hoicli.io.inputs import open_input
+from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
 
 Record = dict[str, Any]
@@ -121,6 +123,24 @@ def short(value: Any) -> str:
     except (ValueError, RecursionError):  # it contains itself, or an integer of thousands of digits
         text = type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read_object(path: str, kind: str, of: str, *, most: int) -> Record:
+    """The JSON object that a whole file is, of at most `most` bytes: a protocol, a recipe. kind: what it is, a name of
+    `hoicli schema`; of: what the object is made of. Raises `DataError` that names the file."""
+    place = display_name(path)
+    with open_input(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"too large for a {kind}; one is a JSON object of {of}", place=place)
+    told = f"hoicli schema {kind} says what it holds"
+    try:
+        record = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise DataError(f"not JSON ({error}); {told}", place=place) from None
+    if type(record) is not dict:
+        raise DataError(f"{json_type(record)}, not a JSON object; {told}", place=place)
+    return record
 
 
 def dump(record: Mapping[str, Any]) -> bytes:
