@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.wordnet import lexical, measures
@@ -50,6 +50,7 @@ def test_symmetric_bounded_and_one_with_itself(synsets: list[int]) -> None:
     assert (table[np.equal.outer(synsets, synsets)] == 1.0).all()
 
 
+@settings(max_examples=30)
 @given(SYNSETS, st.integers(0, 1000))
 def test_a_pair_is_rated_whatever_else_is_asked(synsets: list[int], seed: int) -> None:
     pairs = np.array([(a, b) for a in synsets for b in synsets])
@@ -240,7 +241,7 @@ def slow_similarity(first: int, second: int, pos: str) -> float:
 def test_the_definition() -> None:
     rng = np.random.default_rng(7)
     close = ["pet stroke touch", "push pull shove", "open close unlock", "wash clean soil", "walk run ride", "ride sit"]
-    for pos, count in zip(POS, (60, 60, 20, 20), strict=True):
+    for pos, count in zip(POS, (20, 20, 8, 8), strict=True):
         among = WORDNET.ranges[pos]
         pairs = rng.integers(among.start, among.stop, (count, 2)).tolist()
         pairs += [(at, at + 1) for at in rng.integers(among.start, among.stop - 1, count).tolist()]

@@ -62,7 +62,7 @@ def test_the_counts() -> None:
 
 @pytest.mark.parametrize("pos", ["n", "v"])
 def test_a_sense_is_nltks(pos: str) -> None:
-    """One in seven, beside nltk's reader with nothing of ours in it."""
+    """One in twenty-three, beside nltk's reader with nothing of ours in it."""
     plain = wordnet_files.nltk_wordnet()
     relations = {
         "hypernym": "hypernyms",
@@ -76,7 +76,7 @@ def test_a_sense_is_nltks(pos: str) -> None:
         "derivation": "derivationally_related_forms",
     }
     joined = {kind: set(zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True)) for kind in relations}
-    for row in GRAPH_.ranges[pos][::7]:
+    for row in GRAPH_.ranges[pos][::23]:
         theirs = plain.synset_from_pos_and_offset(pos, int(GRAPH_.offset[row]))
         ours = WN.synset(WN.name(row))
         assert (ours.name(), ours.pos(), ours.offset()) == (theirs.name(), theirs.pos(), theirs.offset())
