@@ -333,6 +333,19 @@ READERS: list[Reader] = [
         ),
     ),
     Reader("agree:csv", CORPUS / "ratings.csv", "text", _both("agree --permutations 50 IN -o OUT")),
+    Reader(
+        "agree:wide",
+        FIXTURES / "ratings.csv",
+        "text",
+        _both("agree --permutations 50 --group differs --models sim --model-scale 0,1 --votes --bootstrap 5 IN -o OUT"),
+    ),
+    Reader(
+        "agree:again",
+        FIXTURES / "ratings_again.csv",
+        "text",
+        _both("agree --permutations 50 --group differs --model-scale sim=0,1 --again IN ratings.csv -o OUT"),
+        beside=lambda: {"ratings.csv": FIXTURES / "ratings.csv"},
+    ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
     Reader(
         "robust:cells",
