@@ -343,8 +343,9 @@ READERS: list[Reader] = [
         "agree:again",
         FIXTURES / "ratings_again.csv",
         "text",
-        _both("agree --permutations 50 --group differs --model-scale sim=0,1 --again IN ratings.csv -o OUT"),
-        beside=lambda: {"ratings.csv": FIXTURES / "ratings.csv"},
+        _both(
+            f"agree --permutations 50 --group differs --model-scale sim=0,1 --again IN {FIXTURES / 'ratings.csv'} -o OUT"
+        ),
     ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
     Reader(
