@@ -344,7 +344,7 @@ READERS: list[Reader] = [
         FIXTURES / "ratings_again.csv",
         "text",
         _both(
-            f"agree --permutations 50 --group differs --model-scale sim=0,1 --again IN {FIXTURES / 'ratings.csv'} -o OUT"
+            f"agree --permutations 9 --group differs --model-scale sim=0,1 --again IN {FIXTURES / 'ratings.csv'} -o OUT"
         ),
     ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
