@@ -34,6 +34,7 @@ def agreement_rows(
     are told.
     """
     whole = _Rows(ratings, settings, tags)
+    of_both = [] if again is None else list(whole.updates(again))  # what is wrong with them is said before all else
     yield from whole.among(pairs=True)
     if whole.people and whole.models:
         yield from whole.with_people()
@@ -46,8 +47,7 @@ def agreement_rows(
         yield from _by_group(ratings, settings, tags)
     if settings.votes:
         yield from whole.votes()
-    if again is not None:
-        yield from whole.updates(again)
+    yield from of_both
     if settings.distribution:
         yield from whole.distribution()
 

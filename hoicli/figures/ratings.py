@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hoicli.figures.canvas import add_foot, fill, hide_frame, saved
+from hoicli.errors import visible
+from hoicli.figures.canvas import LETTERS_PER_INCH, add_foot, fill, hide_frame, saved
 from hoicli.figures.shown import label
 from hoicli.figures.styles import COLUMN_WIDTH, LEGEND_LINE, LINES, LOOKS, NORMAL, PAGE_WIDTH, SMALL
 
@@ -25,8 +26,8 @@ _TINY = 6.0
 """Points of a number in a cell or over a bar."""
 _ROOM, _DIGIT, _HIGH = 0.2, 0.055, 0.075
 """Inches: what a number in a cell needs, how wide a digit is over a bar, and how high."""
-_MARGIN, _PANEL = 0.65, 1.35
-"""Inches: left and right of a panel's bars, and a panel's height."""
+_MARGIN, _PANEL, _NARROWEST = 0.65, 1.35, 2.5
+"""Inches: left and right of a panel's bars, a panel's height, and what its title needs of two beside each other."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,19 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str) -> N
     """Bars of how often each of the first MOST_RATERS raters gave each level, a panel for each of `panels`, with the
     counts on top where there is room."""
     names = _short(raters[:MOST_RATERS])
-    across = min(len(panels), 2)
+    width = PAGE_WIDTH
+    across = min(len(panels), 2 if width >= 2 * _NARROWEST else 1)
     down = math.ceil(len(panels) / across)
-    columns = min(len(names), 5)
+    entry = (max(map(len, names)) + 7) / LETTERS_PER_INCH  # with its patch and what parts it from the next
+    columns = max(1, min(len(names), int(width / entry)))
     with saved(path) as figure:
         from matplotlib.patches import Patch
 
         legend = [Patch(label=name, **fill(LOOKS[f"s{at}"])) for at, name in enumerate(names)]
         lines = math.ceil(len(names) / columns)
-        figure.set_size_inches(PAGE_WIDTH, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4 + LEGEND_LINE * lines)
+        figure.set_size_inches(width, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4 + LEGEND_LINE * lines)
         axes = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
-        room = (PAGE_WIDTH / across - _MARGIN) / (len(panels[0].votes[0]) * (len(names) + 1))
+        room = (width / across - _MARGIN) / (len(panels[0].votes[0]) * (len(names) + 1))
         for at, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
             _draw_votes(ax, panel, len(names), room)
             if at % across == 0:
@@ -133,10 +136,9 @@ def plot_kappa(raters: Sequence[str], kappas: Mapping[tuple[int, int], float | N
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Names as figures have room for them; two that are one when cut stay two."""
-    short: list[str] = []
-    for name in map(label, names):
-        while name in short:
-            name += "'"
-        short.append(name)
-    return short
+    """Names as figures have room for them: where two are one when cut, by their beginnings and ends, then numbered."""
+    short = [label(name) for name in names]
+    if len(set(short)) < len(short):
+        texts = [visible(name) for name in names]
+        short = [text if len(text) <= 22 else f"{text[:10]}\N{HORIZONTAL ELLIPSIS}{text[-11:]}" for text in texts]
+    return [name if short.count(name) == 1 else f"{at}: {name}" for at, name in enumerate(short, start=1)]
