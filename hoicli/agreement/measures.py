@@ -21,6 +21,8 @@ MEASURES = ("nominal", "ordinal", "interval", "ratio")
 """The levels of measurement that alpha knows."""
 
 PERMUTATIONS = 10_000
+FEWEST_TO_CORRELATE = 3
+"""Items that a rank correlation is of."""
 MAX_SUBSET_MODELS = 12
 """Models whose subsets are still tabled: 4,095 of them."""
 
@@ -66,7 +68,7 @@ def krippendorff_alpha(ratings: Floats, measure: str) -> float | None:
     np.add.at(counts, (np.nonzero(given)[0], code), 1)
     raters = counts.sum(axis=1)
     total = counts.sum(axis=0)
-    distance = _distance(values, total, measure)
+    distance = distances(values, total, measure)
     # Pairs of ratings of one item; a rating paired with itself adds nothing, as a value has distance 0 to itself.
     per_item = ((counts @ distance) * counts).sum(axis=1)
     observed = math.fsum((per_item / (raters - 1)).tolist())
@@ -74,8 +76,8 @@ def krippendorff_alpha(ratings: Floats, measure: str) -> float | None:
     return 1 - (float(total.sum()) - 1) * observed / expected
 
 
-def _distance(values: Floats, total: Floats, measure: str) -> Floats:
-    """[V, V] squared distances of sorted values that occur `total` times."""
+def distances(values: Floats, total: Floats, measure: str) -> Floats:
+    """[V, V] squared distances for a level of measurement of sorted values [V] that occur `total` [V] times."""
     if measure == "nominal":
         return 1.0 - np.eye(len(values))
     if measure == "ordinal":
@@ -169,14 +171,23 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's rho over `items`, its 95 % interval and its two-sided permutation p. rho is None where a side does not
-    vary, the interval below four items."""
+    """Spearman's rho over `items`, its 95 % interval and its two-sided permutation p. rho and p are None where a side
+    does not vary and below three items: any two rise or fall together, so their rho is 1 or -1 whatever was measured.
+    The interval is None below four items, and where rho is 1 or -1."""
 
     rho: float | None
     low: float | None
     high: float | None
     p: float | None
     items: int
+
+    def reason(self) -> str:
+        """Why rho is None, "" where it is not."""
+        if self.rho is not None:
+            return ""
+        if self.items < FEWEST_TO_CORRELATE:
+            return f"{self.items} of the items have both ratings, and a correlation needs {FEWEST_TO_CORRELATE}"
+        return "one side gives all items the same rating"
 
 
 def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Correlation:
@@ -191,7 +202,7 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
     count = int(both.sum())
     # Doubled and centred, ranks are whole numbers of mean 0: sums are exact, and equal correlations compare equal.
     a, b = (np.rint(2 * rankdata(side[both]) - (count + 1)).astype(np.int64) for side in (first, second))
-    scale = math.sqrt(int(a @ a) * int(b @ b)) if count else 0.0
+    scale = math.sqrt(int(a @ a) * int(b @ b)) if count >= FEWEST_TO_CORRELATE else 0.0
     if scale == 0:
         return Correlation(None, None, None, None, count)
     product = int(a @ b)
@@ -210,12 +221,11 @@ def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS,
 def fisher_interval(rho: float, items: int, confidence: float = 0.95) -> tuple[float | None, float | None]:
     """The confidence interval of a correlation by Fisher's z: tanh(atanh rho -+ z / sqrt(items - 3)).
 
-    0.799 over 500 items gives [0.765, 0.829] (supplement, 6.3). None below four items.
+    0.799 over 500 items gives [0.765, 0.829] (supplement, 6.3). None below four items, and for 1 and -1, where z has no
+    end: an interval without width would say that nothing else is possible.
     """
-    if items <= 3:
+    if items <= 3 or abs(rho) == 1:
         return None, None
-    if abs(rho) == 1:
-        return rho, rho
     half = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(items - 3)
     return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
-import orjson
 
+from hoicli.agreement.scales import Scale, other_scales, scale_by_rater
+from hoicli.agreement.sheets import COLUMNS, as_json
 from hoicli.arrays.kit import Floats
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
@@ -19,8 +18,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
 
 KINDS = ("human", "model")
-COLUMNS = ("item", "rater", "rating")
-"""What the first line of a CSV names, in any order and among others; `kind` may be there too."""
+KEYS = (*COLUMNS, "ratings", "kind")
+"""Keys of a line with a meaning of their own, which can name no groups."""
 OTHER_LINES = {
     "image_id": "records of images",
     "metric": "result rows",
@@ -33,129 +32,147 @@ OTHER_LINES = {
 @dataclass(frozen=True)
 class Ratings:
     """values [items, raters], NaN where a rater did not rate an item; items and raters are sorted by name. `models` are
-    the raters that are models, in the order in which `--models` lists them, those it does not name by name."""
+    the raters that are models, in the order in which `--models` lists them, those it does not name by name. groups: of
+    each item, "" for one without; empty where none were asked for. scales: whose ratings were brought to the levels
+    from a scale of their own, as the signature says it."""
 
     items: list[str]
     raters: list[str]
     values: Floats
     models: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    scaled: tuple[tuple[str, Scale], ...] = ()
+    scales: str = ""
 
     def of(self, raters: Sequence[str]) -> Floats:
         """[items, len(raters)] the columns of some raters."""
         return self.values[:, [self.raters.index(rater) for rater in raters]]
 
+    def within(self, group: str) -> Ratings:
+        """The items of one group."""
+        chosen = [at for at, name in enumerate(self.groups) if name == group]
+        items = [self.items[at] for at in chosen]
+        return replace(self, items=items, values=self.values[chosen], groups=(group,) * len(chosen))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A rating, and where it stands."""
+
+    value: float
+    place: str
+    field: str
+
 
 def read_ratings(
-    lines: Iterable[Line], *, levels: int, policy: ErrorPolicy, models: Sequence[str] = (), humans: Sequence[str] = ()
+    lines: Iterable[Line],
+    *,
+    levels: int,
+    policy: ErrorPolicy,
+    models: Sequence[str] = (),
+    humans: Sequence[str] = (),
+    scales: Sequence[Scale] = (),
+    group: str = "",
+    first: Ratings | None = None,
 ) -> Ratings:
     """The ratings of all lines, each `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or
-    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of COLUMNS instead.
+    `{"item", "ratings": {rater: rating}}`, from 0 to levels - 1; a file may be a CSV of either instead (`sheets`).
 
     `models` and `humans` are names or patterns (`gpt*`): those of one make the rest the other kind. With both or none
-    of them `kind` decides about the rest, and a rater of whom nothing is known is human.
+    of them `kind` decides about the rest, and a rater of whom nothing is known is human. `scales`: who rates on another
+    scale than the levels. `group`: the key whose value is the group of a line's item. `first`: earlier ratings, whose
+    raters keep the scales they have there, and whose groups stand.
 
-    Raises `DataError` with file and line for a bad line, a rating given twice or a rater of two kinds, and when there
-    is no rating at all; `UsageError` for a pattern that names nobody or a rater that both options claim.
+    Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds, an item of two
+    groups, a rater whose ratings look like another scale, and when there is no rating at all; `UsageError` for a
+    pattern that names nobody, a rater that both options claim, and a group that no line names.
     """
-    given: dict[tuple[str, str], tuple[float, str]] = {}
+    if group in KEYS:
+        raise UsageError(f"--group {group}: that key has a meaning of its own; name one that says what an item is of")
+    given: dict[tuple[str, str], _Given] = {}
     kinds: dict[str, tuple[str, str]] = {}
-    for line in _as_json(lines, policy):
+    groups: dict[str, tuple[str, str]] = {}
+    for line in as_json(lines, policy, group):
         try:
             if not line.data.lstrip().startswith(b"{"):
-                text = f"neither a JSON object nor, as a file's first line, names of columns ({', '.join(COLUMNS)})"
+                text = f"neither a JSON object nor, as a file's first line, names of columns ({', '.join(COLUMNS)}"
+                text += "; or item and the raters)"
                 raise DataError(f"{text}; write JSONL, or a CSV with those columns", place=line.place)
             record = parse(line)
-            for field, text in _problems(record, levels):
-                raise DataError(text, place=line.place, field=field)
+            for key, text in _problems(record, group):
+                raise DataError(text, place=line.place, field=key)
             rows = list(_rows(record))
-            for item, rater, _ in rows:
+            for item, rater, *_ in rows:
                 if (item, rater) in given:
-                    first = given[item, rater][1]
-                    text = f"{rater!r} has rated {item!r} at {first} already; keep one rating"
+                    before = given[item, rater].place
+                    text = f"{rater!r} has rated {item!r} at {before} already; keep one rating"
                     raise DataError(text, place=line.place, field="rater")
                 kind = record.get("kind", kinds.get(rater, ("",))[0])
                 known, place = kinds.setdefault(rater, (kind, line.place)) if kind else ("", "")
                 if known != kind:
                     text = f"{rater!r} is a {kind} here and a {known} at {place}; a rater is one of them"
                     raise DataError(text, place=line.place, field="kind")
+            if group and record.get(group):
+                item = str(record["item"])
+                known, place = groups.setdefault(item, (record[group], line.place))
+                if known != record[group]:
+                    text = f"{item!r} is of {record[group]!r} here and of {known!r} at {place}; an item is of one group"
+                    raise DataError(text, place=line.place, field=group)
         except DataError as error:
             policy.handle(error)
         else:
-            given |= {(item, rater): (rating, line.place) for item, rater, rating in rows}
+            given |= {(item, rater): _Given(rating, line.place, key) for item, rater, rating, key in rows}
+    raters = sorted({rater for _, rater in given})
+    chosen = _models(raters, {rater: kind for rater, (kind, _) in kinds.items()}, models, humans) if given else ()
+    scaled = dict(first.scaled) if first is not None else {}
+    scaled |= scale_by_rater(scales, raters, chosen) if given else {}
+    given = _on_their_scales(given, scaled, levels, policy)
     if not given:
         raise DataError("no ratings in it; give lines of item, rater and rating")
     items, raters = (sorted({key[side] for key in given}) for side in (0, 1))
     values = np.full((len(items), len(raters)), np.nan)
     row, column = ({name: at for at, name in enumerate(names)} for names in (items, raters))
-    for (item, rater), (rating, _) in given.items():
-        values[row[item], column[rater]] = rating
-    chosen = _models(raters, {rater: kind for rater, (kind, _) in kinds.items()}, models, humans)
-    return Ratings(items, raters, values, chosen)
+    for (item, rater), rating in given.items():
+        values[row[item], column[rater]] = rating.value
+    for rater, why in other_scales(values, raters, chosen, list(scaled), levels):
+        place = next(rating.place for (_, who), rating in given.items() if who == rater)
+        text = f"all ratings of {rater!r} are from 0 to 1, {why}, while levels go to {levels - 1}: is that its scale? "
+        text += f"--model-scale '{rater}=0,1' says so, and '{rater}=0,{levels - 1}' that they are levels"
+        raise DataError(text, place=place)
+    for rater, scale in scaled.items():
+        if rater in column:
+            values[:, column[rater]] = scale.levels(values[:, column[rater]], levels)
+    if group and not groups and first is None:
+        raise UsageError(f'--group {group}: no line has it; give each item its group, as "{group}": "verb"')
+    return Ratings(
+        items,
+        raters,
+        values,
+        tuple(name for name in chosen if name in column),
+        tuple(groups.get(item, ("",))[0] for item in items) if group else (),
+        tuple(scaled.items()),
+        "+".join(sorted(map(str, scales))),
+    )
 
 
-def _as_json(lines: Iterable[Line], policy: ErrorPolicy) -> Iterator[Line]:
-    """The lines of JSONL as they are, and for each row of a CSV the JSON line that says the same."""
-    for _, group in groupby(lines, key=lambda line: line.file):
-        file = iter(group)
-        first = next(file)
-        delimiter = _delimiter(first)
-        yield from chain([first], file) if delimiter is None else _rows_of_csv(first, file, delimiter, policy)
+def _on_their_scales(
+    given: dict[tuple[str, str], _Given], scaled: dict[str, Scale], levels: int, policy: ErrorPolicy
+) -> dict[tuple[str, str], _Given]:
+    """Without the lines that have a rating beyond its scale. Only now it is known who is a model."""
+    bad: set[str] = set()
+    for (_, rater), rating in given.items():
+        scale = scaled.get(rater)
+        low, high = (scale.low, scale.high) if scale is not None else (0, levels - 1)
+        if rating.place not in bad and not low <= rating.value <= high:
+            says = "--levels says how many there are, and --model-scale what a metric's scale is"
+            text = f"{rating.value:g} is not from {low:g} to {high:g}; {says if scale is None else '--model-scale'}"
+            text += "" if scale is None else " is its scale"
+            bad.add(rating.place)
+            policy.handle(DataError(text, place=rating.place, field=rating.field))
+    return {key: rating for key, rating in given.items() if rating.place not in bad} if bad else given
 
 
-def _delimiter(header: Line) -> str | None:
-    """What stands between the columns of a CSV with this first line, None where it is none of ratings."""
-    if header.data.lstrip().startswith(b"{"):
-        return None
-    return next((mark for mark in ",;\t" if all(_names(header, mark).count(name) == 1 for name in COLUMNS)), None)
-
-
-def _names(header: Line, delimiter: str) -> list[str]:
-    text = header.data.decode("utf-8-sig", "replace")
-    try:
-        return [name.strip().lower() for name in next(csv.reader([text], delimiter=delimiter), [])]
-    except csv.Error:
-        return []
-
-
-def _rows_of_csv(header: Line, rest: Iterable[Line], delimiter: str, policy: ErrorPolicy) -> Iterator[Line]:
-    names = _names(header, delimiter)
-    taken: list[Line] = []  # a cell in quotes may go over several lines
-
-    def texts() -> Iterator[str]:
-        for line in rest:
-            taken.append(line)
-            yield line.data.decode("utf-8", "surrogateescape")
-
-    reader = csv.reader(texts(), delimiter=delimiter, strict=True)
-    while True:
-        taken.clear()
-        try:
-            cells = next(reader)
-            if len(cells) != len(names):
-                raise ValueError(f"{len(cells)} cells under {len(names)} columns")
-            row = {name: cell.strip() for name, cell in zip(names, cells, strict=True) if cell.strip()}
-            record = {name: row[name] for name in (*COLUMNS, "kind") if name in row}
-            data = orjson.dumps(record | {"rating": _number(record["rating"])} if "rating" in record else record)
-        except StopIteration:
-            return
-        except (csv.Error, ValueError, TypeError) as error:
-            reasons = {csv.Error: "quotes or line ends out of place", TypeError: "not UTF-8"}  # a TypeError is orjson's
-            reason = next((text for kind, text in reasons.items() if isinstance(error, kind)), str(error))
-            problem = f"no row of the CSV that line {header.number} begins ({reason}); fix it, or pass --on-error skip"
-            policy.handle(DataError(problem, place=taken[0].place))
-        else:
-            yield Line(header.file, taken[0].number, data)
-
-
-def _number(text: str) -> Any:
-    """What a cell says, if it is a number as JSON writes them; else the text, which is none."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-
-
-def _problems(record: dict[str, Any], levels: int) -> Iterator[tuple[str, str]]:
+def _problems(record: dict[str, Any], group: str) -> Iterator[tuple[str, str]]:
     """(field, what is wrong with it and what to do)."""
     other = next((what for key, what in OTHER_LINES.items() if key in record and "item" not in record), None)
     if other is not None:
@@ -175,17 +192,20 @@ def _problems(record: dict[str, Any], levels: int) -> Iterator[tuple[str, str]]:
         ratings = {"rating": record.get("rating")}
     for field, rating in ratings.items():
         if not is_number(rating):
-            yield field, "missing or no finite number; leave out what was not rated"
-        elif not 0 <= float(rating or 0) <= levels - 1:
-            yield field, f"{rating} is not from 0 to {levels - 1}; --levels says how many there are"
+            text = "missing or no finite number; leave out what was not rated"
+            if type(rating) is str and "ratings" in record:
+                text += " (in a CSV with an item a row, each column is a rater's but the item's and that of --group)"
+            yield field, text
+    if group and type(record.get(group) or "") is not str:
+        yield group, "is no text; write the name of the item's group, or leave it out"
 
 
-def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """(item, rater, rating) of a good record; a null rating of several is one that was not given."""
-    ratings = record["ratings"] if "ratings" in record else {record["rater"]: record["rating"]}
-    for rater, rating in ratings.items():
+def _rows(record: dict[str, Any]) -> Iterator[tuple[str, str, float, str]]:
+    """(item, rater, rating, field) of a good record; a null rating of several is one that was not given."""
+    several = "ratings" in record
+    for rater, rating in record["ratings"].items() if several else [(record["rater"], record["rating"])]:
         if rating is not None:
-            yield str(record["item"]), rater, float(rating)
+            yield str(record["item"]), rater, float(rating), f"ratings.{rater}" if several else "rating"
 
 
 def _models(

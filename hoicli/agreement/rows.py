@@ -2,121 +2,212 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hoicli.agreement import measures
+from hoicli.agreement import intervals, measures
+from hoicli.agreement.gwet import NOT_ON_A_LEVEL, WEIGHTS, gwet, gwet_resampled
 from hoicli.agreement.ratings import Ratings
+from hoicli.agreement.rerating import updates
+from hoicli.agreement.settings import AgreementSettings, signed_name, signed_rule
+from hoicli.agreement.votes import votes_by_majority
+from hoicli.arrays.kit import Floats
 from hoicli.io.messages import note
-from hoicli.records.results import Row, percent, row_ends
+from hoicli.records.results import Row, interval_keys, percent, row_ends
 
 
 def agreement_rows(
-    ratings: Ratings,
-    *,
-    levels: int,
-    permutations: int,
-    seed: int,
-    merge: str | None = None,
-    subsets: bool = False,
-    counts: bool = False,
-    tags: Mapping[str, str],
+    ratings: Ratings, settings: AgreementSettings, *, again: Ratings | None = None, tags: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Among people (or all raters, where there are only people or only models): qwk, alpha, within_sd and se. Of models
-    with people, where there are both: agreement and spearman, for each model and for `models`, all as one by `merge`
-    (a rule of RULES; None: the mean, as SHOE's similarity is one, but a vote in the table of subsets, as the
-    supplement's Table 1 is one). Ties of a vote go to the first of `ratings.models`.
+    """Among people (or all raters, where there are only people or only models): qwk, alpha, ac1, ac2, within_sd and se.
+    Of models with people, where there are both: agreement and spearman, for each model and for `models`, all as one by
+    `settings.merge`. Ties of a vote go to the first of `ratings.models`.
 
     Rows of pairs and subsets name their `raters`, rows of alpha their `level`, and the row of rho carries the interval
-    and p that the rows after it give as values of their own. `subsets`, `counts`: also agreement by subset of models
-    (`agreement_mean`, `agreement_sd` by size), and rated_0, rated_1, ... by rater.
+    and p that the rows after it give as values of their own. With a resampling rows of kappa, alpha, AC1, AC2 and
+    agreement carry an interval. Where asked for: agreement by subset of models (`agreement_mean`, `agreement_sd` by
+    size); rated_0, rated_1, ... by rater; votes_0, votes_1, ... by majority rating and rater; the same again for each
+    group's items, without pairs and subsets. again: the ratings of a second study, whose `updated` and `update_size`
+    are told.
     """
-    sampled = {"permutations": str(permutations), "seed": str(seed)}
-
-    def row(metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
-        settings = {"levels": str(levels)} | (sampled if metric in ("spearman", "p") else {})
-        settings |= {"merge": _signed(rule, models)} if rule else {}
-        common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
-        return common | more | row_ends("agree", tags, settings)
-
-    models = list(ratings.models)
-    people = [rater for rater in ratings.raters if rater not in ratings.models]
-    among = people or ratings.raters
-    values = ratings.of(among)
-    kappas = list(measures.pairwise_kappa(values))
-    defined = [kappa for _, _, kappa, _ in kappas if kappa is not None]
-    yield row("qwk", "mean", measures.mean_of(defined), len(defined), "kappa")
-    for a, b, kappa, shared in kappas:
-        yield row("qwk", f"{among[a]},{among[b]}", kappa, shared, "kappa", raters=[among[a], among[b]])
-    paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
-    for level in measures.MEASURES:
-        yield row("alpha", level, measures.krippendorff_alpha(values, level), paired, "alpha", level=level)
-    spread = measures.variability(values)
-    group = "humans" if people else "models"
-    yield row("within_sd", group, spread.deviation, spread.items, "levels")
-    yield row("se", group, spread.error, spread.items, "levels")
-    if people and models:
-        human = measures.mean_rating(values)
-        of_all, of_subsets = merge or "mean", merge or "majority"
-        columns = [("models", measures.merged_rating(ratings.of(models), of_all), of_all)]
-        columns += [(name, ratings.of([name])[:, 0], "") for name in models]
-        for name, column, rule in columns:
-            share, items = measures.agreement(column, human, levels)
-            members = models if name == "models" else [name]
-            yield row("agreement", name, percent(share), items, "%", rule, raters=members)
-        for name, column, rule in columns:
-            found = measures.spearman(column, human, permutations=permutations, seed=seed)
-            interval = {"ci_low": found.low, "ci_high": found.high}
-            yield row("spearman", name, found.rho, found.items, "rho", rule, **interval, p=found.p)
-            for metric, value in interval.items():
-                yield row(metric, name, value, found.items, "rho", rule)
-            yield row("p", name, found.p, found.items, "probability", rule)
-        if subsets:
-            for table in measures.subset_agreement(ratings.of(models), human, levels, of_subsets):
-                # Single models have their rows already.
-                each = zip(table.members, table.agreement, table.items, strict=True)
-                for chosen, share, items in each if table.size > 1 else ():
-                    members = [models[at] for at in chosen]
-                    yield row("agreement", "+".join(members), percent(share), items, "%", of_subsets, raters=members)
-                size = f"{table.size} of {len(models)}"
-                for metric, value in (("agreement_mean", table.mean), ("agreement_sd", table.deviation)):
-                    yield row(metric, size, percent(value), len(table.members), "%", of_subsets)
-        _say_how(models, of_all, of_subsets if subsets else "", int(measures.between_levels(ratings.of(models)).sum()))
-    elif subsets:
+    whole = _Rows(ratings, settings, tags)
+    of_both = [] if again is None else list(whole.updates(again))  # what is wrong with them is said before all else
+    yield from whole.among(pairs=True)
+    if whole.people and whole.models:
+        yield from whole.with_people()
+        if settings.subsets:
+            yield from whole.by_subset()
+        whole.say_how()
+    elif settings.subsets:
         note("--subsets needs people and models: --models or --humans says who is who, or `kind` in the lines")
-    if counts:
-        yield from (
-            row(f"rated_{level}", rater, int(number), int(numbers.sum()), "ratings", rating=level)
-            for rater, numbers in zip(ratings.raters, measures.distribution(ratings.values, levels).T, strict=True)
-            for level, number in enumerate(numbers)
-        )
-        between = int(measures.between_levels(ratings.values).sum())
+    if settings.group:
+        yield from _by_group(ratings, settings, tags)
+    if settings.votes:
+        yield from whole.votes()
+    yield from of_both
+    if settings.distribution:
+        yield from whole.distribution()
+
+
+def _by_group(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
+    for group in sorted({name for name in ratings.groups if name}):
+        part = _Rows(ratings.within(group), settings, tags, group)
+        yield from part.among(pairs=False)
+        if part.people and part.models:
+            yield from part.with_people()
+    without = ratings.groups.count("")
+    if without:
+        note(f"{without:,} of {len(ratings.items):,} items have no {settings.group!r}: in no group")
+
+
+class _Rows:
+    """The rows of some ratings, those of one group or all."""
+
+    def __init__(self, ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str], group: str = "") -> None:
+        self.ratings, self.settings, self.tags, self.group = ratings, settings, tags, group
+        self.models = list(ratings.models)
+        self.people = [rater for rater in ratings.raters if rater not in ratings.models]
+        self.raters = self.people or ratings.raters
+        self.values = ratings.of(self.raters)
+
+    def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
+        settings = {"levels": str(self.settings.levels)}
+        if metric in ("spearman", "p"):
+            settings |= {"permutations": str(self.settings.permutations), "seed": str(self.settings.seed)}
+        elif "ci_low" in more:
+            settings |= self.settings.drawn()
+        settings |= {"merge": signed_rule(rule, self.models)} if rule else {}
+        settings |= {"modelscale": signed_name(self.ratings.scales)} if self.ratings.scales else {}
+        if self.group:
+            settings["group"] = signed_name(f"{self.settings.group}={self.group}")
+            subset, more = f"{self.group}:{subset}", {"item_group": self.group} | more
+        common = {"metric": metric, "subset": subset, "value": value, "n": n, "unit": unit, "protocol": "agree"}
+        return common | more | row_ends("agree", self.tags, settings)
+
+    def ends(self, value: float | None, measure: intervals.Resampled, ratings: Floats, **bounds: Any) -> Row:
+        """The keys of an interval, where one is asked for."""
+        if self.settings.resampling is None:
+            return {}
+        found = intervals.interval_of(value, measure, ratings, self.settings.resampling, **bounds)
+        low, high = found or (None, None)
+        return {"ci_low": low, "ci_high": high}
+
+    def among(self, *, pairs: bool) -> Iterator[Row]:
+        """How well people agree with each other; without people, models."""
+        values, row = self.values, self.row
+        kappas = list(measures.pairwise_kappa(values))
+        defined = [kappa for _, _, kappa, _ in kappas if kappa is not None]
+        mean = measures.mean_of(defined)
+        ends = self.ends(mean, intervals.mean_kappa_resampled, values)
+        yield row("qwk", "mean", mean, len(defined), "kappa", **ends)
+        for a, b, kappa, shared in kappas if pairs else ():
+            two = [self.raters[a], self.raters[b]]
+            ends = self.ends(kappa, intervals.kappa_resampled, values[:, [a, b]])
+            yield row("qwk", ",".join(two), kappa, shared, "kappa", raters=two, **ends)
+        count = (~np.isnan(values)).sum(axis=1)
+        paired = int((count >= 2).sum())
+        for level in measures.MEASURES:
+            alpha = measures.krippendorff_alpha(values, level)
+            ends = self.ends(alpha, partial(intervals.alpha_resampled, measure=level), values)
+            yield row("alpha", level, alpha, paired, "alpha", level=level, **ends)
+        on_levels = not measures.between_levels(values).any()
+        for weights in WEIGHTS:
+            coefficient = gwet(values, weights, self.settings.levels) if on_levels else None
+            measure = partial(gwet_resampled, weights=weights, levels=self.settings.levels)
+            ends = self.ends(coefficient, measure, values, least=1)
+            why = {} if on_levels else {"reason": NOT_ON_A_LEVEL}
+            metric = "ac1" if weights == "identity" else "ac2"
+            yield row(metric, weights, coefficient, paired, "ac", **why, **ends)
+        spread = measures.variability(values)
+        group = "humans" if self.people else "models"
+        yield row("within_sd", group, spread.deviation, spread.items, "levels")
+        yield row("se", group, spread.error, spread.items, "levels")
+
+    def with_people(self) -> Iterator[Row]:
+        """How well models agree with the mean of people: all as one, and each."""
+        ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
+        human = measures.mean_rating(self.values)
+        rule = settings.merge or "mean"
+        columns = [("models", measures.merged_rating(ratings.of(models), rule), rule)]
+        columns += [(name, ratings.of([name])[:, 0], "") for name in models]
+        for name, column, merged in columns:
+            share, items = measures.agreement(column, human, settings.levels)
+            measure = partial(intervals.agreement_resampled, levels=settings.levels)
+            ends = self.ends(share, measure, np.stack([column, human], axis=1), lowest=0.0)
+            ends = {key: percent(end) for key, end in ends.items()}
+            members = models if name == "models" else [name]
+            yield row("agreement", name, percent(share), items, "%", merged, raters=members, **ends)
+        for name, column, merged in columns:
+            found = measures.spearman(column, human, permutations=settings.permutations, seed=settings.seed)
+            interval = {"ci_low": found.low, "ci_high": found.high}
+            why = {"reason": found.reason()} if found.reason() else {}
+            yield row("spearman", name, found.rho, found.items, "rho", merged, **why, **interval, p=found.p)
+            for metric, value in interval.items():
+                yield row(metric, name, value, found.items, "rho", merged)
+            yield row("p", name, found.p, found.items, "probability", merged)
+
+    def by_subset(self) -> Iterator[Row]:
+        models, rule = self.models, self.settings.merge or "majority"
+        human = measures.mean_rating(self.values)
+        for table in measures.subset_agreement(self.ratings.of(models), human, self.settings.levels, rule):
+            # Single models have their rows already.
+            each = zip(table.members, table.agreement, table.items, strict=True)
+            for chosen, share, items in each if table.size > 1 else ():
+                members = [models[at] for at in chosen]
+                yield self.row("agreement", "+".join(members), percent(share), items, "%", rule, raters=members)
+            size = f"{table.size} of {len(models)}"
+            for metric, value in (("agreement_mean", table.mean), ("agreement_sd", table.deviation)):
+                yield self.row(metric, size, percent(value), len(table.members), "%", rule)
+
+    def votes(self) -> Iterator[Row]:
+        """How often each rater gave each rating, by what most gave the item."""
+        for level, items, counts in votes_by_majority(self.values, self.settings.levels):
+            name = "no majority" if level is None else f"majority {level}"
+            of_all = (name, self.raters, counts.sum(axis=1))
+            of_each = ((f"{name}: {rater}", [rater], counts[:, at]) for at, rater in enumerate(self.raters))
+            for subset, raters, numbers in (of_all, *of_each):
+                for rating, number in enumerate(numbers):
+                    more: Row = {"raters": raters, "rating": rating, "majority": level}
+                    yield self.row(f"votes_{rating}", subset, int(number), items, "ratings", **more)
+
+    def updates(self, again: Ratings) -> Iterator[Row]:
+        """What a second study changed, of all raters and of each."""
+        settings = self.settings
+        for raters, found in updates(self.ratings, again, self.raters, settings.levels, settings.resampling):
+            subset = raters[0] if len(raters) == 1 else "all"
+            asked = settings.resampling is not None
+            ends = interval_keys(found.updated_ends) if asked else {}
+            yield self.row("updated", subset, percent(found.updated), found.ratings, "%", raters=raters, **ends)
+            low, high = found.size_ends or (None, None)
+            ends = {"ci_low": low, "ci_high": high} if asked else {}
+            yield self.row("update_size", subset, found.size, found.changed, "levels", raters=raters, **ends)
+
+    def distribution(self) -> Iterator[Row]:
+        """How often each rater gave each rating."""
+        counts = measures.distribution(self.ratings.values, self.settings.levels)
+        for rater, numbers in zip(self.ratings.raters, counts.T, strict=True):
+            for level, number in enumerate(numbers):
+                yield self.row(f"rated_{level}", rater, int(number), int(numbers.sum()), "ratings", rating=level)
+        between = int(measures.between_levels(self.ratings.values).sum())
         if between:
             lie = "rating lies" if between == 1 else "ratings lie"
             note(f"{between:,} {lie} between levels: in no count")
 
-
-def _signed(rule: str, models: Sequence[str]) -> str:
-    """How a signature names the rule, and where it matters who is listed first."""
-    if rule != "majority":
-        return rule
-    if list(models) == sorted(models):
-        return "majority,ties-to-first-by-name"
-    return "majority,ties-to-first-of-" + "+".join(re.sub(r"[|:\s]", "_", name) for name in models)
-
-
-def _say_how(models: Sequence[str], of_all: str, of_subsets: str, between: int) -> None:
-    """On stderr: how models were made one, which no table shows."""
-    voted = "majority" in (of_all, of_subsets)
-    if of_subsets:
-        ties = f" (ties to the first of {', '.join(models)})" if voted else ""
-        note(f"several models are one by {of_subsets} in each subset{ties}, and by {of_all} in `models`")
-    if voted and between:
-        lie = "rating of the models lies" if between == 1 else "ratings of the models lie"
-        note(f"{between:,} {lie} between levels, where a vote has few to count: --merge mean takes the average")
+    def say_how(self) -> None:
+        """On stderr: how models were made one, which no table shows."""
+        models, merge = self.models, self.settings.merge
+        of_all, of_subsets = merge or "mean", (merge or "majority") if self.settings.subsets else ""
+        voted = "majority" in (of_all, of_subsets)
+        if of_subsets:
+            ties = f" (ties to the first of {', '.join(models)})" if voted else ""
+            note(f"several models are one by {of_subsets} in each subset{ties}, and by {of_all} in `models`")
+        between = int(measures.between_levels(self.ratings.of(models)).sum())
+        if voted and between:
+            lie = "rating of the models lies" if between == 1 else "ratings of the models lie"
+            note(f"{between:,} {lie} between levels, where a vote has few to count: --merge mean takes the average")
 
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
@@ -125,9 +216,10 @@ def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     tables: dict[str, dict[str, Row]] = {}
     for row in rows:
         metric = str(row["metric"])
-        head = "rated" if metric.startswith("rated_") else _BLOCK_OF.get(metric, metric)
+        several = next((head for head in ("rated", "votes") if metric.startswith(f"{head}_")), "")
+        head = several or _BLOCK_OF.get(metric, metric)
         line = tables.setdefault(head, {}).setdefault(str(row["subset"]), {**row["tags"], "of": row["subset"]})
-        line[metric] = _shown(row["value"], row["unit"])
+        line[metric] = _with_interval(row)
     yield from (list(lines.values()) for lines in tables.values())
 
 
@@ -135,8 +227,17 @@ _BLOCK_OF = {
     "se": "within_sd",
     **dict.fromkeys(("spearman", "ci_low", "ci_high", "p"), "agreement"),
     "agreement_sd": "agreement_mean",
+    "update_size": "updated",
 }
 """The metrics that share a table, by the first of them."""
+
+
+def _with_interval(row: Row) -> str:
+    """A value, and its interval where that has no column of its own, as rho's has."""
+    value, low, high, unit = row["value"], row.get("ci_low"), row.get("ci_high"), row["unit"]
+    if low is None or high is None or row["metric"] == "spearman":
+        return _shown(value, unit)
+    return f"{_shown(value, unit)} [{_shown(low, unit)}, {_shown(high, unit)}]"
 
 
 def _shown(value: float | None, unit: str) -> str:

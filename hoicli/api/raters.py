@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from hoicli.agreement.ratings import read_ratings
 from hoicli.agreement.rows import agreement_rows
+from hoicli.agreement.scales import scales_of
+from hoicli.agreement.settings import AgreementSettings
 from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
 from hoicli.api.inputs import Given, HeldStream, Inputs, Path, held, paths_of
 from hoicli.api.records import Records
@@ -144,7 +146,12 @@ def agree(
     humans: Names = None,
     subsets: bool = False,
     merge: str | None = None,
+    model_scale: str | Sequence[str] | None = None,
+    group: str | None = None,
     distribution: bool = False,
+    votes: bool = False,
+    again: Given | None = None,
+    bootstrap: int | None = None,
     permutations: int = 10_000,
     seed: int = 0,
     on_error: str = "stop",
@@ -153,34 +160,34 @@ def agree(
     """How well raters agree, and models with people, as `hoicli agree` prints it.
 
     ratings: a path (JSONL or CSV), or records `{"item", "rater", "rating"}` or `{"item", "ratings": {rater: rating}}`,
-    from 0 to levels - 1. models, humans: names or patterns (`gpt*`). The others are the options of the same names:
-    `hoicli help agree`.
+    from 0 to levels - 1. again: the same, given a second time. models, humans: names or patterns (`gpt*`). model_scale:
+    "0,1", "NAME=0,1" or a list of these. The others are the options of the same names: `hoicli help agree`.
 
     Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
     """
     with called() as notes:
         policy, own_tags = policy_of(on_error), checked_tags(tags)
-        if not 2 <= levels <= 1000:
-            raise UsageError(f"--levels {levels}: give a whole number from 2 to 1,000")
         if merge not in (None, *RULES):
             raise UsageError(f"--merge {merge}: choose from {', '.join(RULES)}")
-        if not 0 <= seed < 2**32:
-            raise UsageError(f"--seed {seed}: give a number from 0 to {2**32 - 1}")
-        if permutations < 0:
-            raise UsageError(f"--permutations {permutations}: give a whole number of at least 0")
+        settings = AgreementSettings.checked(
+            levels=levels, permutations=permutations, seed=seed, merge=merge, bootstrap=bootstrap, subsets=subsets,
+            distribution=distribution, votes=votes, group=group,
+        )  # fmt: skip
         table = read_ratings(
-            _lines(ratings, "ratings"), levels=levels, policy=policy, models=names_of(models), humans=names_of(humans)
-        )
-        rows = agreement_rows(
-            table,
+            _lines(ratings, "ratings"),
             levels=levels,
-            permutations=permutations,
-            seed=seed,
-            merge=merge,
-            subsets=subsets,
-            counts=distribution,
-            tags=own_tags,
+            policy=policy,
+            models=names_of(models),
+            humans=names_of(humans),
+            scales=scales_of([model_scale] if isinstance(model_scale, str) else model_scale or ()),
+            group=settings.group,
         )
+        second = None
+        if again is not None:
+            second = read_ratings(
+                _lines(again, "again"), levels=levels, policy=policy, group=settings.group, first=table
+            )
+        rows = agreement_rows(table, settings, again=second, tags=own_tags)
         done = list(rows)
         policy.report()
     return Result(done, notes)

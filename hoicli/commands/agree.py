@@ -26,6 +26,11 @@ PERMUTATIONS = Count(0, 10_000_000)
             "those raters as models, with every subset, as Markdown",
         ),
         ("hoicli agree --levels 7 --distribution ratings.jsonl", "ratings from 0 to 6, and how often each was given"),
+        (
+            "hoicli agree --models sim --model-scale 0,1 --group differs --bootstrap 1000 ratings.csv",
+            "a metric from 0 to 1; also where the verb differs, and the object",
+        ),
+        ("hoicli agree --plot kappa.pdf --plot-kind kappa ratings.jsonl", "kappa of every two people, drawn"),
     ],
     see=["shoe-sim", "shoe-eval"],
 )
@@ -48,26 +53,68 @@ def agree(
         "the model that --models lists first, else the first by name) and `models` is the mean.",
         one_of="similarity.rules:RULES",
     ),
+    model_scale: list[str] | None = option(
+        None,
+        "--model-scale [NAME=]A,B",
+        "The lowest and highest value of the models, or of NAME (* stands for any text), where these are no levels: "
+        "0,1 for a similarity. They are brought to the levels in proportion; repeatable.",
+    ),
+    group: str | None = option(
+        None,
+        "--group KEY",
+        "The key (or column) that says which group an item is of, such as whether the verb or the object differs: all "
+        "is told for each group, too.",
+    ),
     distribution: bool = flag("--distribution", "Add how often each rater gave each rating."),
+    votes: bool = flag("--votes", "Add how often each person gave each rating, by the rating that most gave the item."),
+    again: str | None = option(
+        None,
+        "--again FILE",
+        "Ratings that the same raters gave the same items a second time: adds how many were updated, and how far.",
+        mark=READ,
+    ),
+    bootstrap: int | None = option(
+        None,
+        "--bootstrap N",
+        "A 95 % interval for kappa, alpha, AC1, AC2, agreement and updates, from N resamples of the items (1000 is "
+        "usual).",
+        mark=options.ROUNDS,
+    ),
     permutations: int = option(
         10_000, "--permutations N", "How many random orders give the p of Spearman's rho.", mark=PERMUTATIONS
     ),
-    seed: int = option(0, "--seed N", "The seed of those orders."),
+    seed: int = option(0, "--seed N", "The seed of those orders and resamples."),
+    plot: str | None = options.figure("Draw the raters: --plot-kind."),
+    plot_kind: str = option(
+        "distribution",
+        "--plot-kind",
+        "distribution: how often each person gave each rating; votes: the same by the rating that most gave the item; "
+        "kappa: quadratic weighted kappa of every two people.",
+        one_of="figures.ratings:PLOTS",
+    ),
     *,
     out: options.ResultRows,
 ) -> None:
     """Agreement between raters, and of models with people, from lines of item, rater and rating.
 
     Among people (or all raters, where none is a model): quadratic weighted kappa of every two (qwk), Krippendorff's
-    alpha, the pooled deviation of ratings within an item (within_sd) and the standard error of an item's mean (se). Of
-    models with the mean of people: agreement in percent, Spearman's rho with its 95 % interval (ci_low, ci_high) and
-    permutation p, for each model and for all of them as one.
+    alpha, Gwet's AC1 and AC2, the pooled deviation of ratings within an item (within_sd) and the standard error of an
+    item's mean (se). Of models with the mean of people: agreement in percent, Spearman's rho with its 95 % interval
+    (ci_low, ci_high) and permutation p, for each model and for all of them as one.
     """
+    from hoicli.agreement.drawing import draw
     from hoicli.agreement.ratings import read_ratings
     from hoicli.agreement.rows import agreement_rows, blocks
+    from hoicli.agreement.scales import scales_of
+    from hoicli.agreement.settings import AgreementSettings
 
-    if not 0 <= seed < 2**32:
-        raise UsageError(f"--seed {seed}: give a number from 0 to {2**32 - 1}")
+    if plot is None and plot_kind != "distribution":
+        raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
+    settings = AgreementSettings.checked(
+        levels=levels, permutations=permutations, seed=seed, merge=merge, bootstrap=bootstrap, subsets=subsets,
+        distribution=distribution, votes=votes, group=group,
+    )  # fmt: skip
+    scales = scales_of(model_scale or [])
     paths = options.inputs(ratings, "RATINGS")
     tags, policy = out.tags(), out.policy()
     table = read_ratings(
@@ -76,16 +123,14 @@ def agree(
         policy=policy,
         models=[name for name in options.separated(models) if name],
         humans=[name for name in options.separated(humans) if name],
+        scales=scales,
+        group=settings.group,
     )
-    rows = agreement_rows(
-        table,
-        levels=levels,
-        permutations=permutations,
-        seed=seed,
-        merge=merge,
-        subsets=subsets,
-        counts=distribution,
-        tags=tags,
-    )
+    second = None
+    if again is not None:
+        second = read_ratings(Stream([again], "again"), levels=levels, policy=policy, group=settings.group, first=table)
+    rows = list(agreement_rows(table, settings, again=second, tags=tags))
     policy.report()
     out.write(*(blocks(rows) if out.notation() in ("table", "md", "latex") else [rows]))
+    if plot is not None:
+        draw(table, plot, kind=plot_kind, levels=levels)

@@ -121,6 +121,24 @@ def test_table_1_votes_and_ties_go_to_the_first_listed() -> None:
     assert min(m for m in range(1, 501) if of_one[MAVERICK] + 500 / m * (84.58 - of_one[MAVERICK]) <= 100) == 15
 
 
+TABLE_3 = {"verb": (78.82, [79.89, 78.86, 79.01, 77.92, 78.34]), "object": (80.09, [81.21, 81.41, 80.61, 80.99, 81.34])}
+"""Agreement of SHOE and of its five models, where verbs differ and where objects do."""
+
+
+def test_table_3_is_no_mean_either() -> None:
+    """A mean agrees with people at least as well as its models do on average. SHOE on objects is below each of them."""
+    means = {group: sum(models) / 5 for group, (_, models) in TABLE_3.items()}
+    assert {group for group, (shoe, _) in TABLE_3.items() if shoe + 0.011 < means[group]} == {"object"}
+    shoe, models = TABLE_3["object"]
+    assert shoe < min(models)
+    # A vote may be, where most miss alike
+    votes, human = np.array([[0.0, 0.0, 2.0, 3.0, 4.0]]), column(3.0)
+    vote, mean = (agreement(merged_rating(votes, rule), human, 5)[0] for rule in ("majority", "mean"))
+    assert vote is not None
+    assert mean is not None
+    assert vote < np.mean(1 - abs(votes - 3) / 4) <= mean
+
+
 ratings_of_models = st.integers(1, 5).flatmap(
     lambda models: st.lists(
         st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 2.5, 4.0]), min_size=models, max_size=models),
@@ -235,15 +253,20 @@ def test_distribution_by_hand() -> None:
 
 def test_spearman_by_hand() -> None:
     found = spearman(column(1, 2, 3, 4), column(1, 2, 3, 4), permutations=99)
-    assert (found.rho, found.low, found.high) == (1.0, 1.0, 1.0)
+    assert (found.rho, found.low, found.high) == (1.0, None, None)
     assert spearman(column(1, 2, 3), column(3, 2, 1), permutations=9).rho == -1.0
     # of the 24 orders of four, two have |rho| = 1: the identity and its reverse
     p = spearman(column(1, 2, 3, 4), column(1, 2, 3, 4), permutations=20_000).p
     assert p == pytest.approx(2 / 24, abs=0.01)
-    assert spearman(column(1, 2), column(1, 2), permutations=0).p == 1.0
-    for first in (column(), column(1, 1, 1), column(NONE, 1)):
+    assert spearman(column(1, 2, 3), column(1, 2, 3), permutations=0).p == 1.0
+    # Two items always rise or fall together: that is no correlation
+    for first in (column(), column(1, 1, 1), column(NONE, 1), column(1, 2), column(2, 1, NONE)):
         found = spearman(first, column(*range(len(first))))
         assert (found.rho, found.low, found.p) == (None, None, None)
+        assert found.reason()
+    assert (
+        spearman(column(1, 2), column(3, 4)).reason() == "2 of the items have both ratings, and a correlation needs 3"
+    )
     assert fisher_interval(0.5, 3) == (None, None)
 
 
@@ -326,7 +349,7 @@ def test_neither_order_matters(values: list[list[float]], rng: random.Random) ->
 # --- the streams ---------------------------------------------------------------------------------------------------
 
 
-def ratings_of(*records: Row, levels: int = 5, skip: bool = False, **who: list[str]) -> Ratings:
+def ratings_of(*records: Row, levels: int = 5, skip: bool = False, **who: Any) -> Ratings:
     lines = [Line("r.jsonl", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
     return read_ratings(lines, levels=levels, policy=ErrorPolicy(skip=skip), **who)
 
@@ -405,19 +428,19 @@ def test_a_bad_row_of_csv(row: bytes, message: str) -> None:
 
 
 def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
-    wide = tmp_path / "wide.csv"
-    wide.write_text("item,A1,A2\nx,1,2\n")
-    result = hoicli("agree", wide)
+    path = tmp_path / "none.csv"
+    path.write_text("pair,A1,A2\nx,1,2\n")
+    result = hoicli("agree", path)
     assert result.code == 1
     assert result.err == (
-        f"{wide}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating); write "
-        "JSONL, or a CSV with those columns\n"
+        f"{path}:1: neither a JSON object nor, as a file's first line, names of columns (item, rater, rating; or item "
+        "and the raters); write JSONL, or a CSV with those columns\n"
     )
-    for text in ("item,rater,rating,rating\nx,A,1,2\n", "x" * 200_000, "[1]\n", "\1,\1\n"):
-        wide.write_text(text)
-        result = hoicli("agree", wide)
+    for text in ("x" * 200_000, "[1]\n", '["item", "A"]\n', "\1,\1\n", "item\nx\n"):
+        path.write_text(text)
+        result = hoicli("agree", path)
         assert (result.code, result.err.count("\n")) == (1, 1)
-        assert result.err.startswith(f"{wide}:1: neither a JSON object nor, ")
+        assert result.err.startswith(f"{path}:1: neither a JSON object nor, ")
 
 
 def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -568,7 +591,7 @@ def test_ties_go_to_the_model_listed_first(hoicli: Hoicli) -> None:
 def test_people_alone(hoicli: Hoicli) -> None:
     result = hoicli("agree", "--format", "jsonl", "--humans", "*", "--subsets", RATINGS)
     rows = rows_of(result.out)
-    assert {metric for metric, _ in rows} == {"qwk", "alpha", "within_sd", "se"}
+    assert {metric for metric, _ in rows} == {"qwk", "alpha", "ac1", "ac2", "within_sd", "se"}
     assert "--subsets needs people and models" in result.err
 
 
@@ -588,6 +611,8 @@ def test_the_tables(hoicli: Hoicli) -> None:
     assert [block[0].split() for block in blocks] == [
         ["of", "qwk"],
         ["of", "alpha"],
+        ["of", "ac1"],
+        ["of", "ac2"],
         ["of", "within_sd", "se"],
         ["of", "agreement", "spearman", "ci_low", "ci_high", "p"],
     ]

@@ -27,6 +27,7 @@ from tests.support.project import FIXTURES, ROOT, Hoicli
 OTHER, MATCHES = FIXTURES / "other.jsonl", FIXTURES / "expected" / "matches.jsonl"
 SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
 RATINGS = FIXTURES / "ratings.jsonl"
+SHEET = FIXTURES / "ratings.csv"
 SHOE_GT, SHOE_FOUND, SIM = SHOE / "gt.jsonl", SHOE / "predictions.jsonl", SHOE / "sim.jsonl"
 
 CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
@@ -81,6 +82,10 @@ CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
                                 permutations=100, seed=5, tags={"a": "b"}),
      ("--models", "gem*,qwen", "--subsets", "--distribution", "--merge", "mean", "--permutations", 100, "--seed", 5,
       "--tag", "a=b", RATINGS)),
+    ("agree", lambda: api.agree(SHEET, models="sim", model_scale="0,1", group="differs", votes=True, bootstrap=40,
+                                again=FIXTURES / "ratings_again.csv"),
+     ("--models", "sim", "--model-scale", "0,1", "--group", "differs", "--votes", "--bootstrap", 40, "--again",
+      FIXTURES / "ratings_again.csv", SHEET)),
     ("convert", lambda: api.read(FOREIGN / "instances_test2015.json"), (FOREIGN / "instances_test2015.json",)),
     ("convert", lambda: api.read([FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"]),
      (FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat")),

@@ -33,7 +33,7 @@ PATHS = {
 WORDS = {
     "NAME", "NAME,...", "LABEL...", "DATASET", "ACTION", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE",
     "WHAT", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5",
-    "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
+    "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "[NAME=]A,B", "predictions",
 }  # fmt: skip
 """Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
@@ -89,7 +89,7 @@ def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
     assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
     assert {(name, option) for name, option in written if option != "-o"} == {
-        *((name, "--plot") for name in ("diagnose", "pairstats", "robust")),
+        *((name, "--plot") for name in ("agree", "diagnose", "pairstats", "robust")),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
     }

@@ -29,7 +29,7 @@ OPEN_METAVARS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...", "RATINGS...",
     "ROWS...", "EPOCHS...",
     "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
-    "NAME|DIR", "[MODEL=]IN,OUT",
+    "NAME|DIR", "[MODEL=]IN,OUT", "[NAME=]A,B",
     "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...", "K,K,...",
 }  # fmt: skip
 """What an option or argument takes that nobody can list: files, numbers, texts."""

@@ -333,6 +333,20 @@ READERS: list[Reader] = [
         ),
     ),
     Reader("agree:csv", CORPUS / "ratings.csv", "text", _both("agree --permutations 50 IN -o OUT")),
+    Reader(
+        "agree:wide",
+        FIXTURES / "ratings.csv",
+        "text",
+        _both("agree --permutations 50 --group differs --models sim --model-scale 0,1 --votes --bootstrap 5 IN -o OUT"),
+    ),
+    Reader(
+        "agree:again",
+        FIXTURES / "ratings_again.csv",
+        "text",
+        _both(
+            f"agree --permutations 9 --group differs --model-scale sim=0,1 --again IN {FIXTURES / 'ratings.csv'} -o OUT"
+        ),
+    ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),
     Reader(
         "robust:cells",

@@ -20,6 +20,7 @@ EVERYDAY = {
     "images": "images",
     "photo.jpg": "images/HICO_test2015_00000002.jpg",
     "ratings.jsonl": "ratings.jsonl",
+    "ratings.csv": "ratings.csv",
     "instances_test2015.json": "foreign/instances_test2015.json",
     "results.json": "foreign/results.json",
     "detections_mat": "foreign/detections_mat",
