@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from hoicli.arrays.kit import Floats
-from hoicli.resampling.ranked import Weights
 
 WEIGHTS = ("identity", "linear", "ordinal", "quadratic")
 """What a near miss counts: nothing (then the coefficient is AC1, else AC2), or the less the farther it is."""
@@ -32,7 +31,7 @@ def gwet(ratings: Floats, weights: str, levels: int) -> float | None:
     return None if math.isnan(value) else value
 
 
-def gwet_resampled(ratings: Floats, drawn: Weights | None, *, weights: str, levels: int) -> Floats:
+def gwet_resampled(ratings: Floats, drawn: Floats | None, *, weights: str, levels: int) -> Floats:
     """[R] AC1 or AC2 where each item counts as often as `drawn` [items, R] says (None: once, and R is 1), NaN where it
     is not defined."""
     given = ~np.isnan(ratings)
@@ -82,12 +81,15 @@ def _whole(distance: Floats, weights: str, levels: int) -> tuple[Floats, float]:
     raise ValueError(f"unknown weights {weights!r}")
 
 
-def summed(values: Floats | np.typing.NDArray[np.bool_], drawn: Weights | None) -> Floats:
+def summed(values: Floats | np.typing.NDArray[np.bool_], drawn: Floats | None) -> Floats:
     """[R] the sums of values [items], each counted as often as drawn [items, R] says; None: once.
 
-    Added one after the other in the items' order, so that no processor's way of adding has a part in the last digit.
+    Sums of whole numbers are exact; others are added one after the other in the items' order, so that no processor's
+    way of adding has a part in the last digit.
     """
     if drawn is None:
         return np.array([math.fsum(values.tolist())])
-    total: Floats = np.cumsum(drawn * values[:, np.newaxis].astype(np.float64), axis=0)[-1]
+    values = values.astype(np.float64)
+    whole = bool((values == np.rint(values)).all())
+    total: Floats = values @ drawn if whole else np.cumsum(drawn * values[:, np.newaxis], axis=0)[-1]
     return total

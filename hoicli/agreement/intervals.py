@@ -15,9 +15,8 @@ from hoicli.agreement.measures import distances
 from hoicli.arrays.kit import Floats
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, TOLERANCE, interval
-from hoicli.resampling.ranked import Weights
 
-Resampled = Callable[[Floats, Weights], Floats]
+Resampled = Callable[[Floats, Floats], Floats]
 """(ratings [items, raters], draws [items, R]) -> [R] the measure on each resample, NaN where it has no value."""
 
 
@@ -33,7 +32,7 @@ def interval_of(
     ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= least]
     if estimate is None or len(ratings) < FEWEST_IMAGES:
         return None
-    rounds = [measure(ratings, block.resamples(len(ratings))) for block in blocks(resampling)]
+    rounds = [measure(ratings, block.resamples(len(ratings)).astype(np.float64)) for block in blocks(resampling)]
     return ends_of(estimate, np.concatenate(rounds), lowest=lowest, highest=highest)
 
 
@@ -46,7 +45,7 @@ def ends_of(estimate: float, rounds: Floats, *, lowest: float, highest: float) -
     return interval(estimate, rounds, lowest=lowest, highest=highest)
 
 
-def kappa_resampled(ratings: Floats, drawn: Weights) -> Floats:
+def kappa_resampled(ratings: Floats, drawn: Floats) -> Floats:
     """[R] quadratic weighted kappa of two raters, the columns of ratings [items, 2]."""
     both = ~np.isnan(ratings).any(axis=1)
     a, b, drawn = ratings[both, 0], ratings[both, 1], drawn[both]
@@ -62,7 +61,7 @@ def kappa_resampled(ratings: Floats, drawn: Weights) -> Floats:
     return kappa
 
 
-def mean_kappa_resampled(ratings: Floats, drawn: Weights) -> Floats:
+def mean_kappa_resampled(ratings: Floats, drawn: Floats) -> Floats:
     """[R] the mean kappa of every two raters that have one on the resample."""
     raters = ratings.shape[1]
     pairs = [(a, b) for a in range(raters) for b in range(a + 1, raters)]
@@ -76,7 +75,7 @@ def mean_kappa_resampled(ratings: Floats, drawn: Weights) -> Floats:
     return mean
 
 
-def alpha_resampled(ratings: Floats, drawn: Weights, *, measure: str) -> Floats:
+def alpha_resampled(ratings: Floats, drawn: Floats, *, measure: str) -> Floats:
     """[R] Krippendorff's alpha of ratings [items, raters] for a level of measurement."""
     given = ~np.isnan(ratings)
     paired = given.sum(axis=1) >= 2
@@ -108,18 +107,18 @@ def alpha_resampled(ratings: Floats, drawn: Weights, *, measure: str) -> Floats:
     return alpha
 
 
-def agreement_resampled(columns: Floats, drawn: Weights, *, levels: int) -> Floats:
+def agreement_resampled(columns: Floats, drawn: Floats, *, levels: int) -> Floats:
     """[R] the agreement in [0, 1] of a model and people's mean, the columns of [items, 2]."""
     both = ~np.isnan(columns).any(axis=1)
     return 1 - mean_resampled(np.abs(columns[both, 0] - columns[both, 1]), drawn[both]) / (levels - 1)
 
 
-def mean_resampled(values: Floats, drawn: Weights) -> Floats:
+def mean_resampled(values: Floats, drawn: Floats) -> Floats:
     """[R] the mean of values [items]."""
     return share_resampled(values, np.ones(len(values)), drawn)
 
 
-def share_resampled(part: Floats, whole: Floats, drawn: Weights) -> Floats:
+def share_resampled(part: Floats, whole: Floats, drawn: Floats) -> Floats:
     """[R] the sum of one [items] over that of another, NaN where the second is 0."""
     if not len(part):
         return np.full(drawn.shape[1], np.nan)

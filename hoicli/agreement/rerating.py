@@ -84,7 +84,9 @@ def _ends(
 ) -> Ends:
     if resampling is None or estimate is None or len(part) < FEWEST_IMAGES:
         return None
-    rounds = [share_resampled(part, whole, block.resamples(len(part))) for block in blocks(resampling)]
+    rounds = [
+        share_resampled(part, whole, block.resamples(len(part)).astype(np.float64)) for block in blocks(resampling)
+    ]
     return ends_of(estimate, np.concatenate(rounds), lowest=lowest, highest=highest)
 
 

@@ -91,7 +91,7 @@ def test_by_plain_loops(rows: list[list[float]], weights: str, levels: int) -> N
 @given(tables, st.sampled_from(WEIGHTS), st.lists(st.integers(0, 3), min_size=9, max_size=9))
 def test_an_item_drawn_twice_counts_as_two(rows: list[list[float]], weights: str, draws: list[int]) -> None:
     ratings, drawn = np.array(rows), np.array(draws[: len(rows)])
-    (found,) = gwet_resampled(ratings, drawn[:, np.newaxis], weights=weights, levels=5)
+    (found,) = gwet_resampled(ratings, drawn[:, np.newaxis].astype(np.float64), weights=weights, levels=5)
     repeated = np.repeat(ratings, drawn, axis=0)
     expected = gwet(repeated, weights, 5) if len(repeated) else None
     assert np.isnan(found) if expected is None else found == pytest.approx(expected, abs=1e-12)

@@ -30,9 +30,9 @@ def close(found: float, expected: float | None) -> None:
 @given(tables, draws)
 def test_an_item_drawn_twice_counts_as_two(rows: list[list[float]], drawn: list[list[int]]) -> None:
     """Every measure on draws is the measure itself on items that stand there so often."""
-    ratings, weights = np.array(rows), np.array(drawn[: len(rows)], dtype=np.int32)
+    ratings, weights = np.array(rows), np.array(drawn[: len(rows)], dtype=np.float64)
     for at in range(weights.shape[1]):
-        repeated = np.repeat(ratings, weights[:, at], axis=0)
+        repeated = np.repeat(ratings, weights[:, at].astype(int), axis=0)
         a, b = repeated[:, 0], repeated[:, 1]
         close(intervals.kappa_resampled(ratings[:, :2], weights)[at], quadratic_kappa(a, b))
         known = [kappa for _, _, kappa, _ in pairwise_kappa(repeated) if kappa is not None]
