@@ -8,7 +8,7 @@ positive, a product of a sparse matrix with the weights. Matching and sorting ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -31,17 +31,26 @@ MOST_LEFT_OUT = 16_384
 """Images of a class that are left out one by one: the time goes with their square. HICO-DET's test set has 9,658."""
 
 
-class Lists(Protocol):
-    """Ranked lists of one model (`RankedLists`), or of one model at several thresholds (`AveragedLists`)."""
+class Weighted(Protocol):
+    """Numbers of C classes that follow from weights of images: average precisions (`Lists`), or what sums over images
+    make (`sums.ImageSums`). true_positives: how much work a round is."""
 
     @property
     def images(self) -> int: ...
 
     @property
-    def truth_image(self) -> Ints: ...
+    def true_positives(self) -> int: ...
+
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
+
+    def interleaved(self, other: Any) -> Weighted: ...
+
+
+class Lists(Weighted, Protocol):
+    """Ranked lists of one model (`RankedLists`), or of one model at several thresholds (`AveragedLists`)."""
 
     @property
-    def true_positives(self) -> int: ...
+    def truth_image(self) -> Ints: ...
 
     @property
     def unannotated(self) -> Bools: ...
@@ -50,8 +59,6 @@ class Lists(Protocol):
     def truth_images(self) -> Ints: ...
 
     def images_of_truth(self, members: Ints) -> int: ...
-
-    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
 
     def interleaved(self, other: Any) -> Lists: ...
 
@@ -65,6 +72,10 @@ class RankedLists:
     hit [T] whether each is a true positive, in ranking order; class c owns hit[bounds[c]:bounds[c + 1]]. image [T] of
     each, truth_image [P] and truth_class [P] of the ground truth; images N counts those they point into. grid and cap
     are the protocol's `grid` and `predictions_per_class`.
+
+    gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
+    of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
+    "envelope", "step" (no envelope) or "trapezoid" (straight lines from recall 0, precision 1).
     """
 
     hit: Bools
@@ -75,6 +86,9 @@ class RankedLists:
     images: int
     grid: tuple[float, ...]
     cap: int | None = None
+    gain: Ints | None = None
+    unit: int = 1
+    area: str = "envelope"
 
     @property
     def classes(self) -> int:
@@ -117,16 +131,24 @@ class RankedLists:
         if self.cap is not None:  # of a true positive's copies, those up to the cap count
             copies = np.clip(self.cap - (rank - copies), 0, copies)
             rank = np.minimum(rank, self.cap)
-        found = self._accumulate(np.add, copies.copy())
+        gained = copies if self.gain is None else copies * self.gain[self._hits][:, np.newaxis]
+        found = self._accumulate(np.add, gained.copy())
         precision = np.divide(found, rank, out=np.zeros(found.shape), where=rank > 0)
-        precision = self._accumulate(np.maximum, precision, backwards=True)
-        asked = np.maximum(positives[self._owners], 1)
+        if self.area == "trapezoid":  # the mean of the precisions before and after
+            earlier = rank - copies
+            precision += np.divide(
+                found - gained, earlier, out=np.full(found.shape, self.unit * 1.0), where=earlier > 0
+            )
+            precision /= 2
+        elif self.area == "envelope":
+            precision = self._accumulate(np.maximum, precision, backwards=True)
+        asked = np.maximum(positives[self._owners], 1) * float(self.unit)
         if self.grid:  # the mean over the grid: a point reads the precision of the first to reach it
             precision *= self._steps(found / np.repeat(asked, np.diff(self._starts), axis=0))
-            ap[self._owners] = (self._sum_of_class @ precision) / len(self.grid)
+            ap[self._owners] = (self._sum_of_class @ precision) / (len(self.grid) * self.unit)
         else:  # the area: every copy is a step of recall
-            precision *= copies
-            ap[self._owners] = (self._sum_of_class @ precision) / asked
+            precision *= gained
+            ap[self._owners] = (self._sum_of_class @ precision) / (asked * self.unit)
         return ap, positives
 
     def _steps(self, recall: Floats) -> NDArray[np.int8]:
@@ -158,15 +180,16 @@ class RankedLists:
         image = np.concatenate([part.image for part in parts])
         model = np.repeat([0, 1], [len(part.hit) for part in parts])
         order = np.lexsort((model, image, place, owner))
-        return RankedLists(
+        gains = [part.gain for part in parts if part.gain is not None]
+        return replace(
+            self,
             hit=np.concatenate([part.hit for part in parts])[order],
             image=(image + model * self.images)[order],
             bounds=self.bounds + other.bounds,
             truth_image=np.concatenate([self.truth_image, other.truth_image + self.images]),
             truth_class=np.concatenate([self.truth_class, other.truth_class]),
             images=self.images + other.images,
-            grid=self.grid,
-            cap=self.cap,
+            gain=np.concatenate(gains)[order] if gains else None,
         )
 
     def without_each_image(self, members: Ints) -> Floats | None:
@@ -200,15 +223,15 @@ class RankedLists:
         )  # what follows the last true positive is idle
         asked = self.truth_image[self.truth_class == number]
         images, place = np.unique(np.concatenate([image[:counted], asked]), return_inverse=True)
-        part = RankedLists(
+        part = replace(
+            self,
             hit=hit[:counted],
             image=place[:counted],
             bounds=np.array([0, counted]),
             truth_image=place[counted:],
             truth_class=np.zeros(len(asked), dtype=np.int64),
             images=len(images),
-            grid=self.grid,
-            cap=self.cap,
+            gain=None if self.gain is None else self.gain[rows][:counted],
         )
         return part, images
 

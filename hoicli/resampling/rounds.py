@@ -11,7 +11,7 @@ from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
 from hoicli.resampling.draws import Block, Resampling, blocks
-from hoicli.resampling.ranked import Lists
+from hoicli.resampling.ranked import Weighted
 
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
@@ -19,7 +19,8 @@ WORTH_FORKING = 1 << 22
 
 @dataclass(frozen=True)
 class Rounds:
-    """ap [C, R] in [0, 1] and positives [C, R], the ground truth, of each class in each of R rounds."""
+    """ap [C, R] in [0, 1] and positives [C, R], the ground truth, of each class in each of R rounds; ap is another
+    number where that is resampled (`sums.ImageSums`)."""
 
     ap: Floats
     positives: Ints
@@ -41,7 +42,7 @@ class Rounds:
         return np.where(self.positives > 0, self.ap, np.nan)
 
 
-def resampled(models: Sequence[Lists], resampling: Resampling, label: str) -> list[Rounds]:
+def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:
     """Each model on the same resamples of the test set's images (the bootstrap)."""
 
     def work(block: Block) -> list[Rounds]:
@@ -51,7 +52,7 @@ def resampled(models: Sequence[Lists], resampling: Resampling, label: str) -> li
     return _all_blocks(work, resampling, label, sum(model.true_positives for model in models))
 
 
-def swapped(first: Lists, second: Lists, resampling: Resampling, label: str) -> list[Rounds]:
+def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
     """Two systems made of the two models, each image's output going to one or the other by a coin (approximate
     randomisation).
 

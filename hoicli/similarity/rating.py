@@ -76,14 +76,18 @@ class PairLines:
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
-        known = dict(zip(self.pairs, rated, strict=True))
+        found = dict(zip(self.pairs, rated, strict=True))
         words = list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple)))
         by_words = dict(zip(words, self._lexical.rate_words(words) if self._lexical and words else [], strict=True))
         for record, want in self._lines:
             if isinstance(want, list):
-                answers = [known[pair] for pair in want if known[pair].similarity is not None]
-                best = max(answers, key=lambda found: found.similarity or 0.0, default=Rated(None))
-                yield {**record, "similarity": best.similarity, **({} if best.raw is None else {"raw": best.raw})}
+                answers = [found[pair] for pair in want if found[pair].similarity is not None]
+                best = max(answers, key=lambda one: one.similarity or 0.0, default=Rated(None))
+                # Of two senses it is a line of a table, where models are named.
+                named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
+                known = {"scores": dict(best.scores or {}), **best.source()} if named else {}
+                raw = {} if best.raw is None else {"raw": best.raw}
+                yield {**record, "similarity": best.similarity, **known, **raw}
             else:
                 yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
         if self._senseless:
