@@ -16,7 +16,8 @@ from hoicli.io.streams import Stream
     reads="predictions, ground truth with --gt, similarities with --sim",
     writes="result rows; with --reasons a line for every match and miss; with --plot a figure",
     examples=[
-        ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1, by a table of shoe-sim's"),
+        ("hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl", "how alike the labels are"),
+        ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
         ("hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl", "in one command, where no model is asked"),
         (
             "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 --plot deltas.svg preds.jsonl",
