@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,8 +70,10 @@ class PairedRounds:
 def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list[Difference]:
     """The differences in M counts: [M, N] of each in each image, in either model. The count of a resample is the sum of
     its images' counts."""
-    change = after - before
-    images = change.shape[1]
+    from scipy.sparse import csr_array  # ten times as fast as NumPy's product of whole numbers
+
+    change: Any = csr_array(after - before)
+    images = before.shape[1]
     resamples, swaps = [], []
     for block in blocks(resampling):
         resamples.append(change @ block.resamples(images))

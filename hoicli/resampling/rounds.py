@@ -62,7 +62,7 @@ def swapped(first: Lists, second: Lists, resampling: Resampling, label: str) -> 
 
     def work(block: Block) -> list[Rounds]:
         coins = block.swaps(first.images)
-        return [Rounds(*mixed.ap(np.concatenate(sides))) for sides in ((1 - coins, coins), (coins, 1 - coins))]
+        return [Rounds(*side) for side in mixed.ap_of_sides(np.concatenate((1 - coins, coins)))]
 
     return _all_blocks(work, resampling, label, 2 * mixed.true_positives)
 
