@@ -27,7 +27,7 @@ Numbers = TypeVar("Numbers", bound="NDArray[Any]")
 
 
 class _Counts(NamedTuple):
-    """Whole numbers of a round each: positives [C, R] the ground truth; of each true positive, [K, R]: copies, how often
+    """Whole numbers of each round: positives [C, R] the ground truth; of each true positive, [K, R]: copies, how often
     it is there; found and rank, the true positives and the predictions of its class up to and with it."""
 
     positives: Ints
