@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import UsageError
+from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -22,6 +25,10 @@ from hoicli.vocabulary.datasets import load
         ),
         ("hoicli compare --gt gt.jsonl --slice objects --no-errors preds.jsonl other.jsonl", "for small objects, too?"),
         (
+            "hoicli compare --gt gt.jsonl --name base,base,ours,ours base1.jsonl base2.jsonl ours1.jsonl ours2.jsonl",
+            "two models of two seeds each",
+        ),
+        (
             "hoicli compare --gt gt.jsonl --per-class --format csv -o classes.csv preds.jsonl other.jsonl",
             "every class, for a spreadsheet",
         ),
@@ -30,7 +37,7 @@ from hoicli.vocabulary.datasets import load
 )
 def compare(
     predictions: list[str] | None = argument(
-        None, "PREDS...", "Streams of predictions, one for each model: the baseline first.", mark=READ
+        None, "PREDS...", "Streams of predictions, one for each model or run: the baseline first.", mark=READ
     ),
     gt: str | None = options.GROUND_TRUTH,
     protocol: list[str] | None = option(
@@ -41,16 +48,24 @@ def compare(
         several=True,
     ),
     dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
-    name: list[str] | None = options.NAMES,
+    name: list[str] | None = option(
+        None,
+        "--name NAME",
+        "The models' names, in the order of PREDS; repeatable, or several with commas. Streams of one name are runs of "
+        "one model (seeds): their mean is compared.",
+    ),
     split: str | None = options.SPLIT,
     ignore_no_interaction: bool = options.IGNORE_NO_INTERACTION,
     bootstrap: int = option(
-        1000, "--bootstrap N", "How many resamples of the images, and how many swaps.", mark=options.ROUNDS
+        1000,
+        "--bootstrap N",
+        "How many resamples of the images, and how many swaps; 0: neither intervals nor p.",
+        mark=options.ROUNDS_OR_NONE,
     ),
     seed: int = options.SEED,
     errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too.", default=True),
-    per_class: bool = flag("--per-class", "Show every class, not only those that changed most."),
-    top: int = option(10, "--top K", "Show the K classes and the K images that changed most."),
+    per_class: bool = flag("--per-class", "Show every class, not only the --top K."),
+    top: int = option(10, "--top K", "Show the K classes of the smallest p, and the K images that changed most."),
     *,
     viewing: options.Viewing,
     filtering: options.Filtering,
@@ -59,10 +74,12 @@ def compare(
 ) -> None:
     """Is the difference between two detectors real, and where does it come from?
 
+    The answer comes first, in words: above a table, and on stderr.
     Each row is a difference between the first stream and another: in the mAP of a subset, a class or a type of error.
     It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
     """
+    from hoicli.comparison.answers import answers
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -78,11 +95,11 @@ def compare(
     chosen = chosen_protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
     vocabulary = load(dataset or chosen[0].dataset)
     views = viewing.views(vocabulary)
-    resampling = Resampling.checked(bootstrap, seed)
+    resampling = Resampling.checked(bootstrap, seed, or_none=True)
     wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
     tags, policy = out.tags("model", "baseline", *viewing.tags()), out.policy()
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
-    models = Model.named(paths, options.separated(name), opening.predictions)
+    models = Model.named(paths, options.separated(name), opening.predictions, runs=True)
     truth = Stream([gt], "ground truth", opening.truth)
     rows = list(
         compared(
@@ -92,4 +109,8 @@ def compare(
         )
     )  # fmt: skip
     policy.report()
-    out.write(rows)
+    said = answers(rows)
+    if out.notation() != "table" or out.output != "-" or not sys.stdout.isatty():  # else it stands above the table
+        for sentence in said:
+            note(sentence)
+    out.write(rows, above=said)

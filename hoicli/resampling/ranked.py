@@ -30,10 +30,10 @@ class _Counts(NamedTuple):
     """Whole numbers of each round: positives [C, R] the ground truth; of each true positive, [K, R]: copies, how often
     it is there; found and rank, the true positives and the predictions of its class up to and with it."""
 
-    positives: Ints
-    copies: Ints
-    found: Ints
-    rank: Ints
+    positives: NDArray[Any]
+    copies: NDArray[Any]
+    found: NDArray[Any]
+    rank: NDArray[Any]
 
 
 IMAGES_AT_ONCE = 256
