@@ -88,15 +88,17 @@ class Written:
 
 @dataclass(frozen=True)
 class Count:
-    """Marks a number that time or memory grows with, and limits it."""
+    """Marks a number that time or memory grows with, and limits it. or_zero: 0 is none of it."""
 
     least: int
     most: int
+    or_zero: bool = False
 
     def refuse(self, value: int | None, option: str) -> None:
         """Raises `UsageError` for a number out of range."""
-        if value is not None and not self.least <= value <= self.most:
-            raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}")
+        if value is not None and not self.least <= value <= self.most and not (self.or_zero and value == 0):
+            none = ", or 0 for none" if self.or_zero else ""
+            raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}{none}")
 
 
 @dataclass(frozen=True)

@@ -164,12 +164,10 @@ def shoe_sim(
             prices=tuple(price or ()),
         )
         offline = None
-    elif backend is None:
-        raters = offline = None
     elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")
     else:
-        raters, offline = None, offline_backend(backend, policy)
+        raters, offline = None, None if backend is None else offline_backend(backend, policy)
     if pairs is not None:
         work: rating.Work = rating.PairLines(Stream([pairs], "pairs"), policy, offline)
     elif gt is not None:

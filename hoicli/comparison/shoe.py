@@ -35,7 +35,7 @@ def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
     """At one delta."""
-    settings = {**models[0][1].signature, **resampling.signature()}
+    drawn = resampling.signature()
     every = [weighted(run) for _, run in models]
     subset = models[0][1].subset
     differences: list[Row] = []
@@ -47,7 +47,7 @@ def _rows(
             value, n = getattr(run.scores, metric), run.scores.count(metric)
             found = interval(value, means(alone[at]), lowest=0.0, highest=1.0) if enough and value is not None else None
             row = {"metric": metric, "subset": subset, "value": percent(value), "n": n, **interval_keys(found)}
-            yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, settings)}
+            yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})}
             if at == 0:
                 continue
             before = getattr(models[0][1].scores, metric)
@@ -56,13 +56,21 @@ def _rows(
                 swaps = swapped(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
                 paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
                 change = difference(before, value, *paired.differences(means), most=1.0)
+            both = {**models[0][1].signature, **_joined(models[0][1].signature, run.signature), **drawn}
             numbers = {"from": change.before, "to": change.after, "value": change.value}
             differences.append(
                 {
                     "metric": f"{metric}_diff", "subset": subset,
                     **{key: percent(number) for key, number in numbers.items()}, "n": n,
                     **interval_keys(change.ci), "p": change.p, "p_bootstrap": change.p_bootstrap, "unit": "%",
-                    **row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, settings),
+                    **row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both),
                 }
             )  # fmt: skip
     yield from differences
+
+
+def _joined(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+    """The settings that differ, both values: an offline backend rates for each model what that one needs, so that
+    their tables are not the same."""
+    differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
+    return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

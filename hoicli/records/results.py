@@ -16,7 +16,7 @@ SIGNATURE_KEYS = (
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap"),
     *("assign", "minsim", "minscore", "minrank", "filtered"),
-    *("boot", "swaps", "levels", "permutations", "seed"),
+    *("runs", "boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "published"),
     "version",
 )
@@ -58,7 +58,7 @@ ROW_KEYS = (
     *("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature", "note"),
     *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
     *("verb", "object", "role"),
-    *("raters", "level", "rating", "ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable"),
+    *("raters", "level", "rating", "ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "sd", "comparable"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without
 `corruption`, `severity` and `family`: these are keys of robust's rows, and tags of eval's."""

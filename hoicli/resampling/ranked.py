@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 
 Weights: TypeAlias = "NDArray[np.int32]"
 Numbers = TypeVar("Numbers", bound="NDArray[Any]")
+
+
+class _Counts(NamedTuple):
+    """Whole numbers of each round: positives [C, R] the ground truth; of each true positive, [K, R]: copies, how often
+    it is there; found and rank, the true positives and the predictions of its class up to and with it."""
+
+    positives: NDArray[Any]
+    copies: NDArray[Any]
+    found: NDArray[Any]
+    rank: NDArray[Any]
+
 
 IMAGES_AT_ONCE = 256
 """Images left out one by one in one piece."""
@@ -41,7 +52,12 @@ class Weighted(Protocol):
     @property
     def true_positives(self) -> int: ...
 
+    @property
+    def unannotated(self) -> Bools: ...
+
     def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
 
     def interleaved(self, other: Any) -> Weighted: ...
 
@@ -51,9 +67,6 @@ class Lists(Weighted, Protocol):
 
     @property
     def truth_image(self) -> Ints: ...
-
-    @property
-    def unannotated(self) -> Bools: ...
 
     @property
     def truth_images(self) -> Ints: ...
@@ -122,23 +135,47 @@ class RankedLists:
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
         weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
         """
-        positives: Ints = self._truth @ weights
+        return self._ap(self._counted(weights))
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins).
+
+        All counts of the second are those of every image less those of the first.
+        """
+        one = self._counted(coins)
+        other = _Counts(*(all_ - part for all_, part in zip(self._all, one, strict=True)))
+        return self._ap(one), self._ap(other)
+
+    def _counted(self, weights: Weights) -> _Counts:
+        copies = weights[self.image[self._hits]]
+        rank = self._accumulate(np.add, self._between @ weights)
+        return _Counts(self._truth @ weights, copies, self._accumulate(np.add, self._gained(copies)), rank)
+
+    def _gained(self, copies: NDArray[Any]) -> NDArray[Any]:
+        """[K, R] what the copies of each true positive are worth, in an array of its own."""
+        worth: NDArray[Any] = copies.copy() if self.gain is None else copies * self.gain[self._hits][:, np.newaxis]
+        return worth
+
+    @cached_property
+    def _all(self) -> _Counts:
+        """Of all images, once each."""
+        return self._counted(np.ones((self.images, 1), dtype=np.int32))
+
+    def _ap(self, counts: _Counts) -> tuple[Floats, Ints]:
+        positives, copies, found, rank = counts
         ap = np.zeros(positives.shape)
         if len(self._hits) == 0:
             return ap, positives
-        copies = weights[self.image[self._hits]]
-        rank = self._accumulate(np.add, self._between @ weights)
         if self.cap is not None:  # of a true positive's copies, those up to the cap count
             copies = np.clip(self.cap - (rank - copies), 0, copies)
             rank = np.minimum(rank, self.cap)
-        gained = copies if self.gain is None else copies * self.gain[self._hits][:, np.newaxis]
-        found = self._accumulate(np.add, gained.copy())
-        precision = np.divide(found, rank, out=np.zeros(found.shape), where=rank > 0)
+            found = self._accumulate(np.add, self._gained(copies))
+        gained = copies if self.gain is None else self._gained(copies)
+        # as long as nothing is counted, nothing is found either: 0 of at least 1
+        precision = found / np.maximum(rank, 1)
         if self.area == "trapezoid":  # the mean of the precisions before and after
             earlier = rank - copies
-            precision += np.divide(
-                found - gained, earlier, out=np.full(found.shape, self.unit * 1.0), where=earlier > 0
-            )
+            precision += np.where(earlier > 0, (found - gained) / np.maximum(earlier, 1), self.unit)
             precision /= 2
         elif self.area == "envelope":
             precision = self._accumulate(np.maximum, precision, backwards=True)
@@ -175,21 +212,30 @@ class RankedLists:
         With weight 1 for one model's images and 0 for the other's it is that model's lists again.
         """
         parts = (self, other)
-        owner = np.concatenate([part._owner_of_entry for part in parts])
-        place = np.concatenate([np.arange(len(part.hit)) - part.bounds[part._owner_of_entry] for part in parts])
-        image = np.concatenate([part.image for part in parts])
-        model = np.repeat([0, 1], [len(part.hit) for part in parts])
-        order = np.lexsort((model, image, place, owner))
-        gains = [part.gain for part in parts if part.gain is not None]
+        counts = [np.diff(part.bounds) for part in parts]
+        bounds = self.bounds + other.bounds
+        hit, image = np.empty(bounds[-1], dtype=bool), np.empty(bounds[-1], dtype=np.int64)
+        gain = None if self.gain is None else np.empty(bounds[-1], dtype=np.int64)
+        for model, (part, rival, theirs) in enumerate(zip(parts, parts[::-1], counts[::-1], strict=True)):
+            owner = part._owner_of_entry
+            place = np.arange(len(part.hit)) - part.bounds[owner]
+            before = np.minimum(place, theirs[owner])  # entries of the other model at places before this one
+            level = np.flatnonzero(place < theirs[owner])  # those with an entry of the other model at their own place
+            facing = rival.image[rival.bounds[owner[level]] + place[level]]
+            before[level] += facing < part.image[level] if model == 0 else facing <= part.image[level]
+            at = bounds[owner] + place + before
+            hit[at], image[at] = part.hit, part.image + model * self.images
+            if gain is not None and part.gain is not None:
+                gain[at] = part.gain
         return replace(
             self,
-            hit=np.concatenate([part.hit for part in parts])[order],
-            image=(image + model * self.images)[order],
-            bounds=self.bounds + other.bounds,
+            hit=hit,
+            image=image,
+            bounds=bounds,
             truth_image=np.concatenate([self.truth_image, other.truth_image + self.images]),
             truth_class=np.concatenate([self.truth_class, other.truth_class]),
             images=self.images + other.images,
-            gain=np.concatenate(gains)[order] if gains else None,
+            gain=gain,
         )
 
     def without_each_image(self, members: Ints) -> Floats | None:
@@ -286,6 +332,13 @@ def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     return matrix.tocsr()
 
 
+def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
+    """The mean of APs [C, R], and the ground truth [C, R] that all share."""
+    aps, positives = zip(*several, strict=True)
+    mean: Floats = np.mean(aps, axis=0)
+    return mean, positives[0]
+
+
 @dataclass(frozen=True)
 class AveragedLists:
     """Ranked lists of one model at several thresholds, whose AP is the mean of theirs: COCO's AP over IoU. They share
@@ -324,9 +377,12 @@ class AveragedLists:
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
         """As `RankedLists.ap`, the mean of all lists."""
-        aps, positives = zip(*(lists.ap(weights) for lists in self.lists), strict=True)
-        mean: Floats = np.mean(aps, axis=0)
-        return mean, positives[0]
+        return _mean([lists.ap(weights) for lists in self.lists])
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """As `RankedLists.ap_of_sides`, the mean of all lists."""
+        one, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
+        return _mean(one), _mean(other)
 
     def interleaved(self, other: AveragedLists) -> AveragedLists:
         """As `RankedLists.interleaved`, at each threshold."""

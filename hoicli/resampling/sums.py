@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.resampling.ranked import Weights
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ class ImageSums:
         """(the number [C, R], what it is over [C, R]) when image i counts weights[i, r] times in round r."""
         sums = [np.asarray(part @ weights, dtype=np.float64) for part in self.parts]
         return self.of(*sums), np.asarray(self.counted @ weights, dtype=np.int64)
+
+    @property
+    def unannotated(self) -> Bools:
+        """[C] the classes that the number is over nothing of."""
+        without: Bools = np.asarray(self.counted.sum(axis=1)) == 0
+        return without
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
+        return self.ap(coins), self.ap(1 - coins)
 
     def interleaved(self, other: ImageSums) -> ImageSums:
         """This model's images and then the other's, N + i for i, as `RankedLists.interleaved` has them."""

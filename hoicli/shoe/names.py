@@ -7,6 +7,15 @@ from collections.abc import Set
 
 from hoicli.io.messages import note
 
+METRICS = {
+    "soft_map": "mean of soft average precisions; ranks by score",
+    "mf1": "mean of soft F1; needs no scores",
+    "gt_miss_rate": "ground truth that no prediction is matched with",
+    "prediction_miss_rate": "predictions that are matched with no ground truth",
+    "map": "plain mAP by equal spelling",
+}
+"""SHOE's metrics, in the order of rows."""
+
 COMBINE = ("mean", "geometric", "min")
 """How the similarities of verb and object are combined; the paper uses the (weighted) mean."""
 

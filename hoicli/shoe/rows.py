@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
+from hoicli.shoe.names import METRICS
 from hoicli.shoe.resampled import Interval, Intervals, intervals_of
 from hoicli.shoe.run import Run
 from hoicli.shoe.scores import OF_CLASS, Scores
-
-MEANS = ("soft_map", "mf1", "gt_miss_rate", "prediction_miss_rate", "map")
-"""SHOE's metrics, in the order of rows."""
 
 
 def evaluation_rows(
@@ -46,7 +44,7 @@ def shoe_rows(
     def ends(interval: Interval) -> Row:
         return common if intervals is None else {**interval_keys(interval), **common}
 
-    for metric in MEANS:
+    for metric in METRICS:
         interval = intervals.of_means.get(metric) if intervals is not None else None
         value = percent(getattr(scores, metric))
         yield {"metric": metric, "subset": subset, "value": value, "n": scores.count(metric), **ends(interval)}

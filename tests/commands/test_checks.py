@@ -285,8 +285,9 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
         option = param.opts[0]
         for number in (99999999999, 10**30, mark.most + 1, mark.least - 1):
             said = refused(hoicli(name, option, number, "nothing"))
-            assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}"
-        for number in (mark.least, mark.most):
+            none = ", or 0 for none" if mark.or_zero else ""
+            assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}{none}"
+        for number in (mark.least, mark.most, *([0] if mark.or_zero else [])):
             check({"it": mark}, {"it": option}, {"it": number})
 
 

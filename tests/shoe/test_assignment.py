@@ -81,7 +81,7 @@ def test_optimal_is_the_best_of_all_assignments(data: tuple[list[dict[tuple[int,
     in_turn = greedy(truth, prediction, similarity, np.array(scores), np.arange(len(image_of_truth)) % 4)
     for at, image_ in enumerate(images):
         columns = sorted({column for _, column in image_})
-        choices = [{}] + [
+        choices: list[dict[int, int]] = [{}] + [
             {row: column for row, column in enumerate(chosen) if (row, column) in image_}
             for chosen in permutations([*columns, *[-1] * 4], 4)
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,7 @@ from tests.support.shoe_data import datasets
 RATES = ("mf1", "gt_miss_rate", "prediction_miss_rate")
 
 
-def run_of(truth: list[Record], found: list[Record], **options: object) -> Run:
+def run_of(truth: list[Record], found: list[Record], **options: Any) -> Run:
     shoe = shoe_of(truth, found, **options)
     matching = shoe.match()
     return Run(shoe, matching, matching, "full", {}, (0.5,))
@@ -54,7 +56,7 @@ def test_weights_are_copies(data: tuple[list[Record], list[Record]], weights: li
         for side in data
     ]
     metrics = weighted(run)
-    shoe = shoe_of(*copies)
+    shoe = shoe_of(copies[0], copies[1])
     expected = scores_of(shoe, shoe.match())
     for name in RATES:
         if name in metrics:
@@ -107,7 +109,7 @@ def many(shift: float) -> tuple[list[Record], list[Record]]:
     for number in range(40):
         truth.append(image(("pet", "giraffe") if number % 2 else ("wash", "train"), image_id=f"{number:02}"))
         said = ("touch", "giraffe") if number % 4 == 1 else ("pet", "giraffe") if number % 2 else ("clean", "train")
-        hois = [(*said, (number * 7 % 40) / 40)] if number % 5 else []
+        hois: list[tuple[Any, ...]] = [(*said, (number * 7 % 40) / 40)] if number % 5 else []
         hois += [("pet", "giraffe", number / 40 - shift, AWAY)] if number % 3 == 0 else []
         found.append(image(*hois, image_id=f"{number:02}"))
     return truth, found
