@@ -18,6 +18,7 @@ LLM = "Options of --backend llm (language models)"
     writes="one line for each pair of senses: {pos, a, b, similarity}",
     examples=[
         ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
+        ("hoicli shoe-sim --check sim.jsonl --gt gt.jsonl preds.jsonl", "has a shared table all that these need?"),
         (
             "hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl",
             "what asking a language model would cost",
@@ -28,7 +29,6 @@ LLM = "Options of --backend llm (language models)"
             "ask it, every answer kept in a file",
         ),
         ("cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl", "two models' tables as one"),
-        ("hoicli shoe-sim --check sim.jsonl --gt gt.jsonl preds.jsonl", "has a shared table all that these need?"),
         (
             """echo '{"pos": "v", "a": "petting", "b": "stroke"}' """
             "| hoicli shoe-sim --backend wordnet:wup --pairs -",

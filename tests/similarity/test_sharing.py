@@ -84,7 +84,8 @@ def test_joined_tables_say_where_all_of_it_is_from() -> None:
         {**PAIR, "similarity": 0.25, "measure": "lexical"},
     ]
     (rated,) = read_tables(as_lines(lines), ErrorPolicy()).merged("mean").values()
-    assert (rated.similarity, rated.scores) == (pytest.approx((1 + 0.5 + 0.25) / 3), {"m": 4, "n": 2})
+    assert rated.similarity == pytest.approx((1 + 0.5 + 0.25) / 3)
+    assert rated.scores == {"m": 4, "n": 2}
     assert rated.source() == {"measure": "lexical", "prompt": "aa+bb", "date": "2026-01-01/2026-01-02"}
 
 
