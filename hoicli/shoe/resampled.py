@@ -98,7 +98,7 @@ def images_of(run: Run) -> dict[str, int]:
 def intervals_of(run: Run, resampling: Resampling, *, per_class: bool) -> Intervals:
     """The intervals of all metrics, and with `per_class` of all classes."""
     metrics, images, scores = weighted(run), images_of(run), run.scores
-    every = resampled(list(metrics.values()), resampling, "shoe: resamples")
+    every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
     between = {"lowest": 0.0, "highest": 1.0}
     of_means: dict[str, Interval] = {}
     of_classes: dict[str, list[Interval]] = {name: [None] * len(scores.classes) for name in OF_CLASS}

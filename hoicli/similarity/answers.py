@@ -20,7 +20,7 @@ import orjson
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import note
-from hoicli.similarity.pairs import DATES
+from hoicli.similarity.pairs import DATES, is_rating
 
 Key = tuple[str, str, str, str, str]
 """(model, setup, pos, a, b)."""
@@ -188,8 +188,3 @@ def _parsed(line: bytes) -> tuple[Key, int | None, str | None]:
     if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
         raise ValueError
     return (model, setup, pos, a, b), rating, date
-
-
-def is_rating(value: object) -> bool:
-    """A whole number from 0 to 4."""
-    return type(value) is int and 0 <= value <= 4

@@ -20,8 +20,7 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, is_number, parse
-from hoicli.similarity.answers import is_rating
-from hoicli.similarity.pairs import SCALE, Pair, Rated, all_of, days_of, pair_of
+from hoicli.similarity.pairs import SCALE, Pair, Rated, all_of, days_of, is_rating, pair_of
 from hoicli.similarity.rules import RULES
 from hoicli.similarity.table import source_problems
 

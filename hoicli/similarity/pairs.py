@@ -71,3 +71,8 @@ def days_of(dates: Iterable[str | None]) -> str | None:
     """Several dates as one: the first day and the last; None for none."""
     days = sorted(day for date in dates if date is not None for day in date.split("/"))
     return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
+
+
+def is_rating(value: object) -> bool:
+    """A whole number from 0 to SCALE."""
+    return type(value) is int and 0 <= value <= SCALE

@@ -28,11 +28,14 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Problem, Record, is_number, short
-from hoicli.similarity.pairs import DATES, SENSE, Pair, Rated
+from hoicli.similarity.pairs import DATES, SCALE, SENSE, Pair, Rated, is_rating
 from hoicli.similarity.rules import RULES
 
 BATCH = 4096
 """Lines whose fields are checked together."""
+
+RATINGS = {(int, rating) for rating in range(SCALE + 1)}
+"""What a model may rate, with its type: true is no rating."""
 
 POS = {"v": "verb", "n": "noun"}
 """The parts of speech that interactions have: senses of verbs and of objects."""
@@ -167,15 +170,16 @@ def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: li
     rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
     rules = {record.get("merge", "mean") for record in records}
     said = {key: {record.get(key) for record in records} - {None} for key in ("measure", "prompt", "date")}
-    models = {name for record in records for name in record.get("scores") or ()}
+    scores = [record["scores"] for record in records if record.get("scores") is not None]
+    ratings = {(type(rating), rating) for given in scores for rating in given.values()}
     require(all(map(_is_row, rows)) and rules <= set(RULES))
     require(all(type(value) is str and value for key in ("measure", "prompt") for value in said[key]))
     require(all(type(date) is str and DATES.fullmatch(date) for date in said["date"]))
-    require(all(type(record.get("scores") or {}) is dict for record in records))
+    require(all(type(given) is dict for given in scores) and ratings <= RATINGS)
     first, second = (numbered.of([canonical(row[side]) for row in rows]) for side in (1, 2))
     similarity = np.array([row[3] for row in rows], dtype=np.float64)
     measures, prompts = ({name for text in said[key] for name in text.split("+")} for key in ("measure", "prompt"))
-    sources = Sources(frozenset(rules), frozenset(models | measures), frozenset(prompts))
+    sources = Sources(frozenset(rules), frozenset(measures.union(*scores)), frozenset(prompts))
     return _Columns(first, second, similarity, [line.place for line in lines], sources)
 
 
@@ -218,8 +222,8 @@ def _problems(record: Record) -> Iterator[Problem]:
 def source_problems(record: Record) -> Iterator[Problem]:
     """What is wrong with what a line says of where it is from, but for `merge`."""
     scores = record.get("scores")
-    if scores is not None and type(scores) is not dict:
-        yield Problem("scores", f"{_shown(record, 'scores')}; it is an object of ratings by model, or left out")
+    if scores is not None and not (type(scores) is dict and all(map(is_rating, scores.values()))):
+        yield Problem("scores", f"{_shown(record, 'scores')}; it is an object of ratings 0 to 4 by model, or left out")
     for key in ("measure", "prompt"):
         if record.get(key) is not None and (type(record[key]) is not str or not record[key]):
             yield Problem(key, f"{_shown(record, key)} is no name; hoicli shoe-sim writes it, or leave it out")

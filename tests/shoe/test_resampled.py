@@ -130,6 +130,8 @@ def test_intervals_hold_the_number_and_narrow_with_the_set() -> None:
     assert all(len(of) == 2 and None not in of for of in intervals.of_classes.values())
     one = intervals_of(run_of(*(side[:1] for side in many(0.0))), Resampling(20, 0), per_class=False)
     assert set(one.of_means.values()) <= {None}
+    nothing = intervals_of(run_of([image()], [image()]), Resampling(20, 0), per_class=True)
+    assert (nothing.of_means, nothing.of_classes) == ({}, {"soft_map": [], "mf1": [], "map": []})
 
 
 def test_swapping_two_models_is_symmetric() -> None:

@@ -108,7 +108,9 @@ def test_who_rated_a_table() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scores": [3]}, "scores: [3]; it is an object of ratings by model, or left out"),
+        ({"scores": [3]}, "scores: [3]; it is an object of ratings 0 to 4 by model, or left out"),
+        ({"scores": {"m": 9}}, 'scores: {"m": 9}; it is an object of ratings 0 to 4 by model, or left out'),
+        ({"scores": {"m": True}}, 'scores: {"m": true}; it is an object of ratings 0 to 4 by model, or left out'),
         ({"measure": 7}, "measure: 7 is no name; hoicli shoe-sim writes it, or leave it out"),
         ({"prompt": ""}, 'prompt: "" is no name; hoicli shoe-sim writes it, or leave it out'),
         ({"date": "22.11.2026"}, 'date: "22.11.2026" is no date; write 2026-01-31, or 2026-01-31/2026-02-02'),
