@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from os import PathLike
 
 from hoicli.api.calling import (
     VIEW_TAGS,
@@ -18,6 +20,7 @@ from hoicli.api.calling import (
 )
 from hoicli.api.inputs import Given, Inputs, Path
 from hoicli.api.results import Result
+from hoicli.comparison.answers import answers
 from hoicli.comparison.run import compare as compared
 from hoicli.diagnosis.applied import progressive_order
 from hoicli.diagnosis.repairs import Reading as Repairing
@@ -27,6 +30,8 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.rows import Wanted
 from hoicli.evaluation.selection import main_protocol
+from hoicli.io.messages import note
+from hoicli.io.naming import names_of_files
 from hoicli.resampling.draws import Resampling
 from hoicli.vocabulary.datasets import load
 
@@ -129,7 +134,9 @@ def compare(
     """Whether `b` (and each of `others`) is better than `a`, by how much, and where, as `hoicli compare` prints it.
 
     gt, a, b, top_k, nms, on_error: as `gt` and `preds` in `evaluate`. names: of the models, in their order; without
-    them "a", "b", "c" and so on. protocol: without one the dataset's main protocol. bootstrap: rounds of resampling.
+    them a path is called after its file, and what is no path "a", "b", "c" and so on, by its place; of one name: the
+    runs of one model. protocol: without one the dataset's main protocol. bootstrap: rounds of resampling, 0 for
+    none. The answer in words is in `Result.notes`.
     errors: differences in the types of errors, too. top: that many classes and images that changed most. The others are
     the options of the same names: `hoicli help compare`.
 
@@ -141,13 +148,16 @@ def compare(
         vocabulary = load(dataset or chosen[0].dataset)
         views = views_of(iou, slices, vocabulary)
         wanted = Wanted(vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes)
-        letters = [chr(ord("a") + at) for at in range(2 + len(others))]
-        if names is not None and (len(names) != len(letters) or len(set(names)) != len(names)):
-            raise UsageError(f"names: {', '.join(names)}: give {len(letters)} that differ, in the order of the models")
+        every = (a, b, *others)
+        letters = [chr(ord("a") + at) for at in range(len(every))]
+        if names is not None and len(names) != len(every):
+            raise UsageError(f"names: {', '.join(names)}: give {len(every)}, in the order of the models")
+        paths = [given if isinstance(given, str | PathLike) else at for given, at in zip(every, letters, strict=True)]
+        named_so = names or names_of_files([os.fspath(path) for path in paths])
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         models = [
             Model(inputs.predictions(given, letter), name, tagged=True)
-            for given, letter, name in zip((a, b, *others), letters, names or letters, strict=True)
+            for given, letter, name in zip(every, letters, named_so, strict=True)
         ]
         policy, own_tags = policy_of(on_error), checked_tags(tags, "model", "baseline", *VIEW_TAGS)
         rows = compared(
@@ -158,7 +168,7 @@ def compare(
             Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted),
             policy,
             wanted,
-            Resampling.checked(bootstrap, seed),
+            Resampling.checked(bootstrap, seed, or_none=True),
             named=explicit(names_of(protocol)) if protocol else None,
             errors=errors,
             top=top,
@@ -167,6 +177,8 @@ def compare(
         )
         done = list(rows)
         policy.report()
+        for sentence in answers(done):
+            note(sentence)
     return Result(done, notes)
 
 

@@ -12,22 +12,21 @@ from hoicli.agreement.ratings import read_ratings
 from hoicli.agreement.rows import agreement_rows
 from hoicli.agreement.scales import scales_of
 from hoicli.agreement.settings import AgreementSettings
-from hoicli.api.calling import Names, called, checked_tags, names_of, policy_of, typed_call
+from hoicli.api.calling import Names, Thresholds, called, checked_tags, names_of, policy_of, typed_call
 from hoicli.api.inputs import Given, HeldStream, Inputs, Path, held, paths_of
 from hoicli.api.records import Records
 from hoicli.api.results import Result
 from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
+from hoicli.resampling.draws import Resampling
 from hoicli.shoe import wanted
-from hoicli.shoe.matching import ShoeSettings
-from hoicli.shoe.rows import shoe_rows
-from hoicli.shoe.run import run
-from hoicli.shoe.scores import scores_of
+from hoicli.shoe.rows import evaluation_rows
+from hoicli.shoe.run import Evaluation, ShoeOptions
 from hoicli.similarity.backends import offline_backend
 from hoicli.similarity.rating import PairLines, Work, merged_rows, rated_rows
-from hoicli.similarity.rules import RULES
+from hoicli.similarity.rules import OFFLINE, RULES
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import choose, in_use
+from hoicli.wordnet.selection import choose
 
 
 @typed_call
@@ -94,14 +93,21 @@ def shoe_eval(
     *,
     dataset: str | None = None,
     wordnet: str | None = None,
-    delta: float = 0.5,
+    delta: Thresholds = 0.5,
     against: str = "image",
     combine: str = "mean",
     verb_weight: float = 0.5,
     ap: str = "envelope",
+    assignment: str = "greedy",
+    min_similarity: float = 0.0,
     min_score: float | None = None,
     min_rank: float | None = None,
+    rank_of: str = "all",
+    filter_map: bool = False,
     single_hoi: bool = False,
+    ignore_no_interaction: bool = False,
+    bootstrap: int | None = None,
+    seed: int = 0,
     per_class: bool = False,
     source_format: str | None = None,
     image_list: Path | None = None,
@@ -111,28 +117,36 @@ def shoe_eval(
     """Soft mAP and mF1 of open-vocabulary predictions, in percent, as `hoicli shoe-eval` prints them.
 
     gt, preds: as in `evaluate`, paths or records, whose labels are free text. sim: similarities, as `shoe_sim` returns
-    or writes them. The others are the options of the same names: `hoicli help shoe-eval`.
+    or writes them, or the name of a backend that asks no model ("lexical"). The others are the options of the same
+    names: `hoicli help shoe-eval`.
 
     Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
     """
     with called() as notes, _wordnet(wordnet):
-        settings = ShoeSettings(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
-        policy, own_tags = policy_of(on_error), checked_tags(tags)
-        inputs = Inputs.of(load(dataset or "hico"), dataset, on_error, source_format, image_list)
-        done = run(
-            inputs.predictions(preds, "preds"),
-            inputs.stream(gt, "gt", "ground truth"),
-            _lines(sim, "sim", "similarities"),
-            settings,
-            policy,
-            dataset=dataset or "hico",
+        several = [delta] if isinstance(delta, int | float | str) else list(() if delta is None else delta)
+        asked = ShoeOptions.of(
+            delta=",".join(map(str, several)),
+            against=against,
+            combine=combine,
+            verb_weight=verb_weight,
+            ap=ap,
+            assignment=assignment,
+            min_similarity=min_similarity,
             min_score=min_score,
             min_rank=min_rank,
+            rank_of=rank_of,
+            filter_map=filter_map,
             single_hoi=single_hoi,
+            ignore_no_interaction=ignore_no_interaction,
         )
-        scores = scores_of(done.shoe, done.matching)
-        signed = done.signature | in_use()
-        rows = list(shoe_rows(scores, subset=done.subset, settings=signed, tags=own_tags, per_class=per_class))
+        resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+        policy, own_tags = policy_of(on_error), checked_tags(tags, *asked.tags)
+        inputs = Inputs.of(load(dataset or "hico"), dataset, on_error, source_format, image_list)
+        truth = inputs.stream(gt, "gt", "ground truth")
+        table = sim if isinstance(sim, str) and sim in OFFLINE else _lines(sim, "sim", "similarities")
+        evaluation = Evaluation(truth, table, asked, policy, dataset=dataset or "hico")
+        done = evaluation.run(inputs.predictions(preds, "preds"))
+        rows = list(evaluation_rows(done, own_tags, resampling, per_class=per_class))
         policy.report()
     return Result(rows, notes)
 

@@ -73,6 +73,12 @@ class Triplets(Images):
             hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
         )
 
+    def of_triplets(self, keep: Bools) -> Triplets:
+        """Only the triplets of the mask `keep` [T]; all images, boxes and names stay."""
+        columns = {name: getattr(self, name)[keep] for name in ("subject", "object", "verb", "label", "score")}
+        counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))
+        return replace(self, **columns, hoi_start=starts_of(counts))
+
 
 def read_triplets(
     lines: Iterable[Line],

@@ -31,18 +31,20 @@ Given = Mapping[str, Any]
 class Read:
     """Marks an option that names files to read. prefix: the text before the name (table:FILE). folder: the name is that
     of a folder. only_with: an omitted argument means stdin only if one of these parameters is given. named: the name
-    may be that of ground truth (`hoicli data`), which stands for its file."""
+    may be that of ground truth (`hoicli data`), which stands for its file. besides: names that are no files."""
 
     prefix: str = ""
     folder: bool = False
     only_with: Collection[str] = ()
     named: bool = False
+    besides: choices.Offer = ()
 
     def paths(self, value: str | Sequence[str] | None, values: Given, *, argument: bool) -> list[str]:
         """The files that a value names; an omitted argument means stdin."""
         read = argument and (not self.only_with or any(values.get(name) for name in self.only_with))
         words = [value] if isinstance(value, str) else value or (["-"] if read else [])
-        return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix)]
+        others = {name for name, _ in choices.entries(self.besides)}
+        return [word.removeprefix(self.prefix) for word in words if word.startswith(self.prefix) and word not in others]
 
 
 @dataclass(frozen=True)
@@ -86,15 +88,17 @@ class Written:
 
 @dataclass(frozen=True)
 class Count:
-    """Marks a number that time or memory grows with, and limits it."""
+    """Marks a number that time or memory grows with, and limits it. or_zero: 0 is none of it."""
 
     least: int
     most: int
+    or_zero: bool = False
 
     def refuse(self, value: int | None, option: str) -> None:
         """Raises `UsageError` for a number out of range."""
-        if value is not None and not self.least <= value <= self.most:
-            raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}")
+        if value is not None and not self.least <= value <= self.most and not (self.or_zero and value == 0):
+            none = ", or 0 for none" if self.or_zero else ""
+            raise UsageError(f"{option} {value}: give a whole number from {self.least:,} to {self.most:,}{none}")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ROUNDS = Count(2, 100_000)
 """Rounds of resampling. A round stores two numbers for each class and model: the most take 1 GB for each HICO-DET
 model, and put an interval's ends within a hundredth of the standard error of their limits."""
+ROUNDS_OR_NONE = Count(2, ROUNDS.most, or_zero=True)
 JOBS = Count(1, 1024)
 """Processes, or requests in flight: few machines have more processors, and systems open no more files by default."""
 DATASETS = "vocabulary.datasets:DATASETS"
@@ -210,6 +211,10 @@ class Filtering:
     nms_beta: float = NMS_BETA
     allow_uncounted: bool = ALLOW_UNCOUNTED
 
+    def given(self) -> bool:
+        """Whether any of them has another value than its default."""
+        return any(getattr(self, option.name) != getattr(option.default, "default", None) for option in fields(self))
+
     def filters(self) -> Filters:
         """These options as the library's `Filters`; raises `UsageError` for an impossible value."""
         from hoicli.evaluation.filters import Filters
@@ -286,12 +291,12 @@ class Listing:
 
         return chosen_format(self.format_, self.output)
 
-    def write(self, *blocks: Iterable[Row]) -> None:
-        """Write rows; each block is a table of its own."""
+    def write(self, *blocks: Iterable[Row], above: Sequence[str] = ()) -> None:
+        """Write rows; each block is a table of its own. above: sentences that stand above where people read."""
         from hoicli.io.outputs import open_output
-        from hoicli.tables.notations import render
+        from hoicli.tables.notations import render, sentences
 
-        rendered = [render(block, self.notation()) for block in blocks]
+        rendered = [*sentences(above, self.notation()), *(render(block, self.notation()) for block in blocks)]
         with open_output(self.output) as write:
             write(b"\n".join(rendered))
 

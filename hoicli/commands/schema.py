@@ -25,7 +25,10 @@ def _kinds() -> list[str]:
 )
 def schema(
     kind: str | None = argument(
-        None, "KIND", "dataset, protocol, ground_truth, prediction, match or result; none lists them.", one_of=_kinds
+        None,
+        "KIND",
+        "dataset, protocol, recipe, ground_truth, prediction, match, similarity or result; none lists them.",
+        one_of=_kinds,
     ),
     output: str = options.OUT,
 ) -> None:

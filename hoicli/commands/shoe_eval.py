@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hoicli.commands import options
-from hoicli.commands.checks import OUTPUT, READ
+from hoicli.commands.checks import OUTPUT
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
+from hoicli.commands.scoring import SIM, Scoring, similarities
 from hoicli.errors import UsageError
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
@@ -13,10 +14,15 @@ from hoicli.io.streams import Stream
 
 @command(
     reads="predictions, ground truth with --gt, similarities with --sim",
-    writes="result rows; with --reasons a line for every match and miss",
+    writes="result rows; with --reasons a line for every match and miss; with --plot a figure",
     examples=[
         ("hoicli shoe-sim --backend wordnet:wup --gt gt.jsonl preds.jsonl > sim.jsonl", "how alike the labels are"),
         ("hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl preds.jsonl", "soft mAP and mF1"),
+        ("hoicli shoe-eval --gt gt.jsonl --sim lexical preds.jsonl", "in one command, where no model is asked"),
+        (
+            "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --delta 0.3:0.7:0.1 --plot deltas.svg preds.jsonl",
+            "what the paper does not say, swept",
+        ),
         (
             "hoicli shoe-eval --gt gt.jsonl --sim sim.jsonl --min-rank 0.5 --reasons why.jsonl preds.jsonl",
             "of the better half of all predictions (a reading), with reasons",
@@ -28,53 +34,23 @@ from hoicli.io.streams import Stream
 def shoe_eval(
     predictions: list[str] | None = options.PREDICTIONS,
     gt: str | None = options.GROUND_TRUTH,
-    sim: list[str] | None = option(
-        None, "--sim FILE", "Similarities of senses, as hoicli shoe-sim writes; repeatable.", mark=READ
-    ),
+    sim: list[str] | None = SIM,
     dataset: str | None = options.dataset(
         "The dataset whose table gives the ground truth its senses: hico (default), vcoco, swig; FILE.json: looked up.",
         None,
     ),
     wordnet: str | None = options.WORDNET,
-    delta: float = option(
-        0.5,
-        "--delta D",
-        "An unmatched prediction counts against the most similar class, if it is at least this similar.",
+    ignore_no_interaction: bool = flag(
+        "--ignore-no-interaction",
+        "Leave out what is no_interaction, of ground truth and predictions: no model that answers in words says it.",
     ),
-    against: str = option(
-        "image",
-        "--against WHERE",
-        "Where that class is sought: in the prediction's image (the paper's algorithms) or the dataset (its figure).",
-        offer="shoe.names:AGAINST",
-    ),
-    combine: str = option(
-        "mean",
-        "--combine HOW",
-        "Verb and object similarity become one by mean, geometric or min.",
-        offer="shoe.names:COMBINE",
-    ),
-    verb_weight: float = option(0.5, "--verb-weight W", "The verb's weight in the mean; the object's is 1 - W."),
-    ap: str = option(
-        "envelope",
-        "--ap AREA",
-        "Area under precision and recall: envelope (best precision at a recall or beyond), 11-point, or step (no "
-        "envelope).",
-        offer="shoe.names:AREAS",
-    ),
-    min_score: float | None = option(
-        None, "--min-score S", "mF1 and miss rates: only predictions that score at least S."
-    ),
-    min_rank: float | None = option(
+    bootstrap: int | None = option(
         None,
-        "--min-rank R",
-        "mF1 and miss rates: only predictions that at least a share R of all do not outscore (0.5: the better half). "
-        "A reading of ours: the paper does not define its confidence score rank, and its Table 2 has another.",
+        "--bootstrap N",
+        "A 95 % interval for every number, from N resamples of the images (1000 is usual).",
+        mark=options.ROUNDS,
     ),
-    single_hoi: bool = flag(
-        "--single-hoi",
-        "Only images with one human-object pair, where boxes of one label with IoU > 0.8 are one (the supplement's "
-        "Table 2).",
-    ),
+    seed: int = options.SEED,
     per_class: bool = flag("--per-class", "Add soft_ap, f1 and ap of every class."),
     reasons: str | None = option(
         None,
@@ -82,7 +58,9 @@ def shoe_eval(
         "Write why: a line for each ground truth and each unmatched prediction, with senses and similarities.",
         mark=OUTPUT,
     ),
+    plot: str | None = options.figure("Draw soft_map and mf1 over the values of --delta: .png, .svg or .pdf."),
     *,
+    scoring: Scoring,
     dumps: options.Dumps,
     out: options.ResultRows,
 ) -> None:
@@ -95,37 +73,36 @@ def shoe_eval(
     """
     from hoicli.evaluation.predictions import Predictions
     from hoicli.records.parsing import dump
+    from hoicli.resampling.draws import Resampling
     from hoicli.shoe.explanation import explain
-    from hoicli.shoe.matching import ShoeSettings
-    from hoicli.shoe.rows import shoe_rows
-    from hoicli.shoe.run import run
-    from hoicli.shoe.scores import scores_of
-    from hoicli.wordnet.selection import choose, in_use
+    from hoicli.shoe.rows import evaluation_rows
+    from hoicli.shoe.run import Evaluation
+    from hoicli.wordnet.selection import choose
 
     gt = options.required(gt, "shoe-eval")
-    if not sim:
-        raise UsageError("shoe-eval: give similarities with --sim FILE; hoicli shoe-sim makes them")
+    tables = similarities(sim, "shoe-eval")
     paths = options.inputs(predictions, "PREDS")
-    settings = ShoeSettings(delta=delta, verb_weight=verb_weight, combine=combine, area=ap, against=against)
-    tags, policy = out.tags(), out.policy()
+    asked = scoring.options(ignore_no_interaction=ignore_no_interaction)
+    if reasons is not None and asked.tags:
+        raise UsageError("--reasons: give one --delta, of which the reasons are")
+    if plot is not None and not asked.tags:
+        raise UsageError("--plot: draws the numbers over --delta; give several, for example --delta 0.3:0.7:0.1")
+    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    tags, policy = out.tags(*asked.tags), out.policy()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     choose(wordnet)
-    done = run(
-        Predictions(paths, opening.predictions),
-        Stream([gt], "ground truth", opening.truth),
-        Stream(sim, "similarities"),
-        settings,
-        policy,
-        dataset=dataset or "hico",
-        min_score=min_score,
-        min_rank=min_rank,
-        single_hoi=single_hoi,
-    )
-    scores = scores_of(done.shoe, done.matching)
+    truth = Stream([gt], "ground truth", opening.truth)
+    evaluation = Evaluation(truth, tables, asked, policy, dataset=dataset or "hico")
+    done = evaluation.run(Predictions(paths, opening.predictions))
+    rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))
     policy.report()
     if reasons is not None:
         with open_output(reasons) as write:
             filters = {key: done.signature[key] for key in ("minscore", "minrank") if key in done.signature}
             for record in explain(done.shoe, done.matching, **filters):
                 write(dump(record))
-    out.write(shoe_rows(scores, subset=done.subset, settings=done.signature | in_use(), tags=tags, per_class=per_class))
+    if plot is not None:
+        from hoicli.figures.deltas import plot_deltas
+
+        plot_deltas(rows, plot)
+    out.write(rows)

@@ -18,6 +18,7 @@ LLM = "Options of --backend llm (language models)"
     writes="one line for each pair of senses: {pos, a, b, similarity}",
     examples=[
         ("hoicli shoe-sim --backend lexical --gt gt.jsonl preds.jsonl > sim.jsonl", "offline, from WordNet"),
+        ("hoicli shoe-sim --check sim.jsonl --gt gt.jsonl preds.jsonl", "has a shared table all that these need?"),
         (
             "hoicli shoe-sim --backend llm --model qwen3-32b --dry-run --price 0.3,1.2 --gt gt.jsonl preds.jsonl",
             "what asking a language model would cost",
@@ -72,6 +73,13 @@ def shoe_sim(
         "the model whose name is first in the alphabet.",
         one_of="similarity.rules:RULES",
     ),
+    check: list[str] | None = option(
+        None,
+        "--check FILE",
+        "Write the pairs that this table lacks, as lines for --pairs, and rate none; repeatable. Exits 1 if it lacks "
+        "any.",
+        mark=READ,
+    ),
     base_url: str | None = option(
         None, "--base-url URL", "The endpoint, up to /v1; nothing else is ever contacted.", panel=LLM
     ),
@@ -113,7 +121,8 @@ def shoe_sim(
     With --gt: the pairs that shoe-eval looks up for these predictions, the sense of each ground-truth label with every
     sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
     with --all-pairs every pair that predictions in its labels can need. With --pairs: lines of your own, of words or
-    senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line.
+    senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line. A line says where it is from: `scores` of
+    models with the digest of the `prompt` and the `date`, or the `measure` (hoicli schema similarity).
     """
     from hoicli.shoe import wanted
     from hoicli.similarity import rating
@@ -123,13 +132,16 @@ def shoe_sim(
     policy = options.policy(on_error)
     asked = base_url or model or screen or cache or key_env or body or dry_run or price
     if merge is not None or backend == "table":
-        if gt is not None or pairs is not None or dataset is not None or asked or backend not in (None, "table"):
+        others = gt is not None or pairs is not None or dataset is not None or check
+        if others or asked or backend not in (None, "table"):
             raise UsageError("--merge joins tables: give it the tables alone")
         tables = Stream(options.inputs(paths, "tables"), "tables")
         rating.write_rows(rating.merged_rows(tables, merge or "mean", policy), output)
         policy.report()
         return
-    if backend is None:
+    if check and (backend is not None or pairs is not None or asked):
+        raise UsageError("--check rates nothing: give it --gt and predictions, or a --dataset, alone")
+    if backend is None and not check:
         raise UsageError("give a --backend (wordnet:wup, lexical, llm, ...), or --merge to join tables")
     if pairs is not None and (gt is not None or paths):
         raise UsageError("--pairs rates lines of its own: give it no other files")
@@ -155,7 +167,7 @@ def shoe_sim(
     elif asked:
         raise UsageError(f"--backend {backend} asks no model; --base-url, --model and the like go with llm")
     else:
-        raters, offline = None, offline_backend(backend, policy)
+        raters, offline = None, None if backend is None else offline_backend(backend, policy)
     if pairs is not None:
         work: rating.Work = rating.PairLines(Stream([pairs], "pairs"), policy, offline)
     elif gt is not None:
@@ -165,8 +177,10 @@ def shoe_sim(
         work = wanted.evaluation_pairs(truth, predictions, dataset or "hico", policy, all_pairs=all_pairs)
     else:
         work = wanted.dataset_pairs(dataset or "hico", all_pairs=all_pairs)
-    if raters is not None:
+    if check:
+        rating.write_missing(Stream(check, "tables"), work.pairs, policy, output)
+    elif raters is not None:
         raters.run(work, policy, output)
-    elif offline is not None:
+    elif backend is not None and offline is not None:
         rating.write_rows(rating.rated_rows(backend, offline, work, policy), output)
         policy.report()

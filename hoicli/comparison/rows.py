@@ -1,5 +1,9 @@
-"""A comparison as result rows: each model's mAP, then what changed from the baseline to it, largest first where a list
-is cut. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from resamples."""
+"""A comparison as result rows: each model's mAP, then what changed from the baseline to it; classes by p, images by
+size. A row's `value` is `to` less `from`; `p` is from swaps, `p_bootstrap` from resamples.
+
+A model may be several runs (of a training with several seeds): its numbers are means over them, and its resamples draw
+runs as well as images. It has no `p`: which run would swap its output with which of the other model's is arbitrary.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats
+from hoicli.arrays.kit import Floats, Ints
+from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.rows import Evaluated, class_subsets
@@ -21,29 +26,48 @@ from hoicli.resampling.comparison import Difference, PairedRounds, count_differe
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
 from hoicli.resampling.ranked import MOST_LEFT_OUT, Lists
-from hoicli.resampling.rounds import Rounds, resampled, swapped
+from hoicli.resampling.rounds import Rounds, resampled, run_shares, sum_of_runs, swapped
 from hoicli.vocabulary.labels import Vocabulary
 
 
 class Compared(NamedTuple):
-    """One model under one protocol: its name, the ranked lists, and its numbers: of all classes, then of the parts of
-    slices of classes."""
+    """One model under one protocol: its name, the ranked lists of each run, and its numbers: of all classes, then of
+    the parts of slices of classes; of several runs the mean, and in `each` those of each run."""
 
     name: str
-    lists: Lists
+    runs: Sequence[Lists]
     parts: Sequence[Evaluated]
+    each: Sequence[Sequence[Evaluated]] = ()
 
     @property
     def evaluated(self) -> Evaluated:
         """Its numbers of all classes."""
         return self.parts[0]
 
+    @property
+    def lists(self) -> Lists:
+        """Of its first run; ground truth and images are those of all."""
+        return self.runs[0]
+
 
 class Diagnosed(NamedTuple):
-    """One model's name and errors."""
+    """One model's name and the errors of each run."""
 
     name: str
-    diagnosis: Diagnosis
+    runs: Sequence[Diagnosis]
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Of its first run."""
+        return self.runs[0]
+
+
+Side = Compared | Diagnosed
+
+
+def runs_setting(*models: int) -> dict[str, str]:
+    """What signatures say of models of so many runs; nothing where each is one."""
+    return {"runs": ",".join(map(str, models))} if max(models) > 1 else {}
 
 
 @dataclass(frozen=True)
@@ -55,6 +79,31 @@ class Comparison:
     resampling: Resampling
     top: int
     tags: Mapping[str, str]
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are rounds to test differences with."""
+        return self.resampling.rounds > 0
+
+    def resampled(self, models: Sequence[Side], lists: Sequence[Sequence[Lists]], label: str) -> list[Rounds]:
+        """Each model on the same resamples, given the lists of its runs."""
+        every = zip(self.resampled_runs(lists, label), self.run_shares(models), strict=True)
+        return [Rounds.of_runs(runs, share) for runs, share in every]
+
+    def resampled_runs(self, lists: Sequence[Sequence[Lists]], label: str) -> list[list[Rounds]]:
+        """Each run of each model on the same resamples."""
+        every = iter(resampled([run for runs in lists for run in runs], self.resampling, label))
+        return [[next(every) for _ in runs] for runs in lists]
+
+    def run_shares(self, models: Sequence[Side]) -> list[Floats]:
+        """The shares of each model's runs in each resample."""
+        return run_shares([len(model.runs) for model in models], self.resampling)
+
+    def swapped(self, models: tuple[Side, Side], lists: tuple[Lists, Lists], label: str) -> list[Rounds]:
+        """The two systems that swapping makes; none of them if a model has several runs."""
+        if any(len(model.runs) > 1 for model in models):
+            return [Rounds.none(lists[0])] * 2
+        return swapped(*lists, self.resampling, label)
 
     def ends(
         self, protocol: str, baseline: str, model: str, settings: Mapping[str, str], view: Mapping[str, str]
@@ -69,21 +118,36 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     subset, AP_diff by class, image_diff by image."""
     baseline = models[0]
     protocol = baseline.evaluated.protocol
-    rounds = resampled([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
+    rounds = shared.resampled(models, [model.runs for model in models], f"{protocol.key}: resamples")
     for model, alone in zip(models, rounds, strict=True):
-        for part in model.parts:
-            yield from part.rows(part.intervals(model.lists, alone, shared.resampling))
+        for number, part in enumerate(model.parts):
+            of_part = part.rows(part.intervals(model.lists, alone, shared.resampling) if shared.tested else None)
+            yield from _with_sd(of_part, [run[number] for run in model.each])
     for model, alone in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"
-        first, second = swapped(baseline.lists, model.lists, shared.resampling, label)
+        first, second = shared.swapped((baseline, model), (baseline.lists, model.lists), label)
         paired = PairedRounds((rounds[0], alone), (first, second))
         for before, after in zip(baseline.parts, model.parts, strict=True):
-            settings = {**before.settings, **after.settings}
+            counts = runs_setting(len(baseline.runs), len(model.runs))
+            settings = {**before.settings, **after.settings, **counts}
             ends = shared.ends(protocol.name, baseline.name, model.name, settings, after.view)
             yield from _means(baseline.lists, before, after, paired, ends)
             if after is model.evaluated:
                 yield from _classes(baseline, model, paired, shared.top, ends)
                 yield from _images(baseline, model, shared, ends)
+
+
+def _with_sd(rows: Iterator[Row], runs: Sequence[Evaluated]) -> Iterator[Row]:
+    """The rows of a model with `sd`, the standard deviation of the value over its runs, if it has several."""
+    for row in rows:
+        if not runs:
+            yield row
+            continue
+        name = {"mAP": "ap", "mean_max_recall": "max_recall"}[row["metric"]]
+        values = [getattr(mean, name) for run in runs for mean in run.means if mean.subset == row["subset"]]
+        sd = None if None in values else percent(float(np.std(values, ddof=1)))
+        head = {key: row[key] for key in ("metric", "subset", "value")}
+        yield {**head, "sd": sd, **row}
 
 
 def _row(metric: str, named: Mapping[str, object], found: Difference, n: int, ends: Row) -> Row:
@@ -119,11 +183,23 @@ def _classes(baseline: Compared, model: Compared, paired: PairedRounds, top: int
         enough = images[number] >= FEWEST_IMAGES
         rounds = resamples[number], swaps[number]
         found[number] = difference(*sides, *rounds, most=1.0) if enough else Difference(*sides)
-    judged = {number: p for number in numbers if (p := found[number].p) is not None}
+    chance = {number: found[number].chance for number in numbers}
+    judged = {number: p for number, p in chance.items() if p is not None}
     q = dict(zip(judged, false_discovery([*judged.values()]), strict=True))
+    for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)) if resamples.size else ():
+        for name, members in evaluated.members.items():
+            within = [number for number in members.tolist() if number in q]
+            differ = [number for number in within if q[number] < SURE and sign * (found[number].value or 0.0) > 0]
+            counted = {"subset": name, "value": len(differ), "n": len(within), "unit": "classes"}
+            yield {"metric": metric, **counted, **ends}
+
+    def order(number: int) -> tuple[float, float, tuple[str, str]]:
+        p, value = chance[number], found[number].value or 0.0
+        return (2.0 if p is None else p), -abs(value), vocabulary.interactions[number]
+
+    numbers.sort(key=order)
     if not evaluated.wanted.per_class:
-        numbers = sorted(numbers, key=lambda number: (-abs(found[number].value or 0.0), number))[:top]
-        numbers = [number for number in numbers if found[number].value]
+        numbers = [number for number in numbers if found[number].value][:top]
     for number in numbers:
         verb, name = vocabulary.interactions[number]
         named = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
@@ -138,7 +214,7 @@ def _images(baseline: Compared, model: Compared, shared: Comparison, ends: Row) 
         return
     members = baseline.evaluated.members
     subset = max(members, key=lambda name: len(members[name]))
-    moved = image_differences(baseline.lists, model.lists, members[subset])
+    moved = image_differences(baseline.runs, model.runs, members[subset])
     if moved is None:
         name = baseline.evaluated.protocol.name
         note(f"left out: image_diff of {name}; a class is in more than {MOST_LEFT_OUT:,} images")
@@ -158,50 +234,68 @@ def error_rows(models: Sequence[Diagnosed], settings: Mapping[str, str], shared:
     baseline = models[0]
     protocol = baseline.diagnosis.protocol
     view = dict(protocol.view)
-    ends = [shared.ends(protocol.name, baseline.name, model.name, settings, view) for model in models[1:]]
+    ends = [
+        shared.ends(
+            protocol.name,
+            baseline.name,
+            model.name,
+            {**settings, **runs_setting(len(baseline.runs), len(model.runs))},
+            view,
+        )
+        for model in models[1:]
+    ]
     gains = _gains(models, shared, ends)
-    for model, rows, ending in zip(models[1:], gains, ends, strict=True):
-        yield from _counts(baseline.diagnosis, model.diagnosis, shared, ending)
+    shares = shared.run_shares(models)
+    for model, share, rows, ending in zip(models[1:], shares[1:], gains, ends, strict=True):
+        yield from _counts(baseline, model, (shares[0], share), shared, ending)
         yield from rows
 
 
-def _counts(baseline: Diagnosis, model: Diagnosis, shared: Comparison, ends: Row) -> Iterator[Row]:
-    subsets = baseline.subsets(shared.vocabulary)
-    sides = [diagnosis.by_image(shared.image_ids) for diagnosis in (baseline, model)]
+def _counts(
+    baseline: Diagnosed, model: Diagnosed, shares: tuple[Floats, Floats], shared: Comparison, ends: Row
+) -> Iterator[Row]:
+    subsets = baseline.diagnosis.subsets(shared.vocabulary)
     counted = [(error, subset) for error in (*ERRORS, MISSED) for subset in subsets]
-    before, after = (
-        np.stack(
+
+    def counts(diagnosis: Diagnosis) -> Ints:
+        found = diagnosis.by_image(shared.image_ids)
+        return np.stack(
             [
                 np.bincount(image[np.isin(class_, subsets[subset])], minlength=len(shared.image_ids))
-                for (image, class_), subset in ((side[error], subset) for error, subset in counted)
+                for (image, class_), subset in ((found[error], subset) for error, subset in counted)
             ]
         )
-        for side in sides
-    )
-    totals = (before + after).sum(axis=1).tolist()
-    differences = count_differences(before, after, shared.resampling)
+
+    before, after = ([counts(run) for run in side.runs] for side in (baseline, model))
+    totals = np.sum([*before, *after], axis=(0, 2)).tolist()
+    differences = count_differences(before, after, shares, shared.resampling)
     for (error, subset), found, n in zip(counted, differences, totals, strict=True):
         numbers = {"from": found.before, "to": found.after, "value": found.value}
         low, high = found.ci or (None, None)
         yield {
             "metric": "count_diff", "subset": subset, "error": error,
-            **{key: None if value is None else int(value) for key, value in numbers.items()}, "n": n,
+            **{key: _whole(value) for key, value in numbers.items()}, "n": n,
             "ci_low": low, "ci_high": high, "p": found.p, "p_bootstrap": found.p_bootstrap,
             "unit": "triplets" if error == MISSED else "predictions", **ends,
         }  # fmt: skip
 
 
+def _whole(value: float | None) -> float | None:
+    """A count as a whole number; a mean over runs may be none."""
+    return value if value is None or value % 1 else int(value)
+
+
 class _OracleMeans(NamedTuple):
     """A subset's mAP under one oracle: of baseline and model, and [2, R] of both on resamples and with swaps."""
 
-    estimates: tuple[Mean, Mean]
+    estimates: tuple[float | None, float | None]
     resamples: Floats
     swaps: Floats
 
     def gain_over(self, plain: _OracleMeans) -> Difference:
         """How much more the oracle gives the model than the baseline; `plain` is the mAP without it."""
         before, after = (
-            None if with_it.ap is None or without.ap is None else with_it.ap - without.ap
+            None if with_it is None or without is None else with_it - without
             for with_it, without in zip(self.estimates, plain.estimates, strict=True)
         )
         resamples, swaps = (
@@ -223,19 +317,31 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
     never = np.zeros(len(annotated), dtype=bool)  # a class without ground truth is left out of these means
     rows: list[list[Row]] = [[] for _ in ends]
     plain: dict[tuple[int, str], _OracleMeans] = {}
-    for sides in zip(*(model.diagnosis.ranked(vocabulary, shared.image_ids) for model in models), strict=True):
-        oracle = sides[0][0].oracle
-        (first, *means), (baseline, *lists) = zip(*((of.means(subsets), ranked) for of, ranked in sides), strict=True)
-        (alone, *rounds) = resampled([baseline, *lists], shared.resampling, f"{oracle}: resamples")
+    shares = shared.run_shares(models)
+    ranked = [run.ranked(vocabulary, shared.image_ids) for model in models for run in model.runs]
+    for every in zip(*ranked, strict=True):
+        oracle, left = every[0][0].oracle, iter(every)
+        sides = [[next(left) for _ in model.runs] for model in models]
+        first, *means = (
+            [_mean_of(runs) for runs in zip(*(of.means(subsets) for of, _ in side), strict=True)] for side in sides
+        )
+        lists = [[of_run for _, of_run in side] for side in sides]
+        rounds = shared.resampled_runs(lists, f"{oracle}: resamples")
         for number, model in enumerate(models[1:]):
-            swaps = swapped(baseline, lists[number], shared.resampling, f"{model.name}, {oracle}: swaps")
+            label = f"{model.name}, {oracle}: swaps"
+            swaps = shared.swapped((models[0], model), (lists[0][0], lists[number + 1][0]), label)
             for before, after in zip(first, means[number], strict=True):
                 members = subsets[before.subset]
                 chosen = members[annotated[members]]
-                resamples, swapping = (
-                    np.stack([side.means(chosen, never) for side in pair]) for pair in ((alone, rounds[number]), swaps)
+                resamples = np.stack(
+                    [
+                        # an oracle leaves each run ground truth of its own, so each has its own mean
+                        sum_of_runs([run.means(chosen, never) for run in rounds[place]], shares[place])
+                        for place in (0, number + 1)
+                    ]
                 )
-                found = _OracleMeans((before, after), resamples, swapping)
+                swapping = np.stack([side.means(chosen, never) for side in swaps])
+                found = _OracleMeans((before.ap, after.ap), resamples, swapping)
                 if oracle == "none":
                     plain[number, before.subset] = found
                 else:
@@ -243,3 +349,10 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
                     row = _row("delta_mAP_diff", {**named, "oracle": oracle}, gain, before.classes, ends[number])
                     rows[number].append(row)
     return rows
+
+
+def _mean_of(runs: Sequence[Mean]) -> Mean:
+    """The mean AP of a model's runs over one subset, None if a run has none; that of a single run as it is."""
+    values = [run.ap for run in runs if run.ap is not None]
+    whole = len(values) == len(runs)
+    return runs[0] if len(runs) == 1 else runs[0]._replace(ap=sum(values) / len(values) if whole else None)

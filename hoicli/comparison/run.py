@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows
-from hoicli.diagnosis.gather import match_and_diagnose
+from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows, runs_setting
+from hoicli.diagnosis.gather import Gathered, match_and_diagnose
 from hoicli.diagnosis.run import Model
+from hoicli.errors import UsageError
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import protocol_of
-from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
+from hoicli.resampling.ranked import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 
@@ -52,24 +55,57 @@ def compare(
         note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
     errors_of = [] if diagnosed is None else views.diagnosed(diagnosed)
-    tallies: list[Tally] = []
-    diagnoses: list[list[Diagnosed]] = []
-    for model in models:
-        predictions = model.stream.unmatched(f"{model.stream.name}: compare")
-        gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
-        gathered.coverage.report(truth, protocols, model=model.name)
-        tallies.append(gathered.tally)
-        diagnoses.append([Diagnosed(model.name, diagnosis) for diagnosis in gathered.diagnoses])
+    together = _together(models)
+    sides: list[list[Gathered]] = []
+    for name, streams in together.items():
+        sides.append([])
+        for number, each in enumerate(streams, start=1):
+            predictions = each.stream.unmatched(f"{each.stream.name}: compare")
+            gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
+            called = name if len(streams) == 1 else f"{name}, run {number}"
+            gathered.coverage.report(truth, protocols, model=called)
+            sides[-1].append(gathered)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
-    settings = {**filters.signature(), "data": vocabulary.signed}
-    for sides in zip(*(tally.ranked(vocabulary, shared.image_ids) for tally in tallies), strict=True):
+    settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
+    ranked = [[run.tally.ranked(vocabulary, shared.image_ids) for run in side] for side in sides]
+    for _ in protocols:
         compared = []
-        for model, tally, (protocol, results, lists) in zip(models, tallies, sides, strict=True):
-            signed = {**settings, **wanted.settings(), **tally.settings(protocol)}
-            tagged = {"model": model.name, **tags}
-            parts = Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged)
-            compared.append(Compared(model.name, lists, parts))
+        for name, side, of_runs in zip(together, sides, ranked, strict=True):
+            found = [next(run) for run in of_runs]
+            evaluated = []
+            for run, (protocol, results, _) in zip(side, found, strict=True):
+                signed, tagged = {**settings, **run.tally.settings(protocol)}, {"model": name, **tags}
+                evaluated.append(Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged))
+            compared.append(_compared(name, [lists for _, _, lists in found], evaluated))
         yield from protocol_rows(compared, shared)
-    for same in zip(*diagnoses, strict=True):
-        view = same[0].diagnosis.protocol
+    settings = {**filters.signature(), "data": vocabulary.signed}
+    for number, view in enumerate(errors_of):
+        same = [
+            Diagnosed(name, [run.diagnoses[number] for run in side]) for name, side in zip(together, sides, strict=True)
+        ]
         yield from error_rows(same, settings | truth.settings(view) | view.settings(), shared)
+
+
+def _together(models: Sequence[Model]) -> dict[str, list[Model]]:
+    """Name -> the streams of this name, its runs."""
+    found: dict[str, list[Model]] = {}
+    for model in models:
+        found.setdefault(model.name, []).append(model)
+    if len(found) < 2:
+        raise UsageError(f"--name: all streams are runs of {models[0].name}; compare needs two or more models")
+    for name, runs in found.items():
+        if len(runs) > 1:
+            note(f"{name}: the mean of {len(runs)} runs; its intervals are over images and runs")
+    return found
+
+
+def _compared(name: str, lists: Sequence[Lists], runs: Sequence[Sequence[Evaluated]]) -> Compared:
+    """A model of one run or the mean of several, part by part."""
+    if len(runs) == 1:
+        return Compared(name, lists, runs[0])
+    parts = []
+    for of_part in zip(*runs, strict=True):
+        results = ClassResults.mean([run.results for run in of_part])
+        settings = {key: value for run in of_part for key, value in run.settings.items()}
+        parts.append(replace(of_part[0], results=results, settings=settings | runs_setting(len(runs))))
+    return Compared(name, lists, parts, runs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Any
 
 from hoicli.diagnosis.gather import diagnose_matches, diagnosis_records, match_and_diagnose, typed_batches
@@ -22,6 +21,7 @@ from hoicli.evaluation.selection import protocol_of
 from hoicli.evaluation.slices import Part, Slice
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views, check_diagnosed, with_part, within
+from hoicli.io.naming import names_of_files
 from hoicli.io.streams import Opener, Stream, files
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, is_number, parse
@@ -39,13 +39,15 @@ class Model:
     tagged: bool
 
     @classmethod
-    def named(cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files) -> list[Model]:
-        """One model for each path, named by `names` in order or after its file; raises `UsageError` if counts differ or
-        names repeat."""
+    def named(
+        cls, paths: Sequence[str], names: Sequence[str], opener: Opener = files, *, runs: bool = False
+    ) -> list[Model]:
+        """One model for each path, named by `names` in order or after its file (`names_of_files`); raises `UsageError`
+        if counts differ or names repeat. runs: streams of one name may be given, the runs of one model."""
         if names and len(names) != len(paths):
             raise UsageError(f"--name: {len(names)} names for {len(paths)} streams; give one a stream, in their order")
-        chosen = list(names) or ["stdin" if path == "-" else PurePath(path).name.split(".")[0] for path in paths]
-        if len(set(chosen)) != len(chosen):
+        chosen = list(names) or names_of_files(paths)
+        if len(set(chosen)) != len(chosen) and not runs:
             raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
         tagged = bool(names) or len(paths) > 1
         return [cls(Predictions([path], opener), name, tagged) for path, name in zip(paths, chosen, strict=True)]

@@ -27,41 +27,45 @@ class Thresholds:
     ranges: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
-def parse_thresholds(texts: Iterable[str]) -> Thresholds:
+def parse_thresholds(
+    texts: Iterable[str], *, option: str = "--iou", what: str = "IoU", least: float | None = None
+) -> Thresholds:
     """`0.5,0.75` or `0.5:0.95:0.05` (first, last and step). Steps are decimal: the values of a range are the very
-    numbers that its decimals are read as. Raises `UsageError` for anything else."""
+    numbers that its decimals are read as. They lie above 0, or from `least` on, and are at most 1. option and what: of
+    messages. Raises `UsageError` for anything else."""
     values: dict[float, None] = {}
     ranges: dict[str, tuple[float, ...]] = {}
+
+    def decimal(text: str, part: str, least: float | None = None) -> Decimal:
+        try:
+            number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
+        except InvalidOperation:
+            number = Decimal("nan")
+        if not (number.is_finite() and (number > 0 if least is None else least <= number) and number <= 1):
+            from_ = "above 0, at most 1" if least is None else f"from {least:g} to 1"
+            raise UsageError(f"{option} {text}: {part!r} is no {what}; give a number {from_}")
+        return number
+
     for text in (part.strip() for several in texts for part in several.split(",")):
         if not text:
-            raise UsageError("--iou: a threshold is empty; give numbers with commas between them: 0.5,0.75")
-        numbers = [_decimal(text, part) for part in text.split(":")]
-        if len(numbers) == 1:
-            values[float(numbers[0])] = None
+            raise UsageError(f"{option}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
+        parts = text.split(":")
+        if len(parts) == 1:
+            values[float(decimal(text, text, least))] = None
             continue
-        if len(numbers) != 3:
-            raise UsageError(f"--iou {text}: write a number, or first:last:step, for example 0.5:0.95:0.05")
-        first, last, step = numbers
+        if len(parts) != 3:
+            raise UsageError(f"{option} {text}: write a number, or first:last:step, for example 0.5:0.95:0.05")
+        first, last, step = (decimal(text, parts[0], least), decimal(text, parts[1], least), decimal(text, parts[2]))
         steps = (last - first) / step
         if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
             most = MOST_THRESHOLDS - 1
-            raise UsageError(f"--iou {text}: steps of {step} do not lead from {first} to {last} (1 to {most} steps)")
+            raise UsageError(f"{option} {text}: steps of {step} do not lead from {first} to {last} (1 to {most} steps)")
         members = tuple(float(first + number * step) for number in range(int(steps) + 1))
         values |= dict.fromkeys(members)
-        ranges[":".join(f"{number.normalize():f}" for number in numbers)] = members
+        ranges[":".join(f"{number.normalize():f}" for number in (first, last, step))] = members
     if len(values) > MOST_THRESHOLDS:
-        raise UsageError(f"--iou: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
+        raise UsageError(f"{option}: {len(values)} thresholds; give at most {MOST_THRESHOLDS}")
     return Thresholds(tuple(values), tuple(ranges.items()))
-
-
-def _decimal(text: str, part: str) -> Decimal:
-    try:
-        number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not (number.is_finite() and 0 < number <= 1):
-        raise UsageError(f"--iou {text}: {part!r} is no IoU; give a number above 0, at most 1")
-    return number
 
 
 @dataclass(frozen=True)

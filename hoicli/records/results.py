@@ -14,8 +14,9 @@ SIGNATURE_KEYS = (
     *("protocol", "row", "iou", "slice", "data", "gt", "truth", "labels", "ambiguous", "people", "boxes", "images"),
     *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
-    *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
-    *("boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
+    *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap"),
+    *("assign", "minsim", "minscore", "minrank", "filtered"),
+    *("runs", "boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "published"),
     "version",
 )
@@ -58,7 +59,7 @@ ROW_KEYS = (
     *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),
-    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable"),
+    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "sd", "comparable"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without
 `corruption`, `severity` and `family`: these are keys of robust's rows, and tags of eval's."""

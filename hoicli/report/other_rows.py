@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from hoicli.comparison.answers import answers
 from hoicli.figures import svg
 from hoicli.figures.shown import FAMILY_WORDS, model_name, robustness_of
 from hoicli.records.results import Row, settings_of
 from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.rows import AGREE, COMPARE, OTHER, ROBUST, SECTIONS, SHOE, identifying, tag_keys
-from hoicli.tables.kinds import PARTS
+from hoicli.tables.kinds import CLASSES, PARTS, kind_of
 from hoicli.tables.layout import marked, parts_of
 
 LONGEST = 30
@@ -108,8 +109,8 @@ def _compare(rows: Sequence[Row]) -> list[Block]:
         "Differences between models on the same images, with their 95 % intervals. p is how often chance alone makes "
         "one as large; q is p corrected for how many were looked at."
     )
-    blocks: list[Block] = [Paragraph([words])]
-    for index, members in _alike(rows):
+    blocks: list[Block] = [*(Paragraph([f"{sentence}."]) for sentence in answers(rows)), Paragraph([words])]
+    for index, members in _alike([row for row in rows if kind_of(row) is not CLASSES]):
         parts = [part for row in members for part in parts_of({**row, "measure": _measure(row)})]
         index += ["measure", "subset"]
         table = pivoted(parts, _caption(members), index=index, column=lambda row: ("", row["part"]), longest=LONGEST)

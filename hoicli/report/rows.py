@@ -11,7 +11,7 @@ from hoicli.records.image import result_problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row, tag_column
-from hoicli.tables.kinds import DIFFERENCE, MEAN_KEYS, ROBUSTNESS, kind_of
+from hoicli.tables.kinds import CLASSES, DIFFERENCE, MEAN_KEYS, ROBUSTNESS, kind_of
 
 ROBUST, SHOE, COMPARE, AGREE, OTHER = "robust", "shoe", "compare", "agree", "other"
 SECTIONS = {
@@ -23,7 +23,7 @@ SECTIONS = {
 }
 """The sections of rows in their order, with their headings."""
 
-_VALUES = frozenset({"value", "n", "unit", "reason", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
+_VALUES = frozenset({"value", "sd", "n", "unit", "reason", "signature", "ci_low", "ci_high", "from", "to", *CHANCES})
 """Keys of a row that do not say what it is of; nor does any other whose value is a fraction, but for MEAN_KEYS."""
 
 
@@ -91,7 +91,7 @@ def section_of(row: Row) -> str:
     """Which of SECTIONS a row goes to: by its protocol, else by its kind."""
     if row.get("protocol") in (SHOE, AGREE):
         return str(row["protocol"])
-    return {DIFFERENCE: COMPARE, ROBUSTNESS: ROBUST}.get(kind_of(row), OTHER)
+    return {DIFFERENCE: COMPARE, CLASSES: COMPARE, ROBUSTNESS: ROBUST}.get(kind_of(row), OTHER)
 
 
 def identifying(row: Row) -> tuple[str, ...]:

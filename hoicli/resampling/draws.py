@@ -11,27 +11,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.arrays.kit import Floats
 from hoicli.errors import UsageError
 from hoicli.resampling.ranked import Weights
 
 ROUNDS_IN_BLOCK = 32
 """Rounds worked on at a time: few enough that their arrays stay in a processor's cache. Changing it changes results."""
-RESAMPLING, SWAPPING = 0, 1
+RESAMPLING, SWAPPING, RUNS = 0, 1, 2
 MOST_ROUNDS = 100_000
 """The rounds that a call may ask for: they put an interval's ends within a hundredth of the standard error."""
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How many rounds, and of which seed."""
+    """How many rounds, and of which seed; 0 rounds: neither intervals nor p."""
 
     rounds: int
     seed: int
 
     @classmethod
-    def checked(cls, rounds: int, seed: int) -> Resampling:
-        """From a command's options; raises `UsageError` for values that mean nothing."""
-        if not 2 <= rounds <= MOST_ROUNDS:
+    def checked(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
+        """From a command's options; raises `UsageError` for values that mean nothing. or_none: 0 rounds may be."""
+        if not (or_none and rounds == 0) and not 2 <= rounds <= MOST_ROUNDS:
             raise UsageError(f"--bootstrap {rounds}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual")
         if seed < 0:
             raise UsageError(f"--seed {seed}: give a whole number of at least 0")
@@ -39,7 +40,7 @@ class Resampling:
 
     def signature(self) -> dict[str, str]:
         """For the signatures of rows that have an interval."""
-        return {"boot": str(self.rounds), "seed": str(self.seed)}
+        return {"boot": str(self.rounds), "seed": str(self.seed)} if self.rounds else {}
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,20 @@ class Block:
         coins = np.unpackbits(octets, axis=1, bitorder="little")[:, :images]
         return np.ascontiguousarray(coins.T.astype(np.int32))
 
-    def _bits(self, purpose: int, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
-        generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
+    def runs(self, model: int, count: int) -> Floats:
+        """[count, rounds] the share of each of a model's runs: `count` - 1 of them are drawn with replacement, so that
+        their mean is spread as the mean of `count` runs is (Rao and Wu 1988); a single run is always drawn. model: its
+        number, as each model's runs are drawn for themselves."""
+        if count == 1:
+            return np.ones((1, self.rounds))
+        bits = self._bits(RUNS, self.rounds * (count - 1), model) >> np.uint64(32)
+        drawn = ((bits * np.uint64(count)) >> np.uint64(32)).astype(np.int64).reshape(count - 1, self.rounds)
+        times = (drawn == np.arange(count)[:, np.newaxis, np.newaxis]).sum(axis=1)
+        shares: Floats = times / (count - 1)
+        return shares
+
+    def _bits(self, purpose: int, count: int, *of: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+        generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number, *of]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)
 
 

@@ -8,10 +8,10 @@ positive, a product of a sparse matrix with the weights. Matching and sorting ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,20 +25,29 @@ if TYPE_CHECKING:
 Weights: TypeAlias = "NDArray[np.int32]"
 Numbers = TypeVar("Numbers", bound="NDArray[Any]")
 
+
+class _Counts(NamedTuple):
+    """Whole numbers of each round: positives [C, R] the ground truth; of each true positive, [K, R]: copies, how often
+    it is there; found and rank, the true positives and the predictions of its class up to and with it."""
+
+    positives: NDArray[Any]
+    copies: NDArray[Any]
+    found: NDArray[Any]
+    rank: NDArray[Any]
+
+
 IMAGES_AT_ONCE = 256
 """Images left out one by one in one piece."""
 MOST_LEFT_OUT = 16_384
 """Images of a class that are left out one by one: the time goes with their square. HICO-DET's test set has 9,658."""
 
 
-class Lists(Protocol):
-    """Ranked lists of one model (`RankedLists`), or of one model at several thresholds (`AveragedLists`)."""
+class Weighted(Protocol):
+    """Numbers of C classes that follow from weights of images: average precisions (`Lists`), or what sums over images
+    make (`sums.ImageSums`). true_positives: how much work a round is."""
 
     @property
     def images(self) -> int: ...
-
-    @property
-    def truth_image(self) -> Ints: ...
 
     @property
     def true_positives(self) -> int: ...
@@ -46,12 +55,23 @@ class Lists(Protocol):
     @property
     def unannotated(self) -> Bools: ...
 
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
+
+    def interleaved(self, other: Any) -> Weighted: ...
+
+
+class Lists(Weighted, Protocol):
+    """Ranked lists of one model (`RankedLists`), or of one model at several thresholds (`AveragedLists`)."""
+
+    @property
+    def truth_image(self) -> Ints: ...
+
     @property
     def truth_images(self) -> Ints: ...
 
     def images_of_truth(self, members: Ints) -> int: ...
-
-    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
 
     def interleaved(self, other: Any) -> Lists: ...
 
@@ -65,6 +85,10 @@ class RankedLists:
     hit [T] whether each is a true positive, in ranking order; class c owns hit[bounds[c]:bounds[c + 1]]. image [T] of
     each, truth_image [P] and truth_class [P] of the ground truth; images N counts those they point into. grid and cap
     are the protocol's `grid` and `predictions_per_class`.
+
+    gain [T]: what a true positive is worth where that is not 1 for all (SHOE), in whole numbers of 1 / unit. The copies
+    of one are then one step: precision and recall are taken after them. area: without a grid, what is under the curve:
+    "envelope", "step" (no envelope) or "trapezoid" (straight lines from recall 0, precision 1).
     """
 
     hit: Bools
@@ -75,6 +99,9 @@ class RankedLists:
     images: int
     grid: tuple[float, ...]
     cap: int | None = None
+    gain: Ints | None = None
+    unit: int = 1
+    area: str = "envelope"
 
     @property
     def classes(self) -> int:
@@ -108,25 +135,57 @@ class RankedLists:
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
         weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
         """
-        positives: Ints = self._truth @ weights
+        return self._ap(self._counted(weights))
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins).
+
+        All counts of the second are those of every image less those of the first.
+        """
+        one = self._counted(coins)
+        other = _Counts(*(all_ - part for all_, part in zip(self._all, one, strict=True)))
+        return self._ap(one), self._ap(other)
+
+    def _counted(self, weights: Weights) -> _Counts:
+        copies = weights[self.image[self._hits]]
+        rank = self._accumulate(np.add, self._between @ weights)
+        return _Counts(self._truth @ weights, copies, self._accumulate(np.add, self._gained(copies)), rank)
+
+    def _gained(self, copies: NDArray[Any]) -> NDArray[Any]:
+        """[K, R] what the copies of each true positive are worth, in an array of its own."""
+        worth: NDArray[Any] = copies.copy() if self.gain is None else copies * self.gain[self._hits][:, np.newaxis]
+        return worth
+
+    @cached_property
+    def _all(self) -> _Counts:
+        """Of all images, once each."""
+        return self._counted(np.ones((self.images, 1), dtype=np.int32))
+
+    def _ap(self, counts: _Counts) -> tuple[Floats, Ints]:
+        positives, copies, found, rank = counts
         ap = np.zeros(positives.shape)
         if len(self._hits) == 0:
             return ap, positives
-        copies = weights[self.image[self._hits]]
-        rank = self._accumulate(np.add, self._between @ weights)
         if self.cap is not None:  # of a true positive's copies, those up to the cap count
             copies = np.clip(self.cap - (rank - copies), 0, copies)
             rank = np.minimum(rank, self.cap)
-        found = self._accumulate(np.add, copies.copy())
-        precision = np.divide(found, rank, out=np.zeros(found.shape), where=rank > 0)
-        precision = self._accumulate(np.maximum, precision, backwards=True)
-        asked = np.maximum(positives[self._owners], 1)
+            found = self._accumulate(np.add, self._gained(copies))
+        gained = copies if self.gain is None else self._gained(copies)
+        # as long as nothing is counted, nothing is found either: 0 of at least 1
+        precision = found / np.maximum(rank, 1)
+        if self.area == "trapezoid":  # the mean of the precisions before and after
+            earlier = rank - copies
+            precision += np.where(earlier > 0, (found - gained) / np.maximum(earlier, 1), self.unit)
+            precision /= 2
+        elif self.area == "envelope":
+            precision = self._accumulate(np.maximum, precision, backwards=True)
+        asked = np.maximum(positives[self._owners], 1) * float(self.unit)
         if self.grid:  # the mean over the grid: a point reads the precision of the first to reach it
             precision *= self._steps(found / np.repeat(asked, np.diff(self._starts), axis=0))
-            ap[self._owners] = (self._sum_of_class @ precision) / len(self.grid)
+            ap[self._owners] = (self._sum_of_class @ precision) / (len(self.grid) * self.unit)
         else:  # the area: every copy is a step of recall
-            precision *= copies
-            ap[self._owners] = (self._sum_of_class @ precision) / asked
+            precision *= gained
+            ap[self._owners] = (self._sum_of_class @ precision) / (asked * self.unit)
         return ap, positives
 
     def _steps(self, recall: Floats) -> NDArray[np.int8]:
@@ -153,20 +212,30 @@ class RankedLists:
         With weight 1 for one model's images and 0 for the other's it is that model's lists again.
         """
         parts = (self, other)
-        owner = np.concatenate([part._owner_of_entry for part in parts])
-        place = np.concatenate([np.arange(len(part.hit)) - part.bounds[part._owner_of_entry] for part in parts])
-        image = np.concatenate([part.image for part in parts])
-        model = np.repeat([0, 1], [len(part.hit) for part in parts])
-        order = np.lexsort((model, image, place, owner))
-        return RankedLists(
-            hit=np.concatenate([part.hit for part in parts])[order],
-            image=(image + model * self.images)[order],
-            bounds=self.bounds + other.bounds,
+        counts = [np.diff(part.bounds) for part in parts]
+        bounds = self.bounds + other.bounds
+        hit, image = np.empty(bounds[-1], dtype=bool), np.empty(bounds[-1], dtype=np.int64)
+        gain = None if self.gain is None else np.empty(bounds[-1], dtype=np.int64)
+        for model, (part, rival, theirs) in enumerate(zip(parts, parts[::-1], counts[::-1], strict=True)):
+            owner = part._owner_of_entry
+            place = np.arange(len(part.hit)) - part.bounds[owner]
+            before = np.minimum(place, theirs[owner])  # entries of the other model at places before this one
+            level = np.flatnonzero(place < theirs[owner])  # those with an entry of the other model at their own place
+            facing = rival.image[rival.bounds[owner[level]] + place[level]]
+            before[level] += facing < part.image[level] if model == 0 else facing <= part.image[level]
+            at = bounds[owner] + place + before
+            hit[at], image[at] = part.hit, part.image + model * self.images
+            if gain is not None and part.gain is not None:
+                gain[at] = part.gain
+        return replace(
+            self,
+            hit=hit,
+            image=image,
+            bounds=bounds,
             truth_image=np.concatenate([self.truth_image, other.truth_image + self.images]),
             truth_class=np.concatenate([self.truth_class, other.truth_class]),
             images=self.images + other.images,
-            grid=self.grid,
-            cap=self.cap,
+            gain=gain,
         )
 
     def without_each_image(self, members: Ints) -> Floats | None:
@@ -200,15 +269,15 @@ class RankedLists:
         )  # what follows the last true positive is idle
         asked = self.truth_image[self.truth_class == number]
         images, place = np.unique(np.concatenate([image[:counted], asked]), return_inverse=True)
-        part = RankedLists(
+        part = replace(
+            self,
             hit=hit[:counted],
             image=place[:counted],
             bounds=np.array([0, counted]),
             truth_image=place[counted:],
             truth_class=np.zeros(len(asked), dtype=np.int64),
             images=len(images),
-            grid=self.grid,
-            cap=self.cap,
+            gain=None if self.gain is None else self.gain[rows][:counted],
         )
         return part, images
 
@@ -263,6 +332,13 @@ def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     return matrix.tocsr()
 
 
+def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
+    """The mean of APs [C, R], and the ground truth [C, R] that all share."""
+    aps, positives = zip(*several, strict=True)
+    mean: Floats = np.mean(aps, axis=0)
+    return mean, positives[0]
+
+
 @dataclass(frozen=True)
 class AveragedLists:
     """Ranked lists of one model at several thresholds, whose AP is the mean of theirs: COCO's AP over IoU. They share
@@ -301,9 +377,12 @@ class AveragedLists:
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
         """As `RankedLists.ap`, the mean of all lists."""
-        aps, positives = zip(*(lists.ap(weights) for lists in self.lists), strict=True)
-        mean: Floats = np.mean(aps, axis=0)
-        return mean, positives[0]
+        return _mean([lists.ap(weights) for lists in self.lists])
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """As `RankedLists.ap_of_sides`, the mean of all lists."""
+        one, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
+        return _mean(one), _mean(other)
 
     def interleaved(self, other: AveragedLists) -> AveragedLists:
         """As `RankedLists.interleaved`, at each threshold."""

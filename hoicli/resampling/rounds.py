@@ -11,7 +11,7 @@ from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
 from hoicli.resampling.draws import Block, Resampling, blocks
-from hoicli.resampling.ranked import Lists
+from hoicli.resampling.ranked import Weighted
 
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
@@ -19,7 +19,8 @@ WORTH_FORKING = 1 << 22
 
 @dataclass(frozen=True)
 class Rounds:
-    """ap [C, R] in [0, 1] and positives [C, R], the ground truth, of each class in each of R rounds."""
+    """ap [C, R] in [0, 1] and positives [C, R], the ground truth, of each class in each of R rounds; ap is another
+    number where that is resampled (`sums.ImageSums`)."""
 
     ap: Floats
     positives: Ints
@@ -36,13 +37,45 @@ class Rounds:
         mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
         return mean
 
+    @classmethod
+    def none(cls, lists: Weighted) -> Rounds:
+        """No rounds of the classes of `lists`."""
+        return cls(np.zeros((len(lists.unannotated), 0)), np.zeros((len(lists.unannotated), 0), dtype=np.int64))
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Rounds], shares: Floats) -> Rounds:
+        """Of a model of several runs, whose `shares` [runs, R] add up to 1 in each round (`run_shares`)."""
+        if len(runs) == 1:
+            return runs[0]
+        return cls(sum_of_runs([run.ap for run in runs], shares), runs[0].positives)
+
     def classes(self) -> Floats:
         """[C, R] each class's AP, NaN where a round did not draw its ground truth."""
         return np.where(self.positives > 0, self.ap, np.nan)
 
 
-def resampled(models: Sequence[Lists], resampling: Resampling, label: str) -> list[Rounds]:
+def run_shares(models: Sequence[int], resampling: Resampling) -> list[Floats]:
+    """For each of the models, which have so many runs, [runs, R] the share of each run in each round."""
+    every = blocks(resampling)
+    return [
+        np.concatenate([block.runs(model, count) for block in every] or [np.zeros((count, 0))], axis=1)
+        for model, count in enumerate(models)
+    ]
+
+
+def sum_of_runs(values: Sequence[Floats | Ints], shares: Floats) -> Floats:
+    """[..., R] of a model: the sum of its runs' values [..., R], by their shares [runs, R]; a run that a round did not
+    draw has no say in it, even if it has no value there."""
+    total = np.zeros(values[0].shape)
+    for run, share in zip(values, shares, strict=True):
+        total += np.where(share > 0, run * share, 0.0)
+    return total
+
+
+def resampled(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:
     """Each model on the same resamples of the test set's images (the bootstrap)."""
+    if not resampling.rounds:
+        return [Rounds.none(model) for model in models]
 
     def work(block: Block) -> list[Rounds]:
         weights = block.resamples(models[0].images)
@@ -51,18 +84,20 @@ def resampled(models: Sequence[Lists], resampling: Resampling, label: str) -> li
     return _all_blocks(work, resampling, label, sum(model.true_positives for model in models))
 
 
-def swapped(first: Lists, second: Lists, resampling: Resampling, label: str) -> list[Rounds]:
+def swapped(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
     """Two systems made of the two models, each image's output going to one or the other by a coin (approximate
     randomisation).
 
     The two models' scores need not be on one scale: what is mixed are the places in their ranked lists
     (`RankedLists.interleaved`).
     """
+    if not resampling.rounds:
+        return [Rounds.none(first)] * 2
     mixed = first.interleaved(second)
 
     def work(block: Block) -> list[Rounds]:
         coins = block.swaps(first.images)
-        return [Rounds(*mixed.ap(np.concatenate(sides))) for sides in ((1 - coins, coins), (coins, 1 - coins))]
+        return [Rounds(*side) for side in mixed.ap_of_sides(np.concatenate((1 - coins, coins)))]
 
     return _all_blocks(work, resampling, label, 2 * mixed.true_positives)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints
+from hoicli.arrays.kit import Ints, run_starts
 from hoicli.shoe.matching import UNIT, Matching, Shoe
 
 Record = dict[str, Any]
@@ -23,7 +23,9 @@ def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
     `outcome` is matched, missed (no free prediction on its boxes), false_positive (counts against that class) or
     ignored (less similar than delta, or no ground truth in the image). `gt` and `prediction` are places in the records'
     `hois`; similarities are those of the verbs, of the objects (null where neither triplet has one) and of both.
-    Predictions that `--min-score` or `--min-rank` left out have no record. `common` is in every one.
+    better_prediction, better_similarity and better_taken_by, of a ground truth: a prediction on its boxes that is more
+    similar than its own, and the ground truth that has it (under the greedy assignment, an earlier one). Predictions
+    that `--min-score` or `--min-rank` left out have no record. `common` is in every one.
     """
     truths, found = shoe.truth, shoe.predictions
     image_of = {int(number): at for at, number in enumerate(shoe.image)}
@@ -33,11 +35,12 @@ def explain(shoe: Shoe, matching: Matching, **common: str) -> Iterator[Record]:
         named = {"image_id": truths.image_ids[number], **common}
         for truth in range(truths.hoi_start[number], truths.hoi_start[number + 1]):
             prediction = int(matching.prediction_of[truth])
+            better = words.better(truth)
             if prediction < 0:
-                yield {**named, "outcome": "missed", **words.truth(truth), "prediction": None}
+                yield {**named, "outcome": "missed", **words.truth(truth), "prediction": None, **better}
             else:
-                overlaps = words.overlaps(truth, prediction)
-                yield {**named, "outcome": "matched", **words.truth(truth), **words.prediction(prediction), **overlaps}
+                found_it = {**words.prediction(prediction), **words.overlaps(truth, prediction)}
+                yield {**named, "outcome": "matched", **words.truth(truth), **found_it, **better}
         if number not in image_of:
             continue
         at = image_of[number]
@@ -61,8 +64,9 @@ class _Words:
         self._verb, self._object, self._both = (np.full(len(self._partner), np.nan) for _ in range(3))
         self._verb[has], self._object[has] = shoe.parts(self._partner[has], has)
         self._both[has] = shoe.similarities(self._partner[has], has) / UNIT
-        self._truth_place = _places(shoe.truth.hoi_start)
-        self._place = _places(shoe.predictions.hoi_start)
+        self._truth_place, self._place = shoe.places
+        self._taken_by = matching.truth_of
+        self._better = _better(shoe, matching)
         self._meeting = shoe.meetings.truth * max(len(self._partner), 1) + shoe.meetings.prediction
         self._verb_sense, self._object_sense = cache(shoe.verbs.sense), cache(shoe.objects.sense)
 
@@ -99,6 +103,18 @@ class _Words:
             "similarity": _number(self._both[prediction]),
         }
 
+    def better(self, truth: int) -> Record:
+        """The best-fitting prediction on a ground truth's boxes, where another ground truth has it."""
+        at = int(self._better[truth])
+        if at < 0:
+            return {}
+        prediction = int(self._shoe.meetings.prediction[at])
+        return {
+            "better_prediction": int(self._place[prediction]),
+            "better_similarity": _number(self._shoe.meetings.similarity[at] / UNIT),
+            "better_taken_by": int(self._truth_place[self._taken_by[prediction]]),
+        }
+
     def overlaps(self, truth: int, prediction: int) -> Record:
         """The IoU of both boxes of a match."""
         at = int(np.searchsorted(self._meeting, truth * max(len(self._partner), 1) + prediction))
@@ -106,9 +122,21 @@ class _Words:
         return {"iou_subject": _number(meetings.iou_subject[at]), "iou_object": _number(meetings.iou_object[at])}
 
 
-def _places(start: Ints) -> Ints:
-    """[T] the place of each triplet in its record."""
-    return np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
+def _better(shoe: Shoe, matching: Matching) -> Ints:
+    """[G] the meeting with the prediction that fits each ground truth best (as `greedy` has it), where that is more
+    similar than the one it was given; -1 where it is not."""
+    meet = shoe.meetings
+    order = np.lexsort((meet.prediction, -shoe.ranked_score[meet.prediction], -meet.similarity, meet.truth))
+    order = order[shoe.allowed_rows(matching.kept)[order]]
+    best = order[run_starts(meet.truth[order])]
+    own = np.full(len(matching.prediction_of), -1, dtype=np.int64)
+    found = np.flatnonzero(matching.prediction_of >= 0)
+    own[found] = shoe.similarities(found, matching.prediction_of[found])
+    better = np.full(len(own), -1, dtype=np.int64)
+    taken = matching.truth_of[meet.prediction[best]] >= 0
+    best = best[taken & (meet.similarity[best] > own[meet.truth[best]])]
+    better[meet.truth[best]] = best
+    return better
 
 
 def _number(value: float) -> float | None:

@@ -6,7 +6,8 @@ Where the supplement leaves a choice, or its parts disagree:
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
 - Ground truth takes, in the order of its record, the most similar unmatched prediction, of equals the
-  highest score, then the first of its record. Similarity 0 is taken too, as line 14 of both algorithms has no floor.
+  highest score, then the first of its record. Similarity 0 is taken too, as line 14 of both algorithms has no floor;
+  section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
   similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. Figure
   6 shows otherwise: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed giraffe` at 1.000, so
@@ -18,8 +19,10 @@ Similarities are whole numbers of UNIT, a billionth: sums are exact in any order
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +31,9 @@ from hoicli.arrays.images import NO_BOX
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, run_starts
 from hoicli.arrays.triplets import NOTHING, Triplets
 from hoicli.errors import UsageError
+from hoicli.shoe.assignment import greedy, optimal
 from hoicli.shoe.labels import Likeness, TruthClasses, predicted_classes
-from hoicli.shoe.names import AGAINST, AREAS, COMBINE
+from hoicli.shoe.names import AGAINST, AREAS, ASSIGNMENTS, COMBINE
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
@@ -40,23 +44,28 @@ IMAGES_AT_ONCE = 256
 @dataclass(frozen=True)
 class ShoeSettings:
     """delta: the similarity from which an unmatched prediction counts against a class (not published; 0.5 is ours).
-    verb_weight: weight of the verb in the combined similarity; the object has the rest. Raises `UsageError` that names
-    the option of an impossible value."""
+    verb_weight: weight of the verb in the combined similarity; the object has the rest. min_similarity: a match's least
+    similarity, 0 for any. The others are names out of shoe/names.py. Raises `UsageError` that names the option of an
+    impossible value."""
 
     delta: float = 0.5
     verb_weight: float = 0.5
     combine: str = "mean"
     area: str = "envelope"
     against: str = "image"
+    assignment: str = "greedy"
+    min_similarity: float = 0.0
 
     def __post_init__(self) -> None:
-        for option, value in (("--delta", self.delta), ("--verb-weight", self.verb_weight)):
+        shares = {"delta": self.delta, "verb-weight": self.verb_weight, "min-similarity": self.min_similarity}
+        for option, value in ((f"--{name}", value) for name, value in shares.items()):
             if not 0 <= value <= 1:
                 raise UsageError(f"{option} {value:g}: give a number from 0 to 1")
         for option, name, known in (
             ("--combine", self.combine, COMBINE),
             ("--ap", self.area, AREAS),
             ("--against", self.against, AGAINST),
+            ("--assignment", self.assignment, ASSIGNMENTS),
         ):
             if name not in known:
                 raise UsageError(f"{option} {name}: choose from {', '.join(known)}")
@@ -64,24 +73,29 @@ class ShoeSettings:
             raise UsageError("--verb-weight: the minimum of two similarities has no weights; leave it out")
 
     def signature(self) -> dict[str, str]:
-        """All settings, for signatures, since none has a standard value."""
+        """All settings, for signatures, since none has a standard value; but for the two that depart from the
+        algorithms."""
         weight = {} if self.combine == "min" else {"verb": f"{self.verb_weight:g}"}
         chosen = {"delta": f"{self.delta:g}", "against": self.against, "combine": self.combine}
-        return {**chosen, **weight, "ap": self.area}
+        departs = {} if self.assignment == "greedy" else {"assign": self.assignment}
+        departs |= {"minsim": f"{self.min_similarity:g}"} if self.min_similarity else {}
+        return {**chosen, **weight, "ap": self.area, **departs}
 
 
 class Meetings(NamedTuple):
     """The K pairs of a ground-truth and a predicted triplet that overlap enough on both boxes, in ascending order of
-    (truth, prediction). iou_object is NaN where neither has an object."""
+    (truth, prediction). iou_object is NaN where neither has an object. similarity: combined, in UNITs."""
 
     truth: Ints
     prediction: Ints
     iou_subject: Floats
     iou_object: Floats
+    similarity: Ints
 
     def at(self, rows: Ints | Bools) -> Meetings:
         """The meetings of some rows."""
-        return Meetings(self.truth[rows], self.prediction[rows], self.iou_subject[rows], self.iou_object[rows])
+        columns: Any = (column[rows] for column in self)
+        return Meetings(*columns)
 
 
 @dataclass(frozen=True)
@@ -94,8 +108,14 @@ class Matching:
     kept: Bools
 
 
+def places_of(triplets: Triplets) -> Ints:
+    """[T] the place of each triplet among those of its image."""
+    return np.arange(len(triplets.verb)) - triplets.hoi_start[triplets.image_of_hoi]
+
+
 class Shoe:
-    """Ground truth and predictions of the same images, and the columns that both algorithms need."""
+    """Ground truth and predictions of the same images, and the columns that both algorithms need. places: of both, the
+    place of each triplet in its record."""
 
     def __init__(
         self,
@@ -109,6 +129,7 @@ class Shoe:
         """Every image of the predictions must be in the truth; `classes`, `verbs`, `objects`: classes and similarities
         of names."""
         self.truth, self.predictions, self.classes, self.settings = truth, predictions, classes, settings
+        self.places = places_of(truth), places_of(predictions)
         self.verbs, self.objects = verbs, objects
         self._truth_alone = np.array([name == NOTHING for name in classes.objects], dtype=bool)
         self._alone = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
@@ -119,7 +140,7 @@ class Shoe:
         if settings.against == "dataset":
             self._seek_in_dataset()
         nothing = np.zeros(0, dtype=np.int64)
-        meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0))]
+        meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
         for start in range(0, len(self.image), IMAGES_AT_ONCE):
             end = min(start + IMAGES_AT_ONCE, len(self.image))
             image, prediction, row = self._pairs(start, end)
@@ -128,7 +149,6 @@ class Shoe:
             meetings.append(self._meet(start, end, image, prediction, row))
         every = Meetings(*map(np.concatenate, zip(*meetings, strict=True)))
         self.meetings = every.at(np.lexsort((every.prediction, every.truth)))
-        self.similarity = self.similarities(self.meetings.truth, self.meetings.prediction)
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """[M] of ground-truth and predicted triplets, combined, in UNITs."""
@@ -151,44 +171,41 @@ class Shoe:
         alone = self._truth_alone[row] & self._alone[label]
         return verb, np.where(alone, np.nan, self.objects.of(row, label))
 
+    def allowed_rows(self, kept: Bools) -> Bools:
+        """[K] the meetings with the `kept` predictions [P] that are similar enough to be a match (min_similarity)."""
+        least = round(self.settings.min_similarity * UNIT)
+        allowed: Bools = kept[self.meetings.prediction] & (self.meetings.similarity >= least)
+        return allowed
+
     def match(self, kept: Bools | None = None) -> Matching:
         """Lines 9 to 22 of both algorithms, over the `kept` predictions [P] (None: all)."""
         kept = np.ones(len(self.predictions.verb), dtype=bool) if kept is None else kept
-        meet, similarity = self.meetings, self.similarity
-        if not kept.all():
-            rows = kept[meet.prediction]
-            similarity = similarity[rows]
-            meet = meet.at(rows)
-        turn = np.arange(len(self.truth.verb)) - self.truth.hoi_start[self.truth.image_of_hoi]
-        score = np.nan_to_num(self.predictions.score, nan=-np.inf)
-        order = np.lexsort((meet.prediction, -score[meet.prediction], -similarity, meet.truth, turn[meet.truth]))
-        truth, prediction = meet.truth[order], meet.prediction[order]
-        prediction_of = np.full(len(turn), -1, dtype=np.int64)
-        truth_of = np.full(len(score), -1, dtype=np.int64)
-        bounds = np.searchsorted(turn[truth], np.arange(turn.max(initial=-1) + 2))
-        # The first triplets of all images choose together, then the second ones: two of one image never compete.
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            free = begin + np.flatnonzero(truth_of[prediction[begin:end]] < 0)
-            first = free[run_starts(truth[free])]
-            prediction_of[truth[first]] = prediction[first]
-            truth_of[prediction[first]] = truth[first]
+        meet = self.meetings.at(self.allowed_rows(kept))
+        pairs = meet.truth, meet.prediction, meet.similarity, self.ranked_score
+        if self.settings.assignment == "optimal":
+            prediction_of = optimal(*pairs, self.truth.image_of_hoi)
+        else:
+            prediction_of = greedy(*pairs, places_of(self.truth))
+        truth_of = np.full(len(kept), -1, dtype=np.int64)
+        found = np.flatnonzero(prediction_of >= 0)
+        truth_of[prediction_of[found]] = found
         return Matching(prediction_of, truth_of, kept)
 
-    def kept(self, *, min_score: float | None = None, min_rank: float | None = None) -> Bools:
-        """[P] the predictions of at least that score and rank: the rank is the share of all predictions that do not
-        score higher, so 0.5 keeps the better half and their ties.
+    def at_delta(self, delta: float) -> Shoe:
+        """The same evaluation at another delta, which changes what counts against a class, and no match."""
+        other = copy(self)
+        other.settings = replace(self.settings, delta=delta)
+        return other
 
-        This rank is a reading. The supplement has a "confidence score rank s >= tau" in line 2 of Algorithm 2,
-        before the loop over images, without a definition; its Table 2 cannot use this one. Detectors miss 19 to 21 % of
-        the ground truth there and 36 to 39 % of their predictions: of the subset's 6,616 triplets some 5,300 are
-        matched, by some 8,400 predictions, two an image, where half of a detector's hundred an image are fifty."""
-        score = self.predictions.score
-        keep = np.ones(len(score), dtype=bool)
-        if min_score is not None:
-            keep &= score >= min_score
-        if min_rank is not None and len(score):
-            keep &= np.searchsorted(np.sort(score), score, side="right") / len(score) >= min_rank
-        return keep
+    @cached_property
+    def ranked_score(self) -> Floats:
+        """[P] scores; a missing one is below all others."""
+        return np.nan_to_num(self.predictions.score, nan=-np.inf)
+
+    @property
+    def scored(self) -> bool:
+        """Whether every prediction has a score."""
+        return not np.isnan(self.predictions.score).any()
 
     @property
     def counts_against(self) -> Bools:
@@ -261,7 +278,9 @@ class Shoe:
         iou_object = np.where(neither, np.nan, 0.0)
         iou_object[both] = overlaps(own[both], other[both], image[both])
         enough = neither | (iou_object >= IOU_THRESHOLD)
-        return Meetings(row, prediction, iou_subject, iou_object).at(enough)
+        row, prediction = row[enough], prediction[enough]
+        similarity = self.similarities(row, prediction)
+        return Meetings(row, prediction, iou_subject[enough], iou_object[enough], similarity)
 
     def _box_pairs(self, start: int, end: int) -> tuple[Ints, Ints, Ints]:
         """(predicted box, ground-truth box) of every two boxes of an image, and where those of each predicted box

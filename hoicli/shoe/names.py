@@ -7,6 +7,15 @@ from collections.abc import Set
 
 from hoicli.io.messages import note
 
+METRICS = {
+    "soft_map": "mean of soft average precisions; ranks by score",
+    "mf1": "mean of soft F1; needs no scores",
+    "gt_miss_rate": "ground truth that no prediction is matched with",
+    "prediction_miss_rate": "predictions that are matched with no ground truth",
+    "map": "plain mAP by equal spelling",
+}
+"""SHOE's metrics, in the order of rows."""
+
 COMBINE = ("mean", "geometric", "min")
 """How the similarities of verb and object are combined; the paper uses the (weighted) mean."""
 
@@ -17,8 +26,24 @@ AREAS = {
     "envelope": "area under the precision envelope: each recall step times the best precision at that recall or beyond",
     "11-point": "mean over recall 0, 0.1, ..., 1 of the best precision at that recall or beyond",
     "step": "each recall step times the precision there, no envelope (average precision of information retrieval)",
+    "trapezoid": "straight lines between the curve's points, from recall 0 with precision 1 on",
 }
 """What "area under the curve" (Algorithm 1, line 39) can mean."""
+
+
+ASSIGNMENTS = {
+    "greedy": "ground truth chooses in the order of its record (the paper's algorithms)",
+    "optimal": "the greatest total similarity of each image",
+}
+"""How predictions are given to ground truth."""
+
+RANKS = {
+    "all": "of-all-predictions",
+    "image": "of-its-image's-predictions",
+    "class": "of-its-class's-predictions",
+    "best": "of-its-image's-best-score",
+}
+"""Of what `--min-rank` is: the share of these that do not score higher, or (best) the score as a share of that."""
 
 
 def listed(labels: Set[str]) -> str:

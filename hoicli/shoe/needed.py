@@ -16,7 +16,7 @@ from hoicli.arrays.kit import Ints, expanded
 from hoicli.arrays.triplets import Name, Triplets, read_triplets
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.labels import Candidates, GroundTruthSense, Likeness, classes_of
+from hoicli.shoe.labels import Candidates, GroundTruthSense, Likeness, TruthClasses, classes_of
 from hoicli.similarity.pairs import Pair
 from hoicli.similarity.table import SimilarityTable
 
@@ -45,7 +45,12 @@ class Needed:
         """
         truth = read_triplets(truth_lines, policy=policy, truth=True)
         predictions = read_triplets(prediction_lines, policy=policy, known=frozenset(truth.image_ids))
-        classes = classes_of(truth, senses, self._candidates)
+        self.add_triplets(truth, predictions, classes_of(truth, senses, self._candidates), all_pairs=all_pairs)
+
+    def add_triplets(
+        self, truth: Triplets, predictions: Triplets, classes: TruthClasses, *, all_pairs: bool = False
+    ) -> None:
+        """The same of triplets that have been read, and the classes of the ground truth."""
         meet = partial(_everything, truth, predictions) if all_pairs else partial(_same_image, truth, predictions)
         self._add("v", classes.verbs, predictions.verbs, *meet(classes.verb_row, predictions.verb))
         self._add("n", classes.objects, predictions.objects, *meet(classes.object_row, predictions.label))

@@ -2,103 +2,181 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from hoicli.annotations.named import signed
 from hoicli.arrays.fingerprint import of_triplets, total_of
-from hoicli.arrays.triplets import read_triplets
-from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.predictions import Predictions
+from hoicli.arrays.kit import Bools
+from hoicli.arrays.triplets import Triplets, read_triplets
+from hoicli.errors import DataError
+from hoicli.evaluation.views import parse_thresholds
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.shoe.labels import Likeness, classes_of
-from hoicli.shoe.matching import Matching, Shoe, ShoeSettings
+from hoicli.shoe.filters import ConfidenceFilter
+from hoicli.shoe.labels import Likeness, classes_of, normalised
+from hoicli.shoe.matching import Matching, Shoe, ShoeSettings, places_of
 from hoicli.shoe.names import listed, note_senseless
+from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
+from hoicli.shoe.wanted import offline_table
 from hoicli.similarity.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import open_wordnet
+from hoicli.wordnet.selection import in_use, open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
 
-RANK_READING = "-of-all-predictions(a-reading)"
-"""What a signature adds to the number of `--min-rank`: see `Shoe.kept`."""
+
+@dataclass(frozen=True)
+class ShoeOptions:
+    """What an evaluation is asked for. deltas: there are rows of each; the first is that of `settings`. single_hoi:
+    only images with one human-object pair. ignore_no_interaction: triplets of that verb are left out, of ground truth
+    and predictions."""
+
+    settings: ShoeSettings
+    deltas: tuple[float, ...]
+    confidence: ConfidenceFilter
+    single_hoi: bool = False
+    ignore_no_interaction: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        delta: str = "0.5",
+        against: str = "image",
+        combine: str = "mean",
+        verb_weight: float = 0.5,
+        ap: str = "envelope",
+        assignment: str = "greedy",
+        min_similarity: float = 0.0,
+        min_score: float | None = None,
+        min_rank: float | None = None,
+        rank_of: str = "all",
+        filter_map: bool = False,
+        single_hoi: bool = False,
+        ignore_no_interaction: bool = False,
+    ) -> ShoeOptions:
+        """From a command's options of these names; raises `UsageError` for what they cannot be."""
+        deltas = parse_thresholds([delta], option="--delta", what="similarity", least=0).values
+        confidence = ConfidenceFilter(min_score, min_rank, rank_of, filter_map)
+        settings = ShoeSettings(deltas[0], verb_weight, combine, ap, against, assignment, min_similarity)
+        return cls(settings, deltas, confidence, single_hoi, ignore_no_interaction)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags that rows get of it."""
+        return ("delta",) if len(self.deltas) > 1 else ()
 
 
 @dataclass(frozen=True)
 class Run:
-    """An evaluation and what its signature says. matching: of the predictions that the mF1 keeps."""
+    """An evaluation and what its signature says. matching: of the predictions that mF1 and the miss rates are over;
+    loose: of those that soft mAP is over."""
 
     shoe: Shoe
     matching: Matching
+    loose: Matching
     subset: str
     signature: dict[str, str]
+    deltas: tuple[float, ...]
+
+    def each(self) -> list[tuple[dict[str, str], Run]]:
+        """(tags, evaluation) at each delta; a delta changes no match. One alone has no tag."""
+        several = len(self.deltas) > 1
+        return [
+            (
+                {"delta": f"{delta:g}"} if several else {},
+                replace(self, shoe=self.shoe.at_delta(delta), signature={**self.signature, "delta": f"{delta:g}"}),
+            )
+            for delta in self.deltas
+        ]
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Its numbers."""
+        return scores_of(self.shoe, self.matching, self.loose)
 
 
-def run(
-    predictions: Predictions,
-    gt: Stream,
-    tables: Stream,
-    settings: ShoeSettings,
-    policy: ErrorPolicy,
-    *,
-    dataset: str,
-    min_score: float | None = None,
-    min_rank: float | None = None,
-    single_hoi: bool = False,
-) -> Run:
-    """Evaluate predictions with the similarities of `tables`; notes go to stderr. Raises `DataError` for a bad line or
-    empty ground truth, and `UsageError` for a bad option or one that needs scores where a prediction has none.
-    """
-    vocabulary = load(dataset)
-    if min_rank is not None and not 0 <= min_rank <= 1:
-        raise UsageError(f"--min-rank {min_rank:g}: give a share from 0 to 1")
-    with no_garbage_collection():
-        truth = read_triplets(gt, policy=policy, truth=True)
-        if not truth.image_ids:
-            raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
-        table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
-        found = read_triplets(predictions, policy=policy, known=frozenset(truth.image_ids))
-    annotations = signed(total_of(of_triplets(truth)))
-    unscored = int(np.isnan(found.score).sum())
-    if unscored and (min_score is not None or min_rank is not None):
-        raise UsageError(
-            f"--min-score and --min-rank need scores, and {unscored:,} predictions have none: leave them out"
-        )
+class Evaluation:
+    """Ground truth and similarities, by which one model or several are evaluated."""
 
-    if single_hoi:
-        keep = single_pair_images(truth)
-        images = {image_id for image_id, kept in zip(truth.image_ids, keep.tolist(), strict=True) if kept}
-        truth = truth.of_images(keep)
-        found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
-    classes = classes_of(truth, senses_of(vocabulary), candidates)
-    if single_hoi:
-        note(
-            f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of one "
-            f"label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
-        )
-    verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
-    objects = Likeness("n", classes.objects, found.objects, table, candidates)
-    shoe = Shoe(truth, found, classes, verbs, objects, settings)
-    signature = {"data": vocabulary.signed, **annotations, "sim": table.digest(), **settings.signature()}
-    if set(table.rules) - {"mean"}:
-        signature["merge"] = "+".join(table.rules)
-    if single_hoi:
-        signature["images"] = READING
-    if min_score is not None:
-        signature["minscore"] = f"{min_score:g}"
-    kept = shoe.kept(min_score=min_score, min_rank=min_rank)
-    if min_rank is not None:
-        signature["minrank"] = f"{min_rank:g}{RANK_READING}"
-        note(
-            f"--min-rank {min_rank:g} is a reading: the paper does not say of what its confidence score rank is; here "
-            f"of all predictions, which leaves mf1 and the miss rates {int(kept.sum()):,} of {len(kept):,}"
-        )
-    _report(shoe, unscored)
-    return Run(shoe, shoe.match(kept), "single_hoi" if single_hoi else "full", signature)
+    def __init__(
+        self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
+    ) -> None:
+        """Reads the ground truth and the tables of similarities; `sim` may be the name of an offline backend instead,
+        which rates the pairs that predictions need. Raises `DataError` for a bad line or empty ground truth."""
+        self._vocabulary, self._options, self._policy = load(dataset), options, policy
+        with no_garbage_collection():
+            self._truth = read_triplets(gt, policy=policy, truth=True)
+            if not self._truth.image_ids:
+                raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
+            canonical = open_wordnet().canonical
+            self._sim = sim if isinstance(sim, str) else SimilarityTable.read(sim, policy, canonical)
+        self._known = frozenset(self._truth.image_ids)
+        self._signed = {"data": self._vocabulary.signed, **signed(total_of(of_triplets(self._truth)))}
+
+    def run(self, predictions: Stream) -> Run:
+        """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that
+        needs scores where a prediction has none."""
+        options, truth = self._options, self._truth
+        with no_garbage_collection():
+            found = read_triplets(predictions, policy=self._policy, known=self._known)
+        options.confidence.check(found)
+        unscored = int(np.isnan(found.score).sum())
+        if options.single_hoi:
+            keep = single_pair_images(truth)
+            truth = truth.of_images(keep)
+            images = set(truth.image_ids)
+            found = found.of_images(np.array([image_id in images for image_id in found.image_ids], dtype=bool))
+        places = places_of(truth), places_of(found)
+        if options.ignore_no_interaction:
+            masks = self._interacts(truth), self._interacts(found)
+            (truth, found), places = (
+                (side.of_triplets(mask) for side, mask in zip((truth, found), masks, strict=True)),
+                (places[0][masks[0]], places[1][masks[1]]),
+            )
+            left_out = [int((~mask).sum()) for mask in masks]
+            note(
+                f"--ignore-no-interaction: {left_out[0]:,} triplets of the ground truth and {left_out[1]:,} of the "
+                "predictions are left out"
+            )
+        classes = classes_of(truth, senses_of(self._vocabulary), candidates)
+        if options.single_hoi:
+            note(
+                f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of "
+                f"one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
+            )
+        table = self._sim
+        if isinstance(table, str):
+            everywhere = options.settings.against == "dataset"
+            table = offline_table(table, truth, found, classes, self._policy, all_pairs=everywhere)
+        verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
+        objects = Likeness("n", classes.objects, found.objects, table, candidates)
+        shoe = Shoe(truth, found, classes, verbs, objects, options.settings)
+        shoe.places = places
+        kept = options.confidence.kept(found)
+        _report(shoe, unscored)
+        matching = shoe.match(kept)
+        loose = matching if options.confidence.everywhere or kept.all() or not shoe.scored else shoe.match()
+        subset = "single_hoi" if options.single_hoi else "full"
+        return Run(shoe, matching, loose, subset, self._signature(table), options.deltas)
+
+    def _interacts(self, triplets: Triplets) -> Bools:
+        """[T] the triplets whose verb is not the dataset's no_interaction."""
+        nothing = self._vocabulary.no_interaction
+        verbs = [nothing is None or normalised(verb or "") != normalised(nothing) for verb, _ in triplets.verbs]
+        return np.array(verbs, dtype=bool)[triplets.verb]
+
+    def _signature(self, table: SimilarityTable) -> dict[str, str]:
+        options = self._options
+        signature = {**self._signed, **table.signature(), **options.settings.signature(), **in_use()}
+        signature |= {"images": READING} if options.single_hoi else {}
+        signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
+        return signature | options.confidence.signature()
 
 
 def _report(shoe: Shoe, unscored: int) -> None:

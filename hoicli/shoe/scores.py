@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints, rank_by_id, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id, run_starts
 from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
+
+OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
+"""The metrics that are means over classes, and what they are means of."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,22 @@ class Scores:
     truths: int
     predictions: int
 
+    def count(self, metric: str) -> int:
+        """The count behind a metric's value: classes, or ground truth or predictions for a miss rate."""
+        return {"gt_miss_rate": self.truths, "prediction_miss_rate": self.predictions}.get(metric, len(self.classes))
 
-def scores_of(shoe: Shoe, strict: Matching) -> Scores:
-    """All numbers: soft mAP and mAP over all predictions, mF1 and the miss rates over those of `strict`."""
+
+def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Scores:
+    """All numbers: mF1 and the miss rates over the predictions that `strict` kept, soft mAP and mAP over those of
+    `loose` (None: all)."""
     counts = len(shoe.classes.classes)
     positives = np.bincount(shoe.classes.class_of, minlength=counts)
     f1 = _f1(shoe, strict, counts)
     soft = plain = None
-    if len(shoe.predictions.score) == 0 or not np.isnan(shoe.predictions.score).any():
-        loose = strict if strict.kept.all() else shoe.match()
-        soft = _areas(shoe, *_soft_entries(shoe, loose), positives)
-        plain = _areas(shoe, *_plain_entries(shoe), positives)
+    if shoe.scored:
+        loose = loose or (strict if strict.kept.all() else shoe.match())
+        soft = _areas(shoe, soft_entries(shoe, loose), positives)
+        plain = _areas(shoe, plain_entries(shoe, loose.kept), positives)
     none = [None] * counts
     columns = (shoe.classes.classes, positives.tolist(), soft or none, f1, plain or none)
     rows = [ClassScores(verb, name, *rest) for (verb, name), *rest in zip(*columns, strict=True)]
@@ -77,20 +86,33 @@ def scores_of(shoe: Shoe, strict: Matching) -> Scores:
     )
 
 
-def _soft_entries(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints]:
-    """(class or -1, similarity gained in UNITs), each [P]: Algorithm 1's lists S and L."""
-    entry = np.where(shoe.counts_against, shoe.class_of(shoe.nearest), -1)
+@dataclass(frozen=True)
+class Entries:
+    """The lists of Algorithm 1, S and L, of all classes one after the other: prediction [T] in ranking order (by score,
+    then image id, then place in the record), gain [T] the similarity gained, in UNITs; class c owns the rows
+    bounds[c]:bounds[c + 1]."""
+
+    prediction: Ints
+    gain: Ints
+    bounds: Ints
+
+
+def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
+    """Every prediction that was taken, in the list of its ground truth's class, and the others that count against a
+    class, with a gain of 0."""
+    entry = np.where(shoe.counts_against & matching.kept, shoe.class_of(shoe.nearest), -1)
     gain = np.zeros(len(entry), dtype=np.int64)
     taken = np.flatnonzero(matching.truth_of >= 0)
     entry[taken] = shoe.classes.class_of[matching.truth_of[taken]]
     gain[taken] = shoe.similarities(matching.truth_of[taken], taken)
-    return entry, gain
+    return _ranked(shoe, entry, gain)
 
 
-def _plain_entries(shoe: Shoe) -> tuple[Ints, Ints]:
-    """(class or -1, UNIT for a true positive) of each prediction by hoicli's own matching: a prediction belongs to
-    the ground truth of its class with the largest min(IoU), the first of equals, and the highest score takes it."""
-    entry = predicted_classes(shoe.predictions, shoe.classes.classes)
+def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
+    """The `kept` predictions [P] in the lists of their own classes, with UNIT for a true positive of hoicli's own
+    matching: a prediction belongs to the ground truth of its class with the largest min(IoU), the first of equals, and
+    the highest score takes it."""
+    entry = np.where(kept, predicted_classes(shoe.predictions, shoe.classes.classes), -1)
     meet = shoe.meetings
     same = np.flatnonzero(entry[meet.prediction] == shoe.classes.class_of[meet.truth])
     truth, prediction = meet.truth[same], meet.prediction[same]
@@ -101,37 +123,63 @@ def _plain_entries(shoe: Shoe) -> tuple[Ints, Ints]:
     order = np.lexsort((prediction, -shoe.predictions.score[prediction], truth))
     gain = np.zeros(len(entry), dtype=np.int64)
     gain[prediction[order[run_starts(truth[order])]]] = UNIT
-    return entry, gain
+    return _ranked(shoe, entry, gain)
 
 
-def _areas(shoe: Shoe, entry: Ints, gain: Ints, positives: Ints) -> list[float]:
-    """[C] the average precision of each class; predictions by score, then image id, then place in the record."""
+def _ranked(shoe: Shoe, entry: Ints, gain: Ints) -> Entries:
+    """The lists, from the class (-1: none) and the gain of each prediction [P]."""
     used = np.flatnonzero(entry >= 0)
     image = rank_by_id(shoe.predictions.image_ids)[shoe.predictions.image_of_hoi[used]]
     used = used[np.lexsort((used, image, -shoe.predictions.score[used], entry[used]))]
-    bounds = np.searchsorted(entry[used], np.arange(len(positives) + 1)).tolist()
-    gains = gain[used]
+    return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(len(shoe.classes.classes) + 1)))
+
+
+def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
+    """[C] the average precision of each class."""
+    bounds = entries.bounds.tolist()
     return [
-        average_precision(gains[begin:end], count, shoe.settings.area)
+        average_precision(entries.gain[begin:end], count, shoe.settings.area)
         for begin, end, count in zip(bounds[:-1], bounds[1:], positives.tolist(), strict=True)
     ]
 
 
-def _f1(shoe: Shoe, matching: Matching, count: int) -> list[float]:
-    """[C] Algorithm 2, lines 15 to 28 and 30 to 35."""
+def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
+    """Algorithm 2, lines 15 to 28: (class, true, false), a row for each ground truth and each unmatched prediction that
+    counts against a class: its class, and what it adds to that class's TP and FP, in UNITs. Ground truth that is missed
+    adds to neither; the first rows, [G], are the ground truth in its order."""
+    of_truth = shoe.classes.class_of
+    true = np.zeros(len(of_truth), dtype=np.int64)
     found = np.flatnonzero(matching.prediction_of >= 0)
-    gain = shoe.similarities(found, matching.prediction_of[found])
-    of_found = shoe.classes.class_of[found]
-    loose = np.flatnonzero(matching.kept & (matching.truth_of < 0) & shoe.counts_against)
-    # Weights are whole numbers, so these float sums are exact.
-    true = np.bincount(of_found, weights=gain, minlength=count)
-    false = np.bincount(of_found, weights=UNIT - gain, minlength=count)
-    false += UNIT * np.bincount(shoe.class_of(shoe.nearest[loose]), minlength=count)
-    missed = UNIT * np.bincount(shoe.classes.class_of[matching.prediction_of < 0], minlength=count)
-    none = np.zeros(count)
+    true[found] = shoe.similarities(found, matching.prediction_of[found])
+    false = np.where(matching.prediction_of >= 0, UNIT - true, 0)
+    loose = loose_of(shoe, matching)
+    classes = np.concatenate([of_truth, shoe.class_of(shoe.nearest[loose])])
+    true = np.concatenate([true, np.zeros(len(loose), dtype=np.int64)])
+    return classes, true, np.concatenate([false, np.full(len(loose), UNIT)])
+
+
+def loose_of(shoe: Shoe, matching: Matching) -> Ints:
+    """The predictions that were kept, are unmatched, and count against a class."""
+    return np.flatnonzero(matching.kept & (matching.truth_of < 0) & shoe.counts_against)
+
+
+def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
+    """F1 of sums of any shape: lines 30 to 35."""
+    none = np.zeros(true.shape)
     precision = np.divide(true, true + false, out=none.copy(), where=true > 0)
     recall = np.divide(true, true + missed, out=none.copy(), where=true > 0)
-    f1: list[float] = np.divide(2 * precision * recall, precision + recall, out=none, where=true > 0).tolist()
+    f1: Floats = np.divide(2 * precision * recall, precision + recall, out=none, where=true > 0)
+    return f1
+
+
+def _f1(shoe: Shoe, matching: Matching, count: int) -> list[float]:
+    """[C] Algorithm 2."""
+    classes, true, false = outcomes(shoe, matching)
+    # Weights are whole numbers, so these float sums are exact.
+    missed = np.where(matching.prediction_of < 0, UNIT, 0)
+    columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
+    sums: list[Any] = [np.bincount(of, weights=gain, minlength=count) for of, gain in columns]
+    f1: list[float] = f1_of(*sums).tolist()
     return f1
 
 
@@ -145,6 +193,9 @@ def average_precision(gain: Ints, positives: int, area: str) -> float:
     precision, recall = found / (rank * UNIT), found / (positives * UNIT)
     if area == "step":
         return math.fsum((gain[rank - 1] * precision).tolist()) / (positives * UNIT)
+    if area == "trapezoid":  # from each gain's point back to the one before it, which may be another prediction's
+        before = np.divide(found - gain[rank - 1], (rank - 1) * UNIT, out=np.ones(len(rank)), where=rank > 1)
+        return math.fsum((gain[rank - 1] * (precision + before) / 2).tolist()) / (positives * UNIT)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     if area == "envelope":
         return math.fsum((gain[rank - 1] * envelope).tolist()) / (positives * UNIT)

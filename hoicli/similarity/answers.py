@@ -1,10 +1,10 @@
 """The answers of language models on disk, one per line; a kill, a full disk or a second process loses none.
 
-A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens"}: `setup`
-identifies the wording and the extra request fields; `rating` is 0..4, or null if the text in `answer` has none; unknown
-values are left out. Lines are only appended, and an answer counts once its line is on disk, so a repeated run asks only
-questions without a line. A line that was cut off is ended before the next one is appended, and ignored: its question is
-asked again.
+A line is {"model", "setup", "pos", "a", "b", "rating", "answer", "prompt_tokens", "completion_tokens", "date"}: `setup`
+identifies the wording and the extra request fields; `rating` is 0..4, or null if the text in `answer` has none; `date`
+is the day of the answer (UTC); unknown values are left out. Lines are only appended, and an answer counts once its
+line is on disk, so a repeated run asks only questions without a line. A line that was cut off is ended before the next
+one is appended, and ignored: its question is asked again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import orjson
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import note
+from hoicli.similarity.pairs import DATES, is_rating
 
 Key = tuple[str, str, str, str, str]
 """(model, setup, pos, a, b)."""
@@ -44,6 +45,7 @@ class Answer:
     answer: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    date: str | None = None
 
     @property
     def key(self) -> Key:
@@ -66,6 +68,7 @@ class AnswerCache:
         self.cut = 0
         self.on_disk = path is not None
         self._ratings: dict[Key, int] = {}
+        self._days: dict[tuple[str, str], set[str]] = {}
         self._adding = threading.Lock()
         self._path = path or os.devnull
         self._read_to = self._lines = 0
@@ -83,11 +86,15 @@ class AnswerCache:
         """The rating of a question, None if there is none yet; of two answers the first counts."""
         return self._ratings.get(key)
 
+    def days(self, model: str, setup: str) -> set[str]:
+        """The days on which a model answered, where that is known."""
+        return self._days.get((model, setup), set())
+
     def add(self, answer: Answer) -> None:
         """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
         with self._adding:
             if answer.rating is not None:
-                self._ratings.setdefault(answer.key, answer.rating)
+                self._know(answer.key, answer.rating, answer.date)
             if not self.on_disk:
                 return
             try:
@@ -104,6 +111,11 @@ class AnswerCache:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+    def _know(self, key: Key, rating: int, date: str | None) -> None:
+        self._ratings.setdefault(key, rating)
+        if date is not None:
+            self._days.setdefault(key[:2], set()).add(date)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -134,8 +146,8 @@ class AnswerCache:
         if found.damaged:
             problem = "no answer of a model (model, setup, pos, a, b, rating); is this the file for --cache?"
             raise DataError(problem, place=f"{self._path}:{found.damaged[0]}")
-        for key, rating in found.known:
-            self._ratings.setdefault(key, rating)
+        for known in found.known:
+            self._know(*known)
         self.cut += found.cut
         self._read_to += len(data)
         self._lines += data.count(b"\n")
@@ -149,12 +161,12 @@ class _Lines:
     def __init__(self, data: bytes, first: int = 1) -> None:
         """first: the number of the first line."""
         self.cut = 0
-        self.known: list[tuple[Key, int]] = []
+        self.known: list[tuple[Key, int, str | None]] = []
         self.damaged: list[int] = []
         self.unfinished = bool(data) and not data.endswith(b"\n")
         for number, line in enumerate(data.split(b"\n"), start=first):
             try:
-                key, rating = _parsed(line)
+                key, rating, date = _parsed(line)
             except orjson.JSONDecodeError:
                 if line.strip() and line.startswith(_BEGINNING[: len(line)]):
                     self.cut += 1
@@ -163,18 +175,16 @@ class _Lines:
             except (KeyError, TypeError, ValueError):
                 self.damaged.append(number)
             else:
-                self.known += [(key, rating)] if rating is not None else []
+                self.known += [(key, rating, date)] if rating is not None else []
 
 
-def _parsed(line: bytes) -> tuple[Key, int | None]:
-    """(key, rating) of a line. Raises `KeyError`, `TypeError` or ValueError for a line that is not an answer."""
+def _parsed(line: bytes) -> tuple[Key, int | None, str | None]:
+    """(key, rating, date) of a line. Raises `KeyError`, `TypeError` or ValueError for a line that is not an answer."""
     record = orjson.loads(line)
     model, setup, pos, a, b, rating = (record[name] for name in ("model", "setup", "pos", "a", "b", "rating"))
     if any(type(part) is not str for part in (model, setup, pos, a, b)) or not (rating is None or is_rating(rating)):
         raise ValueError
-    return (model, setup, pos, a, b), rating
-
-
-def is_rating(value: object) -> bool:
-    """A whole number from 0 to 4."""
-    return type(value) is int and 0 <= value <= 4
+    date = record.get("date")
+    if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
+        raise ValueError
+    return (model, setup, pos, a, b), rating, date

@@ -74,9 +74,10 @@ class Measure:
         rows = _rows(wordnet, pairs)
         raw = raw_similarities(wordnet.graph, self._measure, rows)
         values = rescaled(wordnet.graph, self._measure, rows, raw).tolist()
+        named = _named(f"wordnet:{self._measure}")
         if self._measure not in RESCALED:
-            return list(map(Rated, values))
-        return [Rated(value, raw=own) for value, own in zip(values, raw.tolist(), strict=True)]
+            return [Rated(value, measure=named) for value in values]
+        return [Rated(value, raw=own, measure=named) for value, own in zip(values, raw.tolist(), strict=True)]
 
 
 class Lexical:
@@ -86,8 +87,9 @@ class Lexical:
         """Each pair by its senses."""
         from hoicli.wordnet.lexical import similarities
 
-        wordnet = open_wordnet()
-        return list(map(Rated, similarities(wordnet.graph, _rows(wordnet, pairs)).tolist()))
+        wordnet, named = open_wordnet(), _named("lexical")
+        found = similarities(wordnet.graph, _rows(wordnet, pairs)).tolist()
+        return [Rated(value, measure=named) for value in found]
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
@@ -120,6 +122,12 @@ class TableFile:
         tables = read_tables(Stream([self._path], "table"), self._policy, open_wordnet().canonical)
         known = tables.merged(tables.rule)
         return [known.get(pair, Rated(None)) for pair in pairs]
+
+
+def _named(measure: str) -> str:
+    """A measure, with the WordNet it was computed on if that is not the embedded one."""
+    wordnet = open_wordnet().signature
+    return measure if wordnet is None else f"{measure}@{wordnet}"
 
 
 def _rows(wordnet: Lexicon, pairs: Sequence[Pair]) -> Ints:

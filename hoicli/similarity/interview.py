@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -200,6 +201,7 @@ class Interview:
                 answer=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
                 prompt_tokens=reply.prompt_tokens,
                 completion_tokens=reply.completion_tokens,
+                date=time.strftime("%Y-%m-%d", time.gmtime()),
             )
         )
         with self._counting:

@@ -3,29 +3,38 @@
 Lines with `scores` are joined by model; a line without counts as one more rater with its similarity. Equal lines are
 counted once (overlapping shards); two different ratings of a pair by one model are an error that names both places.
 Raters are ordered by model name, then those without a name by value; a vote breaks ties in this order. (The
-supplement's Table 1 lists models by name, too.) A line joined by another rule than the mean has it in `merge`."""
+supplement's Table 1 lists models by name, too.) A line joined by another rule than the mean has it in `merge`. What
+lines say of where they are from is joined, too: every measure and prompt, the first and the last day.
+
+Senses stay under the names they have: which names are of one sense is for the WordNet that the tables were made with,
+and shoe-eval finds them under any."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import fmean, median, mode
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, is_number, parse
-from hoicli.similarity.answers import is_rating
-from hoicli.similarity.pairs import SCALE, Pair, Rated, pair_of
+from hoicli.similarity.pairs import SCALE, Pair, Rated, all_of, days_of, is_rating, pair_of
 from hoicli.similarity.rules import RULES
+from hoicli.similarity.table import source_problems
 
 
 @dataclass
 class _Entry:
-    """The lines about a pair: ratings by model with their places, and similarities of lines without ratings."""
+    """The lines about a pair: ratings by model with their places, similarities of lines without ratings, and what lines
+    say of where they are from."""
 
     scores: dict[str, tuple[int, str]] = field(default_factory=dict)
     others: list[float] = field(default_factory=list)
+    measure: str | None = None
+    prompt: str | None = None
+    date: str | None = None
 
 
 class Tables:
@@ -47,6 +56,9 @@ class Tables:
         scores, said = record.get("scores"), record.get("merge", "mean")
         if said not in RULES:
             raise DataError(f"none of {', '.join(RULES)}; hoicli shoe-sim writes it", field="merge")
+        for wrong in source_problems(record):
+            if wrong.field != "scores":  # looked at below
+                raise DataError(wrong.text, field=wrong.field)
         entry = self._entries.get(pair, _Entry())  # stored only after the line is checked
         if scores is None:
             similarity = record.get("similarity")
@@ -62,6 +74,9 @@ class Tables:
                     problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
                     raise DataError(problem, field="scores")
             entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
+        entry.measure = all_of((entry.measure, record.get("measure")))
+        entry.prompt = all_of((entry.prompt, record.get("prompt")))
+        entry.date = days_of((entry.date, record.get("date")))
         self._entries[pair] = entry
         self._said.setdefault(said, place)
 
@@ -114,8 +129,9 @@ def _rated(entry: _Entry, rule: str) -> Rated:
     """All ratings of a pair as one similarity."""
     scores = {model: rating for model, (rating, _) in sorted(entry.scores.items())}
     merge = None if rule == "mean" else rule
+    rated = partial(Rated, merge=merge, measure=entry.measure, prompt=entry.prompt, date=entry.date)
     # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
     if scores and not entry.others:
-        return Rated(combined(list(scores.values()), rule) / SCALE, scores, merge=merge)
+        return rated(combined(list(scores.values()), rule) / SCALE, scores)
     values = [rating / SCALE for rating in scores.values()] + sorted(entry.others)
-    return Rated(combined(values, rule), scores or None, merge=merge)
+    return rated(combined(values, rule), scores or None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hoicli.records.parsing import Record
@@ -17,15 +18,33 @@ SCALE = 4
 """The highest rating."""
 
 
+SENSE = re.compile(r".+\.([nv])\.\d+")
+"""A sense of a verb or of a noun, as WordNet names it; its part of speech is the group."""
+
+DATES = re.compile(r"\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?")
+"""A day, or the first and the last of several (ISO 8601)."""
+
+
 @dataclass(frozen=True)
 class Rated:
-    """similarity: in [0, 1], None if the backend has no answer. scores: each model's rating. raw: the measure's own
-    value, if on another scale. merge: the rule that combined several raters, if not the mean."""
+    """similarity: in [0, 1], None if the backend has no answer. raw: the measure's own value, if on another scale.
+
+    Where it is from: scores, each model's rating, or measure, the name of an offline backend; prompt, the digest of
+    what the models were asked; date, the day or days (DATES) on which they answered; merge, the rule that combined
+    several raters, if not the mean."""
 
     similarity: float | None
     scores: Mapping[str, int] | None = None
     raw: float | None = None
     merge: str | None = None
+    measure: str | None = None
+    prompt: str | None = None
+    date: str | None = None
+
+    def source(self) -> Record:
+        """Where it is from, for a line of a table."""
+        known = {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
+        return {key: value for key, value in known.items() if value is not None}
 
 
 def pair_of(pos: str, first: str, second: str) -> Pair:
@@ -39,6 +58,21 @@ def row(pair: Pair, rated: Rated) -> Record:
     if rated.scores is not None:
         record["scores"] = dict(sorted(rated.scores.items()))
     record["similarity"] = rated.similarity
-    if rated.merge is not None:
-        record["merge"] = rated.merge
-    return record
+    return record | rated.source()
+
+
+def all_of(names: Iterable[str | None]) -> str | None:
+    """Several raters or prompts as one text: a+b, each once, sorted; None for none."""
+    known = {part for name in names if name is not None for part in name.split("+")}
+    return "+".join(sorted(known)) or None
+
+
+def days_of(dates: Iterable[str | None]) -> str | None:
+    """Several dates as one: the first day and the last; None for none."""
+    days = sorted(day for date in dates if date is not None for day in date.split("/"))
+    return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
+
+
+def is_rating(value: object) -> bool:
+    """A whole number from 0 to SCALE."""
+    return type(value) is int and 0 <= value <= SCALE

@@ -19,8 +19,8 @@ from hoicli.similarity.backends import synsets_of
 from hoicli.similarity.client import one_line_of
 from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
-from hoicli.similarity.pairs import SCALE, Pair, Rated
-from hoicli.similarity.questions import Question
+from hoicli.similarity.pairs import SCALE, Pair, Rated, days_of
+from hoicli.similarity.questions import Question, setup_of
 from hoicli.similarity.rating import Work, write_rows
 from hoicli.tables.notations import chosen_format, render
 from hoicli.wordnet.selection import open_wordnet
@@ -104,14 +104,26 @@ class Raters:
             else:
                 if self.cache is None:
                     note("without --cache FILE a run that ends early loses its answers")
-                self._ask(interview, work, policy, output)
+                self._ask(interview, cache, work, policy, output)
         finally:
             cache.close()
 
-    def _ask(self, interview: Interview, work: Work, policy: ErrorPolicy, output: str) -> None:
+    def _ask(self, interview: Interview, cache: AnswerCache, work: Work, policy: ErrorPolicy, output: str) -> None:
         """Ask the models, and write the rated pairs."""
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
-        rated = [Rated(sum(scores.values()) / (SCALE * len(scores)) if scores else None, scores) for scores in ratings]
+        prompt = setup_of(self.endpoint)
+        days = {model: days_of(cache.days(model, prompt)) for model in self.models}
+        rated = [
+            Rated(
+                sum(scores.values()) / (SCALE * len(scores)),
+                scores,
+                prompt=prompt,
+                date=days_of(days[model] for model in scores),
+            )
+            if scores
+            else Rated(None, scores)
+            for scores in ratings
+        ]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
         error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
         if not policy.skip:  # a mean over only some of the models would mislead

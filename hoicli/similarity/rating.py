@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
+import numpy as np
+
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
-from hoicli.io.streams import Line
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, dump, parse
 from hoicli.similarity.backends import Backend, Lexical, Measure, synsets_of
 from hoicli.similarity.merge import read_tables
 from hoicli.similarity.pairs import NAMES, Pair, Rated, pair_of, row
+from hoicli.similarity.table import SimilarityTable
 from hoicli.wordnet.selection import open_wordnet
 from hoicli.wordnet.senses import candidates
 
@@ -76,14 +79,18 @@ class PairLines:
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
         """The lines with their answers."""
-        known = dict(zip(self.pairs, rated, strict=True))
+        found = dict(zip(self.pairs, rated, strict=True))
         words = list(dict.fromkeys(want for _, want in self._lines if isinstance(want, tuple)))
         by_words = dict(zip(words, self._lexical.rate_words(words) if self._lexical and words else [], strict=True))
         for record, want in self._lines:
             if isinstance(want, list):
-                answers = [known[pair] for pair in want if known[pair].similarity is not None]
-                best = max(answers, key=lambda found: found.similarity or 0.0, default=Rated(None))
-                yield {**record, "similarity": best.similarity, **({} if best.raw is None else {"raw": best.raw})}
+                answers = [found[pair] for pair in want if found[pair].similarity is not None]
+                best = max(answers, key=lambda one: one.similarity or 0.0, default=Rated(None))
+                # Of two senses it is a line of a table, where models are named.
+                named = best.scores and all(_is_sense(record[key]) for key in ("a", "b"))
+                known = {"scores": dict(best.scores or {}), **best.source()} if named else {}
+                raw = {} if best.raw is None else {"raw": best.raw}
+                yield {**record, "similarity": best.similarity, **known, **raw}
             else:
                 yield {**record, "similarity": by_words[want] if isinstance(want, tuple) else want}
         if self._senseless:
@@ -152,6 +159,28 @@ def rated_rows(name: str, backend: Backend, work: Work, policy: ErrorPolicy) -> 
         problem = f"{len(missing):,} of {len(work.pairs):,} pairs are not in it, the first {a} and {b}"
         policy.handle(DataError(f"{problem}; rate them too, or pass --on-error skip", place=name))
     return work.rows(rated)
+
+
+def write_missing(tables: Stream, pairs: Sequence[Pair], policy: ErrorPolicy, output: str) -> None:
+    """Write the pairs that tables lack, as lines {pos, a, b}; a note says what the tables have, and where that is from.
+    Raises `DataError` once they are written, if there are any."""
+    table = SimilarityTable.read(tables, policy, open_wordnet().canonical)
+    found = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
+    missing = [pair for pair, value in zip(pairs, np.isnan(found).tolist(), strict=True) if value]
+    signed = ", ".join(f"{key} {value}" for key, value in table.signature().items())
+    had = f"{len(pairs) - len(missing):,} of the {len(pairs):,} that are needed"
+    note(f"{tables.name}: {len(table):,} pairs of senses, {had} ({signed})")
+    policy.report()
+    with open_output(output) as write:
+        for pair in missing:
+            write(dump(dict(zip(("pos", "a", "b"), pair, strict=True))))
+    if missing:
+        verbs = sum(pos == "v" for pos, _, _ in missing)
+        raise DataError(
+            f"{len(missing):,} of {len(pairs):,} pairs of senses are not in it ({verbs:,} of verbs, "
+            f"{len(missing) - verbs:,} of objects); rate them with hoicli shoe-sim --pairs, and add the lines",
+            place=tables.name,
+        )
 
 
 def write_rows(rows: Iterable[Record], output: str, error: DataError | None = None) -> None:

@@ -1,7 +1,9 @@
 """Similarities of WordNet senses as `shoe-sim` writes them: read, checked and looked up in arrays.
 
-A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}` with optional keys; `merge` is the
-rule that combined several raters, if not the mean. Similarity is symmetric, and 1 of a sense with itself, so each pair
+A line is `{"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.625}`, and may say where that is from:
+`scores` has each model's rating, `measure` names an offline backend, `prompt` is the digest of what models were asked,
+`date` when, `merge` the rule that combined several raters, if not the mean (formats/similarity.schema.json).
+Similarity is symmetric, and 1 of a sense with itself, so each pair
 has one line; two lines that rate a pair differently are an error.
 """
 
@@ -11,8 +13,9 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, reduce
 from itertools import chain
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -25,26 +28,48 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Problem, Record, is_number, short
+from hoicli.similarity.pairs import DATES, SCALE, SENSE, Pair, Rated, is_rating
 from hoicli.similarity.rules import RULES
 
 BATCH = 4096
 """Lines whose fields are checked together."""
 
+RATINGS = {(int, rating) for rating in range(SCALE + 1)}
+"""What a model may rate, with its type: true is no rating."""
+
 POS = {"v": "verb", "n": "noun"}
 """The parts of speech that interactions have: senses of verbs and of objects."""
 
-_SENSE = re.compile(r".+\.([nv])\.\d+")
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the similarities of some lines are from: the rules that combined raters, their names (models and
+    measures), and the digests of prompts."""
+
+    rules: frozenset[str] = frozenset(("mean",))
+    raters: frozenset[str] = frozenset()
+    prompts: frozenset[str] = frozenset()
+
+    def __or__(self, other: Sources) -> Sources:
+        return Sources(self.rules | other.rules, self.raters | other.raters, self.prompts | other.prompts)
+
+    def signature(self) -> dict[str, str]:
+        """What is known of it, for signatures."""
+        signed = {"raters": self.raters, "prompt": self.prompts}
+        signed |= {"merge": self.rules} if self.rules - {"mean"} else {}
+        shown = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
+        return {key: "+".join(names) for key, names in shown.items() if names}
 
 
 class SimilarityTable:
-    """Similarities of pairs of senses. `read` creates a table; `values` looks pairs up; `digest` identifies its
-    content, `rules` are the rules that combined its raters."""
+    """Similarities of pairs of senses. `read` and `of` create a table; `values` looks pairs up; `digest` identifies its
+    content, `sources` is where that is from."""
 
     def __init__(
-        self, senses: Sequence[str], first: Ints, second: Ints, similarity: Floats, rules: Iterable[str] = ("mean",)
+        self, senses: Sequence[str], first: Ints, second: Ints, similarity: Floats, sources: Sources | None = None
     ) -> None:
         """senses [S] names; first, second [P] rows of it; similarity [P] in [0, 1]. A pair occurs once."""
-        self.rules = sorted(set(rules))
+        self.sources = sources or Sources()
         self._ids = {sense: number for number, sense in enumerate(senses)}
         key = _keys(first, second, len(senses))
         order = np.argsort(key, kind="stable")
@@ -78,8 +103,17 @@ class SimilarityTable:
                 )
             )
         keep[leader[disputed]] = False
-        rules = set().union(*(part.rules for part in parts))
-        return cls(names, first[keep], second[keep], similarity[keep], rules)
+        sources = reduce(or_, (part.sources for part in parts), Sources(frozenset()))
+        return cls(names, first[keep], second[keep], similarity[keep], sources)
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair], rated: Sequence[Rated]) -> SimilarityTable:
+        """The table of rated pairs, each once."""
+        numbered = Numbered[str]()
+        first, second = (numbered.of([pair[side] for pair in pairs]) for side in (1, 2))
+        similarity = np.array([found.similarity for found in rated], dtype=np.float64)
+        sources = Sources(raters=frozenset(found.measure for found in rated if found.measure is not None))
+        return cls(list(numbered), first, second, similarity, sources)
 
     def __len__(self) -> int:
         """The number of pairs."""
@@ -94,6 +128,10 @@ class SimilarityTable:
         found[known[hit]] = self._similarity[at[hit]]
         found[np.fromiter((x == y for x, y in zip(first, second, strict=True)), dtype=bool, count=len(a))] = 1.0
         return found
+
+    def signature(self) -> dict[str, str]:
+        """Which table it is, for signatures: its digest, and where it is from."""
+        return {"sim": self.digest(), **self.sources.signature()}
 
     def digest(self) -> str:
         """Eight hexadecimal digits that two tables share when they hold the same pairs and similarities."""
@@ -123,7 +161,7 @@ class _Columns:
     second: Ints
     similarity: Floats
     places: list[str]
-    rules: set[str]
+    sources: Sources
 
 
 def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: list[Line]) -> _Columns:
@@ -131,10 +169,18 @@ def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: li
     records = [orjson.loads(line.data) for line in lines]
     rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
     rules = {record.get("merge", "mean") for record in records}
+    said = {key: {record.get(key) for record in records} - {None} for key in ("measure", "prompt", "date")}
+    scores = [record["scores"] for record in records if record.get("scores") is not None]
+    ratings = {(type(rating), rating) for given in scores for rating in given.values()}
     require(all(map(_is_row, rows)) and rules <= set(RULES))
+    require(all(type(value) is str and value for key in ("measure", "prompt") for value in said[key]))
+    require(all(type(date) is str and DATES.fullmatch(date) for date in said["date"]))
+    require(all(type(given) is dict for given in scores) and ratings <= RATINGS)
     first, second = (numbered.of([canonical(row[side]) for row in rows]) for side in (1, 2))
     similarity = np.array([row[3] for row in rows], dtype=np.float64)
-    return _Columns(first, second, similarity, [line.place for line in lines], rules)
+    measures, prompts = ({name for text in said[key] for name in text.split("+")} for key in ("measure", "prompt"))
+    sources = Sources(frozenset(rules), frozenset(measures.union(*scores)), frozenset(prompts))
+    return _Columns(first, second, similarity, [line.place for line in lines], sources)
 
 
 def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:
@@ -142,7 +188,7 @@ def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:
     pos, a, b, similarity = row
     if type(a) is not str or type(b) is not str or type(similarity) not in (float, int):
         return False
-    found_a, found_b = _SENSE.fullmatch(a), _SENSE.fullmatch(b)
+    found_a, found_b = SENSE.fullmatch(a), SENSE.fullmatch(b)
     if found_a is None or found_b is None or not found_a[1] == found_b[1] == pos:
         return False
     return bool(similarity == 1 if a == b else 0 <= similarity <= 1)
@@ -156,7 +202,7 @@ def _problems(record: Record) -> Iterator[Problem]:
         return
     for key in ("a", "b"):
         sense = record.get(key)
-        found = _SENSE.fullmatch(sense) if type(sense) is str else None
+        found = SENSE.fullmatch(sense) if type(sense) is str else None
         if found is None:
             yield Problem(key, f"{_shown(record, key)} is no sense; name one as WordNet does, for example pet.v.01")
         elif found[1] != pos:
@@ -170,6 +216,20 @@ def _problems(record: Record) -> Iterator[Problem]:
         yield Problem("similarity", f"{similarity} of a sense with itself; that is 1, leave the line out")
     if record.get("merge", "mean") not in RULES:
         yield Problem("merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it")
+    yield from source_problems(record)
+
+
+def source_problems(record: Record) -> Iterator[Problem]:
+    """What is wrong with what a line says of where it is from, but for `merge`."""
+    scores = record.get("scores")
+    if scores is not None and not (type(scores) is dict and all(map(is_rating, scores.values()))):
+        yield Problem("scores", f"{_shown(record, 'scores')}; it is an object of ratings 0 to 4 by model, or left out")
+    for key in ("measure", "prompt"):
+        if record.get(key) is not None and (type(record[key]) is not str or not record[key]):
+            yield Problem(key, f"{_shown(record, key)} is no name; hoicli shoe-sim writes it, or leave it out")
+    date = record.get("date")
+    if date is not None and (type(date) is not str or not DATES.fullmatch(date)):
+        yield Problem("date", f"{_shown(record, 'date')} is no date; write 2026-01-31, or 2026-01-31/2026-02-02")
 
 
 def _shown(record: Record, key: str) -> str:

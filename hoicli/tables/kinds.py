@@ -46,6 +46,14 @@ DIFFERENCE = Kind(
 )
 """Differences between two models in a mean, a class or a type of error."""
 
+CLASSES = Kind(
+    "classes",
+    lambda row: row.get("metric") in ("classes_better", "classes_worse"),
+    ("protocol", "metric"),
+    ("subset",),
+)
+"""How many classes differ between two models."""
+
 IMAGE = Kind("image", lambda row: "image_id" in row, ("image_id",), ("subset",))
 
 CLASS = Kind(
@@ -56,7 +64,7 @@ ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
 
 MEAN = Kind("mean", lambda _: True, MEAN_KEYS, ("subset",))
 
-KINDS = (OTHER, DIFFERENCE, IMAGE, CLASS, ROBUSTNESS, MEAN)
+KINDS = (OTHER, DIFFERENCE, CLASSES, IMAGE, CLASS, ROBUSTNESS, MEAN)
 """The kind of a row is the first one that recognises it."""
 
 

@@ -90,8 +90,11 @@ def tables_of(rows: Sequence[Row]) -> list[tuple[TextTable, list[str]]]:
 
 
 def parts_of(row: Row) -> Iterator[Row]:
-    """A difference as rows of their own: from and to, the difference with its interval, and its chances."""
+    """A difference as rows of their own: its class's ground truth, from and to, the difference with its interval, and
+    its chances."""
     common = {key: value for key, value in row.items() if key not in ("ci_low", "ci_high")}
+    if "verb" in row:
+        yield {**common, "part": "n_gt", "value": row["n"]}
     for key in ("from", "to"):
         if key in row:
             yield {**common, "part": key, "value": row[key]}
@@ -130,6 +133,8 @@ def _value(row: Row) -> str:
     if row.get("comparable") is False:  # as printed elsewhere
         digits = 2
     value = _number(row["value"], digits)
+    if row.get("sd") is not None:
+        value += f" ± {_number(row['sd'], digits)}"
     return value if low is None else f"{value} [{_number(low, digits)}, {_number(high, digits)}]"
 
 

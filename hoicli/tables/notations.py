@@ -48,6 +48,14 @@ def render(rows: Iterable[Row], output_format: str) -> bytes:
     ).encode()
 
 
+def sentences(texts: Sequence[str], output_format: str) -> list[bytes]:
+    """Sentences to stand above the rows, a paragraph each; none in a notation that programs read."""
+    if not texts or output_format not in ("table", "md"):
+        return []
+    between = {"table": "\n", "md": "\n\n"}[output_format]
+    return [between.join(map(ESCAPES[output_format], texts)).encode() + b"\n"]
+
+
 def _escaped(cells: TextTable, escape: Callable[[str], str]) -> TextTable:
     """The table with all text that names a line or a column escaped; values are numbers that hoicli wrote."""
     above, heads = (list(map(escape, texts)) for texts in (cells.above, cells.heads))

@@ -27,7 +27,8 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...",
-    "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR", "NAME|FILE.json", "DATASET",
+    "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR", "NAME|FILE.json", "FILE|NAME",
+    "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
@@ -89,7 +90,7 @@ def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
     assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
     assert {(name, option) for name, option in written if option != "-o"} == {
-        *((name, "--plot") for name in ("agree", "diagnose", "pairstats", "robust")),
+        *((name, "--plot") for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval")),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
     }
@@ -284,8 +285,9 @@ def test_counts_have_a_range(hoicli: Hoicli) -> None:
         option = param.opts[0]
         for number in (99999999999, 10**30, mark.most + 1, mark.least - 1):
             said = refused(hoicli(name, option, number, "nothing"))
-            assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}"
-        for number in (mark.least, mark.most):
+            none = ", or 0 for none" if mark.or_zero else ""
+            assert said == f"{option} {number}: give a whole number from {mark.least:,} to {mark.most:,}{none}"
+        for number in (mark.least, mark.most, *([0] if mark.or_zero else [])):
             check({"it": mark}, {"it": option}, {"it": number})
 
 

@@ -149,6 +149,10 @@ def furnished(folder: Path, name: str) -> None:
     if name == "robust":
         shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)
         shutil.copy(folder / "preds.jsonl", folder / "predictions.jsonl")
+    if name == "compare":
+        for seed in "12":
+            shutil.copy(folder / "preds.jsonl", folder / f"base{seed}.jsonl")
+            shutil.copy(folder / "other.jsonl", folder / f"ours{seed}.jsonl")
     shutil.copy(folder / "preds.jsonl", folder / "old.jsonl")
     shutil.copy(folder / "other.jsonl", folder / "new.jsonl")
     shutil.copy(folder / "gt.jsonl", folder / "gt-jpeg-3.jsonl")

@@ -37,6 +37,8 @@ from tests.support.streams import Given
 
 Record = dict[str, Any]
 EVERY = protocols(["all"], "hico")
+ALONE = np.ones((1, 2000)), np.ones((1, 2000))
+"""The shares of the runs of two models of one run each."""
 
 
 def ranked(truth: Sequence[Record], predictions: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
@@ -255,7 +257,7 @@ def test_false_discovery_by_hand() -> None:
 def test_a_count_difference_has_the_spread_of_sums() -> None:
     rng = np.random.default_rng(2)
     before, after = rng.poisson(3, 400), rng.poisson(3, 400)
-    (found,) = count_differences(before[np.newaxis], after[np.newaxis], Resampling(2000, 0))
+    (found,) = count_differences([before[np.newaxis]], [after[np.newaxis]], ALONE, Resampling(2000, 0))
     spread = (after - before).std() * math.sqrt(400)
     assert (found.before, found.after) == (before.sum(), after.sum())
     assert found.ci is not None
@@ -390,7 +392,7 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
     first = RankedLists(np.array([True, True]), np.array([0, 1]), np.array([0, 1, 2, 2]), *common)
     second = RankedLists(np.ones(3, dtype=bool), np.arange(3), np.arange(4), *common)
     # 2/3 -> 1: without image 2 both are 1; without image 0 it is 1/2 -> 1.
-    moved = image_differences(first, second, np.arange(3))
+    moved = image_differences([first], [second], np.arange(3))
     assert moved is not None
     assert moved.tolist() == pytest.approx([1 / 3 - 1 / 2, 1 / 3 - 1 / 2, 1 / 3 - 0])
 
@@ -560,7 +562,7 @@ def test_several_models_meet_the_first(hoicli: Hoicli, tmp_path: Path) -> None:
     third = tmp_path / "third.jsonl"
     third.write_bytes(b"".join(PREDS.read_bytes().splitlines(keepends=True)[:5]))
     rows = compared(hoicli, "--no-errors", "--top", 0, "--name", "a,b", "--name", "c", PREDS, OTHER, third)
-    assert {row["metric"] for row in rows} == {"mAP", "mean_max_recall", "mAP_diff"}
+    assert {row["metric"] for row in rows} == {"mAP", "mean_max_recall", "mAP_diff", "classes_better", "classes_worse"}
     pairs = [(row["tags"]["baseline"], row["tags"]["model"]) for row in rows if row["metric"] == "mAP_diff"]
     assert list(dict.fromkeys(pairs)) == [("a", "b"), ("a", "c")]
 
@@ -581,16 +583,80 @@ def test_a_split_and_filters_are_in_the_signature(hoicli: Hoicli) -> None:
     assert all(without_gt(row["signature"]).startswith(expected) for row in found)
 
 
+def test_no_resamples_are_no_intervals(hoicli: Hoicli) -> None:
+    quick = compared(hoicli, "--per-class", PREDS, OTHER, rounds=0)
+    sure = compared(hoicli, "--per-class", PREDS, OTHER, rounds=50)
+    assert "classes_better" in {row["metric"] for row in sure}
+
+    def key(row: Record) -> tuple[Any, ...]:
+        return tuple(
+            str(row.get(name)) for name in ("metric", "subset", "verb", "object", "error", "oracle", "tags", "image_id")
+        )
+
+    tested = {key(row): row for row in sure if not row["metric"].startswith("classes_")}
+    assert {key(row) for row in quick} == tested.keys()
+    for row in quick:
+        assert row["value"] == tested[key(row)]["value"]
+        assert all(row.get(name) is None for name in ("ci_low", "ci_high", "p", "p_bootstrap", "q"))
+        assert "boot" not in row["signature"]
+        assert "seed" not in row["signature"]
+
+
+def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Three classes of 12 images each: one always found by the second model alone, one half the time, one never."""
+    sides: dict[str, list[Record]] = {"gt": [], "a": [], "b": []}
+    kite, dog, boat = (
+        {"verb": "fly", "label": "kite"},
+        {"verb": "walk", "label": "dog"},
+        {"verb": "row", "label": "boat"},
+    )
+    for number in range(12):
+        for name, found in (
+            ("gt", (kite, dog, boat)),
+            ("a", (boat,)),
+            ("b", (kite, *([dog] if number % 2 else []), boat)),
+        ):
+            boxes = [[0, 0, 9, 9], *([20 * at, 20, 20 * at + 9, 39] for at in range(1, len(found) + 1))]
+            shown = {"gt": {}, "a": {"score": 0.9 - number / 100}, "b": {"score": 0.9 - number / 100}}[name]
+            all_boxes = [[0, 0, 9, 9], *([20 * at, 20, 20 * at + 9, 39] for at in range(1, 4))]
+            place = {"kite": 1, "dog": 2, "boat": 3}
+            hois = [{"subject": 0, "object": place[of["label"]], "verb": of["verb"], **shown} for of in found]
+            assert len(boxes) <= len(all_boxes)
+            labels = ["person", "kite", "dog", "boat"]
+            sides[name].append({"image_id": f"i{number}", "boxes": all_boxes, "labels": labels, "hois": hois})
+    paths = []
+    for name, records in sides.items():
+        paths.append(tmp_path / f"{name}.jsonl")
+        paths[-1].write_text("".join(json.dumps(record) + "\n" for record in records))
+    result = hoicli(
+        "compare", "--gt", paths[0], "--per-class", "--bootstrap", 200, "--no-errors", "--protocol", "qpic", *paths[1:]
+    )
+    rows = rows_of(result.out)
+    classes = [row for row in rows if row["metric"] == "AP_diff"]
+    assert [row["verb"] for row in classes] == ["fly", "walk", "row"]
+    assert [row["p"] for row in classes] == sorted(row["p"] for row in classes)
+    counts = {(row["metric"], row["subset"]): (row["value"], row["n"]) for row in rows if row["unit"] == "classes"}
+    assert counts["classes_better", "full"] == (sum(row["q"] < 0.05 for row in classes), 3)
+    assert counts["classes_better", "full"][0] >= 1
+    assert counts["classes_worse", "full"] == (0, 3)
+    assert "b is better than a: +" in result.err
+    table = hoicli("compare", "--gt", paths[0], "--format", "table", "--bootstrap", 200, "--no-errors", *paths[1:]).out
+    assert table.startswith("b is better than a: +")
+    heads = next(line.split() for line in table.splitlines() if " verb " in line)
+    assert heads[heads.index("n_gt") + 1] == "from"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("compare", "--gt", GT, PREDS), "two or more streams"),
         (("compare", PREDS, OTHER), "give the ground truth with --gt"),
-        (("compare", "--gt", GT, PREDS, PREDS), "names must differ"),
+        (("compare", "--gt", GT, PREDS, PREDS), "is given twice: names must differ"),
+        (("diagnose", "--gt", GT, "--name", "a,a", PREDS, OTHER), "--name: a, a: names must differ"),
         (("compare", "--gt", GT, "--top", "-1", PREDS, OTHER), "--top -1"),
         (
             ("compare", "--gt", GT, "--bootstrap", "1", PREDS, OTHER),
-            "--bootstrap 1: give a whole number from 2 to 100,000",
+            "--bootstrap 1: give a whole number from 2 to 100,000, or 0 for none",
         ),
         (("compare", "--gt", GT, "--seed", "-3", PREDS, OTHER), "--seed -3"),
         (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),

@@ -12,6 +12,8 @@ from hoicli.records.outcomes import OUTCOMES
 from hoicli.records.schemas import kinds, schema_text
 from tests.support.project import FIXTURES, Hoicli
 
+KINDS = ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result", "similarity"]
+
 
 def check(kind: str, text: str) -> None:
     schema = json.loads(schema_text(kind))
@@ -23,7 +25,7 @@ def check(kind: str, text: str) -> None:
 
 
 def test_the_kinds() -> None:
-    assert kinds() == ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result"]
+    assert kinds() == KINDS
     for kind in kinds():
         jsonschema.Draft202012Validator.check_schema(json.loads(schema_text(kind)))
 
@@ -40,13 +42,22 @@ def test_what_match_and_eval_write_fits(hoicli: Hoicli) -> None:
     check("result", hoicli("compare", "--per-class", "--bootstrap", "50", *pair, FIXTURES / "other.jsonl").out)
 
 
+def test_what_shoe_sim_writes_fits(hoicli: Hoicli) -> None:
+    check("similarity", (FIXTURES / "shoe" / "sim.jsonl").read_text())
+    pair = ("--gt", FIXTURES / "shoe" / "gt.jsonl", FIXTURES / "shoe" / "predictions.jsonl")
+    check("similarity", hoicli("shoe-sim", "--backend", "wordnet:res", *pair).out)
+    check("similarity", hoicli("shoe-sim", "--merge", "median", FIXTURES / "shoe" / "sim.jsonl").out)
+
+
 def test_the_outcomes_are_those_of_the_code() -> None:
     schema: dict[str, Any] = json.loads(schema_text("match"))
     outcomes = schema["properties"]["predictions"]["items"]["properties"]["outcome"]["enum"]
     assert outcomes == list(OUTCOMES)
 
 
-@pytest.mark.parametrize("kind", ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result"])
+@pytest.mark.parametrize(
+    "kind", ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result", "similarity"]
+)
 def test_the_command_prints_them(hoicli: Hoicli, kind: str) -> None:
     assert hoicli("schema", kind).out == schema_text(kind)
 
@@ -55,5 +66,5 @@ def test_an_unknown_kind(hoicli: Hoicli) -> None:
     result = hoicli("schema", "records")
     assert (result.code, result.err) == (
         2,
-        "hoicli: KIND records: choose from dataset, ground_truth, match, prediction, protocol, recipe, result\n",
+        f"hoicli: KIND records: choose from {', '.join(KINDS)}\n",
     )

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from hoicli.arrays.kit import Bools
 from hoicli.errors import UsageError
 from hoicli.shoe.explanation import explain
+from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.matching import UNIT, ShoeSettings
 from hoicli.shoe.scores import scores_of
 from tests.support.shoe import (
@@ -149,13 +151,17 @@ def test_which_predictions_are_kept() -> None:
     truth = [image(("pet", "giraffe"))]
     found = [image(*(("pet", "giraffe", score, AWAY) for score in (0.1, 0.2, 0.2, 0.4)), ("pet", "giraffe", 0.05))]
     shoe = shoe_of(truth, found)
-    assert shoe.kept().all()
-    assert shoe.kept(min_score=0.2).tolist() == [False, True, True, True, False]
-    assert shoe.kept(min_rank=1.0).tolist() == [False, False, False, True, False]
-    assert shoe.kept(min_rank=0.5).tolist() == [False, True, True, True, False]
-    assert shoe.kept(min_rank=0.4).tolist() == [True, True, True, True, False]
-    assert shoe.kept(min_rank=0.4, min_score=0.3).tolist() == [False, False, False, True, False]
-    scores = scores_of(shoe, shoe.match(shoe.kept(min_score=0.4)))
+
+    def kept(**options: Any) -> Bools:
+        return ConfidenceFilter(**options).kept(shoe.predictions)
+
+    assert kept().all()
+    assert kept(min_score=0.2).tolist() == [False, True, True, True, False]
+    assert kept(min_rank=1.0).tolist() == [False, False, False, True, False]
+    assert kept(min_rank=0.5).tolist() == [False, True, True, True, False]
+    assert kept(min_rank=0.4).tolist() == [True, True, True, True, False]
+    assert kept(min_rank=0.4, min_score=0.3).tolist() == [False, False, False, True, False]
+    scores = scores_of(shoe, shoe.match(kept(min_score=0.4)))
     assert (scores.predictions, scores.gt_miss_rate, scores.prediction_miss_rate) == (1, 1.0, 1.0)
     assert (scores.soft_map, scores.mf1) == (0.2, 0.0)  # soft mAP is over all predictions
 
@@ -187,7 +193,7 @@ def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -
         ({"delta": float("nan")}, "--delta nan: give a number from 0 to 1"),
         ({"verb_weight": -1}, "--verb-weight -1: give a number from 0 to 1"),
         ({"combine": "sum"}, "--combine sum: choose from mean, geometric, min"),
-        ({"area": "all"}, "--ap all: choose from envelope, 11-point, step"),
+        ({"area": "all"}, "--ap all: choose from envelope, 11-point, step, trapezoid"),
         ({"against": "all"}, "--against all: choose from image, dataset"),
         ({"combine": "min", "verb_weight": 0.4}, "--verb-weight: the minimum of two similarities has no weights"),
     ],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hoicli.evaluation.average_precision import interpolated_ap
 from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.shoe.explanation import explain
+from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.names import AGAINST, AREAS, COMBINE
@@ -28,6 +29,7 @@ from tests.support.shoe import (
     scored,
     shoe_of,
 )
+from tests.support.shoe_data import RANDOM_SIMILAR, datasets
 
 
 def test_one_soft_match() -> None:
@@ -102,6 +104,10 @@ def test_areas_by_hand() -> None:
     gain = np.array([0, UNIT, 0, UNIT // 2, UNIT], dtype=np.int64)  # precision 0, 1/2, 1/3, 3/8, 1/2
     assert average_precision(gain, 4, "step") == pytest.approx((1 * 1 / 2 + 0.5 * 3 / 8 + 1 * 1 / 2) / 4)
     assert average_precision(gain, 4, "envelope") == pytest.approx((1 * 1 / 2 + 0.5 * 1 / 2 + 1 * 1 / 2) / 4)
+    # from (0, 1): each gain's step at the mean of the precisions before and after it
+    steps = 1 * (0 + 1 / 2) / 2 + 0.5 * (1 / 3 + 3 / 8) / 2 + 1 * (3 / 8 + 1 / 2) / 2
+    assert average_precision(gain, 4, "trapezoid") == pytest.approx(steps / 4)
+    assert average_precision(gain[1:2], 4, "trapezoid") == pytest.approx(1 / 4)
     assert average_precision(gain, 4, "11-point") == pytest.approx(7 * 0.5 / 11)  # recall ends at 0.625
     for area in AREAS:
         assert average_precision(np.array([UNIT] * 3), 3, area) == 1.0
@@ -119,45 +125,6 @@ def test_eleven_points_are_those_of_the_other_protocols(hits: list[bool], extra:
 
 
 # --- a slow evaluator on random data --------------------------------------------------------------------------------
-
-VERBS = ("pet", "touch", "Wash", "clean", "blob", "no_interaction")
-LABELS = ("train", "bus", "set", "Sports Ball", "sports_ball", "blob")
-RANDOM_SIMILAR = st.dictionaries(
-    st.sampled_from(
-        [(f"{a}.v.01", f"{b}.v.0{n}") for a, b, n in [("pet", "touch", 1), ("pet", "clean", 2), ("wash", "clean", 1)]]
-        + [("wash.v.01", "pet.v.01"), ("train.n.01", "bus.n.01"), ("sports_ball.n.01", "set.n.01")]
-    ),
-    st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]),
-)
-
-
-@st.composite
-def records(draw: st.DrawFn, image_id: str, *, scored: bool) -> Record:
-    count = draw(st.integers(1, 3))
-    record: Record = {"image_id": image_id, "boxes": [], "labels": [], "hois": []}
-    for _ in range(count):
-        x, y = draw(st.integers(0, 3)) * 5, draw(st.integers(0, 1)) * 5
-        record["boxes"].append([x, y, x + draw(st.sampled_from([5, 10])), y + draw(st.sampled_from([0, 5, 10]))])
-        record["labels"].append(draw(st.sampled_from(LABELS)))
-    for _ in range(draw(st.integers(0, 5))):
-        hoi: Record = {
-            "subject": draw(st.integers(0, count - 1)),
-            "object": draw(st.one_of(st.none(), st.integers(0, count - 1), st.integers(0, count - 1))),
-            "verb": draw(st.sampled_from(VERBS)),
-        }
-        if scored:
-            hoi["score"] = draw(st.one_of(st.sampled_from([0.0, 0.2, 0.5, 0.9]), st.floats(0, 1)))
-            if draw(st.integers(0, 4)) == 0:
-                hoi["verb_synset"] = draw(st.sampled_from(["pet.v.01", "clean.v.02"]))
-        record["hois"].append(hoi)
-    return record
-
-
-@st.composite
-def datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
-    ids = [f"image_{number}" for number in range(draw(st.integers(1, 4)))]
-    truth = [draw(records(image_id, scored=False)) for image_id in ids]
-    return truth, [draw(records(image_id, scored=True)) for image_id in ids if draw(st.integers(0, 4)) > 0]
 
 
 def slow_sigma(similar: dict[tuple[str, str], float], how: str, weight: float) -> Callable[..., float]:
@@ -201,6 +168,8 @@ def spelled_alike(data: list[Record]) -> list[Record]:
     st.sampled_from(COMBINE[:2]),
     st.sampled_from(sorted(AREAS)),
     st.sampled_from([None, 0.3]),
+    st.booleans(),
+    st.sampled_from([0.0, 0.0, 0.35, 0.75]),
 )
 def test_the_slow_evaluator_agrees(
     data: tuple[list[Record], list[Record]],
@@ -209,10 +178,13 @@ def test_the_slow_evaluator_agrees(
     combine: str,
     area: str,
     least: float | None,
+    everywhere: bool,
+    floor: float,
 ) -> None:
     truth, found = data
-    shoe = shoe_of(truth, found, similar, delta=delta, combine=combine, area=area)
-    ours = scores_of(shoe, shoe.match(shoe.kept(min_score=least)))
+    shoe = shoe_of(truth, found, similar, delta=delta, combine=combine, area=area, min_similarity=floor)
+    strict = shoe.match(ConfidenceFilter(min_score=least).kept(shoe.predictions))
+    ours = scores_of(shoe, strict, strict if everywhere else None)
     truth, found = spelled_alike(truth), spelled_alike(found)
     theirs = shoe_reference.evaluate(
         truth,
@@ -221,7 +193,11 @@ def test_the_slow_evaluator_agrees(
         delta=delta,
         area=area,
         keep=lambda hoi: least is None or hoi["score"] >= least,
+        everywhere=everywhere,
+        floor=floor,
     )
+    if everywhere and least is not None:
+        found = [{**record, "hois": [hoi for hoi in record["hois"] if hoi["score"] >= least]} for record in found]
     theirs["map"] = shoe_reference.plain_map(truth, found, area)
     for metric, value in theirs.items():
         assert getattr(ours, metric) == (None if value is None else pytest.approx(value, abs=2e-7)), metric

@@ -22,8 +22,7 @@ from hoicli.evaluation.predictions import Predictions
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import normalised
-from hoicli.shoe.matching import ShoeSettings
-from hoicli.shoe.run import run
+from hoicli.shoe.run import Evaluation, ShoeOptions
 from hoicli.similarity.merge import Tables, combined
 from hoicli.similarity.rules import MEASURES, RULES
 from hoicli.vocabulary.datasets import load
@@ -96,9 +95,9 @@ def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, prediction
         table = tmp_path / "sim.jsonl"
         more = ["--all-pairs"] if against == "dataset" else []
         assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, predicted, "-o", table, *more).code == 0
-        settings = ShoeSettings(delta=0.0, against=against)
-        streams = Predictions([str(predicted)]), Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
-        done = run(*streams, settings, ErrorPolicy(), dataset="hico")
+        options = ShoeOptions.of(delta="0", against=against)
+        streams = Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
+        done = Evaluation(*streams, options, ErrorPolicy(), dataset="hico").run(Predictions([str(predicted)]))
         assert done.shoe.verbs.missing == set()
         assert done.shoe.objects.missing == set()
         assert done.shoe.verbs.asked

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 Record = dict[str, Any]
@@ -72,8 +73,11 @@ def evaluate(
     delta: float,
     area: str = "envelope",
     keep: Callable[[Record], bool] = bool,
+    everywhere: bool = False,
+    floor: float = 0.0,
 ) -> dict[str, Any]:
-    """soft_map over all predictions, mf1 and the miss rates over those to `keep`, in fractions; None where undefined.
+    """soft_map over all predictions (`everywhere`: over those to `keep`), mf1 and the miss rates over those to `keep`,
+    in fractions; None where undefined. floor: the least similarity of a match.
 
     sigma(truth, its hoi, prediction, its hoi) is the combined similarity.
     """
@@ -84,7 +88,9 @@ def evaluate(
     for truth in truths:  # Algorithm 1, 5
         image = str(truth["image_id"])
         record = found.get(image, empty)
-        taken, nearest = match(truth, record, record["hois"], sigma, delta)
+        if everywhere:
+            record = {**record, "hois": [hoi for hoi in record["hois"] if keep(hoi)]}
+        taken, nearest = match(truth, record, record["hois"], sigma, delta, floor)
         for item, (place, value) in zip(truth["hois"], taken, strict=True):
             k = (item["verb"], label_of(truth, item))
             count[k] += 1  # 11
@@ -107,7 +113,7 @@ def evaluate(
     for truth in truths:  # Algorithm 2, 5
         record = found.get(str(truth["image_id"]), empty)
         hois = [hoi for hoi in record["hois"] if keep(hoi)]  # 2
-        taken, nearest = match(truth, record, hois, sigma, delta)
+        taken, nearest = match(truth, record, hois, sigma, delta, floor)
         for item, (place, value) in zip(truth["hois"], taken, strict=True):
             k = (item["verb"], label_of(truth, item))
             tp[k] += value  # 15
@@ -137,6 +143,7 @@ def match(
     hois: list[Record],
     sigma: Callable[[Record, Record, Record, Record], float],
     delta: float,
+    floor: float = 0.0,
 ) -> tuple[list[tuple[int | None, float]], list[tuple[int, Class]]]:
     """([(matched prediction or None, its similarity)] of the ground truth, [(unmatched prediction, class it counts
     against)]): lines 8 to 31 of Algorithm 1."""
@@ -144,7 +151,9 @@ def match(
     taken: list[tuple[int | None, float]] = []
     for item in truth["hois"]:  # 9
         candidates = [
-            place for place, hoi in enumerate(hois) if not matched[place] and boxes_match(truth, item, record, hoi)
+            place
+            for place, hoi in enumerate(hois)
+            if not matched[place] and boxes_match(truth, item, record, hoi) and sigma(truth, item, record, hoi) >= floor
         ]  # 12
         if candidates:  # 13
             best = min(
@@ -182,6 +191,9 @@ def area_under(gains: list[float], positives: int, area: str) -> float:
             sum(max((p for p, r in zip(precision, recall, strict=True) if r >= point), default=0.0) for point in points)
             / 11
         )
+    if area == "trapezoid":
+        curve = [(0.0, 1.0), *zip(recall, precision, strict=True)]
+        return sum((b[0] - a[0]) * (b[1] + a[1]) / 2 for a, b in pairwise(curve))
     total, before = 0.0, 0.0
     for i, r in enumerate(recall):
         total += (r - before) * (max(precision[i:]) if area == "envelope" else precision[i])

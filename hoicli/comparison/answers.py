@@ -1,0 +1,97 @@
+"""A comparison in words: for each model, whether it is better than the baseline, from the rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hoicli.records.results import settings_of
+
+SURE = 0.05
+"""The p below which a difference counts as shown, if its interval leaves 0 out as well."""
+CLASSES_BETTER, CLASSES_WORSE = "classes_better", "classes_worse"
+
+AnyRow = Mapping[str, Any]
+
+
+def answers(rows: Sequence[AnyRow]) -> list[str]:
+    """A sentence for each model that `rows` compare with a baseline, in their order: about the first protocol and view,
+    and the subset with the most classes there.
+
+    Better and worse are said only where p is below SURE and the 95 % interval leaves 0 out.
+    """
+    of_model: dict[tuple[str, str], list[AnyRow]] = {}
+    for row in rows:
+        tags = row.get("tags", {})
+        if row.get("metric") == "mAP_diff" and "baseline" in tags:
+            of_model.setdefault((str(tags.get("model")), str(tags["baseline"])), []).append(row)
+    found = []
+    for (model, baseline), means in of_model.items():
+        first = means[0]
+        row = max((row for row in means if _view(row) == _view(first)), key=lambda row: int(row["n"]))
+        same = [other for other in rows if _view(other) == _view(row) and other["subset"] == row["subset"]]
+        counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
+        found.append("; ".join([_verdict(model, baseline, row), *_classes(counts, int(row["n"]))]))
+    return found
+
+
+def _view(row: AnyRow) -> tuple[Any, Any]:
+    return row.get("protocol"), row.get("tags")
+
+
+def _verdict(model: str, baseline: str, row: AnyRow) -> str:
+    value, low, high = row["value"], row["ci_low"], row["ci_high"]
+    of = ", ".join([str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_seen(row)])
+    if value is None:
+        return f"{model} cannot be compared with {baseline}: {of} has no class to average"
+    numbers = f"{_signed(value)} mAP ({of}: {row['from']:.2f} to {row['to']:.2f})"
+    name = "p" if row["p"] is not None else "p_bootstrap"
+    chance = row[name]
+    if low is None or chance is None:
+        tested = "boot" in settings_of(row)
+        why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
+        than = "as good as" if value == 0 else "above" if value > 0 else "below"
+        return f"{model} is {than} {baseline} here, but nothing was tested ({why}): {numbers}"
+    leaves_out, unlikely = low > 0 or high < 0, chance < SURE
+    shown = leaves_out and unlikely
+    verdict = "is not shown to differ from" if not shown else "is better than" if value > 0 else "is worse than"
+    doubt = ""
+    if leaves_out and not unlikely:
+        doubt = f" (its interval leaves 0 out, but {name} does not bear it out)"
+    elif unlikely and not leaves_out:
+        doubt = f" ({name} is small, but its interval holds 0)"
+    span = f"[{_plain(low)}, {_plain(high)}]"
+    return f"{model} {verdict} {baseline}: {numbers}, 95 % interval {span}, {name} = {chance:.2g}{doubt}"
+
+
+def _seen(row: AnyRow) -> Iterator[str]:
+    """What the row is a view of."""
+    tags = row.get("tags", {})
+    if "iou" in tags:
+        yield f"IoU {tags['iou']}"
+    if "part" in tags:
+        yield f"{tags['slice']} {tags['part']}"
+
+
+def _classes(counts: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
+    """How many of the classes differ; nothing where the rows do not say."""
+    if counts.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
+        return
+    better, worse = (int(counts[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))
+    tested = int(counts[CLASSES_BETTER]["n"])
+    if not tested:
+        yield "no class can be tested (each has ground truth in fewer than two images)"
+        return
+    of = f"{tested:,} classes" if tested == compared else f"the {tested:,} classes that can be tested"
+    sides = f": {better:,} better, {worse:,} worse" if better + worse else ""
+    yield f"{better + worse:,} of {of} {'differs' if better + worse == 1 else 'differ'} at q < {SURE}{sides}"
+
+
+def _plain(value: float) -> str:
+    """With two digits, and no minus before 0.00."""
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def _signed(value: float) -> str:
+    text = _plain(value)
+    return f"+{text}" if value > 0 and text != "0.00" else text

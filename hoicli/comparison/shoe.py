@@ -1,0 +1,76 @@
+"""SHOE's metrics of two models or more: each model's numbers, and the differences from the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hoicli.io.streams import Stream
+from hoicli.records.results import Row, interval_keys, percent, row_ends
+from hoicli.resampling.comparison import Difference, PairedRounds, difference
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.rounds import resampled, swapped
+from hoicli.shoe.resampled import images_of, means, weighted
+from hoicli.shoe.run import Evaluation, Run
+
+
+def compare_shoe(
+    models: Sequence[tuple[str, Stream]],
+    evaluation: Evaluation,
+    metrics: Sequence[str],
+    resampling: Resampling,
+    tags: Mapping[str, str],
+) -> Iterator[Row]:
+    """For each delta the metrics of every model, then `METRIC_diff` of each but the first, less the first's. models:
+    (name, predictions).
+
+    Raises `DataError` for what is wrong with a stream."""
+    runs = [(name, evaluation.run(stream)) for name, stream in models]
+    for at_delta in zip(*(run.each() for _, run in runs), strict=True):
+        named = [(name, run) for (name, _), (_, run) in zip(runs, at_delta, strict=True)]
+        yield from _rows(named, metrics, resampling, {**at_delta[0][0], **tags})
+
+
+def _rows(
+    models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
+) -> Iterator[Row]:
+    """At one delta."""
+    drawn = resampling.signature()
+    every = [weighted(run) for _, run in models]
+    subset = models[0][1].subset
+    differences: list[Row] = []
+    for metric in metrics:
+        known = all(metric in found for found in every)  # a model without scores has no soft_map
+        alone = resampled([found[metric] for found in every], resampling, f"{metric}: resamples") if known else []
+        enough = known and all(images_of(run)[metric] >= FEWEST_IMAGES for _, run in models)
+        for at, (name, run) in enumerate(models):
+            value, n = getattr(run.scores, metric), run.scores.count(metric)
+            found = interval(value, means(alone[at]), lowest=0.0, highest=1.0) if enough and value is not None else None
+            row = {"metric": metric, "subset": subset, "value": percent(value), "n": n, **interval_keys(found)}
+            yield {**row, "unit": "%", **row_ends("shoe", {"model": name, **tags}, {**run.signature, **drawn})}
+            if at == 0:
+                continue
+            before = getattr(models[0][1].scores, metric)
+            change = Difference(before, value)
+            if enough:
+                swaps = swapped(every[0][metric], every[at][metric], resampling, f"{metric}: {name}, swaps")
+                paired = PairedRounds((alone[0], alone[at]), (swaps[0], swaps[1]))
+                change = difference(before, value, *paired.differences(means), most=1.0)
+            both = {**models[0][1].signature, **_joined(models[0][1].signature, run.signature), **drawn}
+            numbers = {"from": change.before, "to": change.after, "value": change.value}
+            differences.append(
+                {
+                    "metric": f"{metric}_diff", "subset": subset,
+                    **{key: percent(number) for key, number in numbers.items()}, "n": n,
+                    **interval_keys(change.ci), "p": change.p, "p_bootstrap": change.p_bootstrap, "unit": "%",
+                    **row_ends("shoe", {"model": name, "baseline": models[0][0], **tags}, both),
+                }
+            )  # fmt: skip
+    yield from differences
+
+
+def _joined(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+    """The settings that differ, both values: an offline backend rates for each model what that one needs, so that
+    their tables are not the same."""
+    differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
+    return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

@@ -1,0 +1,37 @@
+"""SHOE's numbers over delta, which the paper does not print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hoicli.figures.canvas import add_foot, draw_lines, saved
+from hoicli.figures.shown import caveats_of
+from hoicli.figures.styles import COLUMN_WIDTH, SMALL
+from hoicli.records.results import Row
+
+DRAWN = {"soft_map": "soft mAP", "mf1": "mF1"}
+"""The metrics that depend on delta."""
+
+
+def plot_deltas(rows: Iterable[Row], path: str) -> None:
+    """soft_map and mf1 (y) over delta (x), a line each, from rows that have the tag `delta`; a column wide. Raises
+    `UsageError` as `plot_diagnosis` does."""
+    rows = list(rows)
+    lines = {
+        words: sorted(
+            (float(row["tags"]["delta"]), row["value"])
+            for row in rows
+            if row["metric"] == metric and row["value"] is not None
+        )
+        for metric, words in DRAWN.items()
+    }
+    with saved(path) as figure:
+        figure.set_size_inches(COLUMN_WIDTH, 2.6)
+        ax = figure.add_subplot()
+        draw_lines(ax, ((words, points) for words, points in lines.items() if points))
+        ax.set_ylim(bottom=0)
+        ax.set_xlabel("delta")
+        ax.set_ylabel("%")
+        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=SMALL)
+        if caveats := caveats_of(rows):
+            add_foot(figure, "", caveats)

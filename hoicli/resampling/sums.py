@@ -1,0 +1,75 @@
+"""Numbers that are made of sums over images (F1 of counts, a rate), for images that have weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.resampling.ranked import Weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class ImageSums:
+    """A number of each of C classes: `of` takes the sums over images of each of `parts` [C, N], [C, R] each, and
+    returns [C, R]. counted [C, N]: what the number is over; a class without any in a round has none there."""
+
+    parts: Sequence[csr_array]
+    counted: csr_array
+    of: Callable[..., Floats]
+
+    @property
+    def images(self) -> int:
+        """N."""
+        return int(self.counted.shape[1])
+
+    @property
+    def true_positives(self) -> int:
+        """How much work a round is."""
+        return sum(int(part.nnz) for part in self.parts)
+
+    def ap(self, weights: Weights) -> tuple[Floats, Ints]:
+        """(the number [C, R], what it is over [C, R]) when image i counts weights[i, r] times in round r."""
+        sums = [np.asarray(part @ weights, dtype=np.float64) for part in self.parts]
+        return self.of(*sums), np.asarray(self.counted @ weights, dtype=np.int64)
+
+    @property
+    def unannotated(self) -> Bools:
+        """[C] the classes that the number is over nothing of."""
+        without: Bools = np.asarray(self.counted.sum(axis=1)) == 0
+        return without
+
+    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
+        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
+        return self.ap(coins), self.ap(1 - coins)
+
+    def interleaved(self, other: ImageSums) -> ImageSums:
+        """This model's images and then the other's, N + i for i, as `RankedLists.interleaved` has them."""
+        from scipy.sparse import hstack
+
+        def beside(one: csr_array, two: csr_array) -> Any:
+            return hstack([one, two], format="csr")
+
+        parts = [beside(one, two) for one, two in zip(self.parts, other.parts, strict=True)]
+        return ImageSums(parts, beside(self.counted, other.counted), self.of)
+
+
+def by_image(class_: Ints, image: Ints, values: Ints, shape: tuple[int, int]) -> csr_array:
+    """[C, N] the sums of values [M], each of a class and an image; classes of -1 are left out."""
+    from scipy.sparse import coo_array
+
+    used = class_ >= 0
+    matrix: Any = coo_array((values[used].astype(np.int64), (class_[used], image[used])), shape=shape)
+    return matrix.tocsr()
+
+
+def rate(some: Floats, of: Floats) -> Floats:
+    """some / of, 0 where there is nothing."""
+    share: Floats = np.divide(some, of, out=np.zeros(of.shape), where=of > 0)
+    return share

@@ -1,0 +1,118 @@
+"""SHOE's numbers on resampled images: each as a function of the images' weights, and their 95 % intervals.
+
+Matching is within an image, so a resampled image brings its matches along; only lists and sums change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.arrays.kit import Floats, Ints, rank_by_id
+from hoicli.evaluation.grids import GRID_ARANGE
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.ranked import RankedLists, Weighted
+from hoicli.resampling.rounds import Rounds, resampled
+from hoicli.resampling.sums import ImageSums, by_image, rate
+from hoicli.shoe.matching import UNIT
+from hoicli.shoe.run import Run
+from hoicli.shoe.scores import OF_CLASS, Entries, f1_of, loose_of, outcomes, plain_entries, soft_entries
+
+Interval = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The 95 % interval of each metric, in [0, 1], and of each class by the metric that is the mean over classes; None
+    where fewer than FEWEST_IMAGES images have what it is over."""
+
+    of_means: Mapping[str, Interval]
+    of_classes: Mapping[str, Sequence[Interval]]
+
+
+def weighted(run: Run) -> dict[str, Weighted]:
+    """Each metric that has a value, for weights of the images in the order of their ids. Of the means over classes the
+    classes are the run's, in their order; a rate has one class."""
+    shoe, truth = run.shoe, run.shoe.truth
+    rank, classes = rank_by_id(truth.image_ids), len(shoe.classes.classes)
+    of_truth = rank[truth.image_of_hoi]
+    of_prediction = rank[shoe.image[shoe.predictions.image_of_hoi]]
+    shape, one_row = (classes, len(rank)), (1, len(rank))
+
+    def lists(entries: Entries) -> RankedLists:
+        grid = GRID_ARANGE if shoe.settings.area == "11-point" else ()
+        return RankedLists(
+            hit=entries.gain > 0,
+            image=of_prediction[entries.prediction],
+            bounds=entries.bounds,
+            truth_image=of_truth,
+            truth_class=shoe.classes.class_of,
+            images=len(rank),
+            grid=grid,
+            gain=entries.gain,
+            unit=UNIT,
+            area="envelope" if grid else shoe.settings.area,
+        )
+
+    def share(image: Ints, some: Ints) -> ImageSums:
+        """The rate of rows, one an image's."""
+        every = by_image(np.zeros_like(image), image, np.ones_like(image), one_row)
+        return ImageSums([by_image(np.zeros_like(image), image, some, one_row), every], every, rate)
+
+    found: dict[str, Weighted] = {}
+    if classes and shoe.scored:
+        found["soft_map"] = lists(soft_entries(shoe, run.loose))
+    if classes:
+        class_, true, false = outcomes(shoe, run.matching)
+        image = np.concatenate([of_truth, of_prediction[loose_of(shoe, run.matching)]])
+        missed = np.where(run.matching.prediction_of < 0, UNIT, 0)
+        parts = [by_image(class_, image, values, shape) for values in (true, false)]
+        parts.append(by_image(shoe.classes.class_of, of_truth, missed, shape))
+        every = by_image(shoe.classes.class_of, of_truth, np.ones_like(of_truth), shape)
+        found["mf1"] = ImageSums(parts, every, f1_of)
+        found["gt_miss_rate"] = share(of_truth, np.where(run.matching.prediction_of < 0, 1, 0))
+    if run.matching.kept.any():
+        kept = np.flatnonzero(run.matching.kept)
+        found["prediction_miss_rate"] = share(of_prediction[kept], np.where(run.matching.truth_of[kept] < 0, 1, 0))
+    if classes and shoe.scored:
+        found["map"] = lists(plain_entries(shoe, run.loose.kept))
+    return found
+
+
+def means(rounds: Rounds) -> Floats:
+    """[R] a metric in each round: the mean over the classes that have ground truth in it."""
+    every = np.arange(len(rounds.ap))
+    return rounds.means(every, np.zeros(len(every), dtype=bool))
+
+
+def images_of(run: Run) -> dict[str, int]:
+    """How many images have what each metric is over."""
+    truth = len(np.unique(run.shoe.truth.image_of_hoi))
+    kept = len(np.unique(run.shoe.predictions.image_of_hoi[run.matching.kept]))
+    return {**dict.fromkeys((*OF_CLASS, "gt_miss_rate"), truth), "prediction_miss_rate": kept}
+
+
+def intervals_of(run: Run, resampling: Resampling, *, per_class: bool) -> Intervals:
+    """The intervals of all metrics, and with `per_class` of all classes."""
+    metrics, images, scores = weighted(run), images_of(run), run.scores
+    every = resampled(list(metrics.values()), resampling, "shoe: resamples") if metrics else []
+    between = {"lowest": 0.0, "highest": 1.0}
+    of_means: dict[str, Interval] = {}
+    of_classes: dict[str, list[Interval]] = {name: [None] * len(scores.classes) for name in OF_CLASS}
+    class_of, image_of = run.shoe.classes.class_of, run.shoe.truth.image_of_hoi
+    owners = np.unique(np.stack([class_of, image_of]), axis=1)[0]
+    enough = np.bincount(owners, minlength=len(scores.classes)) >= FEWEST_IMAGES
+    for name, rounds in zip(metrics, every, strict=True):
+        value = getattr(scores, name)
+        if value is not None and images[name] >= FEWEST_IMAGES:
+            of_means[name] = interval(value, means(rounds), **between)
+        if per_class and name in OF_CLASS:
+            values = rounds.classes()
+            of_classes[name] = [
+                interval(getattr(row, OF_CLASS[name]), values[number], **between) if enough[number] else None
+                for number, row in enumerate(scores.classes)
+            ]
+    return Intervals(of_means, of_classes)

@@ -1,0 +1,126 @@
+"""The answer in words: each verdict against the numbers that it rests on, from rows alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hoicli.comparison.answers import answers
+
+Row = dict[str, Any]
+
+
+def row(
+    value: float | None,
+    ends: tuple[float, float] | None,
+    p: float | None,
+    *,
+    model: str = "ours",
+    subset: str = "full",
+    n: int = 600,
+    boot: bool = True,
+    **further: Any,
+) -> Row:
+    low, high = ends or (None, None)
+    before = 40.0
+    return {
+        "metric": "mAP_diff", "subset": subset, "from": before, "to": None if value is None else before + value,
+        "value": value, "n": n, "ci_low": low, "ci_high": high, "p": p, "p_bootstrap": p, "unit": "%",
+        "protocol": "hico", "tags": {"model": model, "baseline": "base"},
+        "signature": "protocol:hico|data:hico" + ("|boot:1000|seed:0" if boot else ""), **further,
+    }  # fmt: skip
+
+
+def counted(better: int, worse: int, n: int, **further: Any) -> list[Row]:
+    common = row(0.0, None, None, **further)
+    numbers = {"classes_better": better, "classes_worse": worse}
+    return [{**common, "metric": metric, "value": value, "n": n} for metric, value in numbers.items()]
+
+
+BETTER, WORSE, NEITHER = "is better than", "is worse than", "is not shown to differ from"
+DOUBT = "(its interval leaves 0 out, but p does not bear it out)"
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "p", "verdict", "numbers", "end"),
+    [
+        (1.2, (0.4, 2.0), 0.003, BETTER, "+1.20 mAP (hico: 40.00 to 41.20)", "interval [0.40, 2.00], p = 0.003"),
+        (-1.2, (-2.0, -0.4), 0.000999, WORSE, "-1.20 mAP (hico: 40.00 to 38.80)", "[-2.00, -0.40], p = 0.001"),
+        (-0.75, (-2.34, 0.8), 0.39, NEITHER, "-0.75 mAP (hico: 40.00 to 39.25)", "[-2.34, 0.80], p = 0.39"),
+        (0.75, (-0.8, 2.34), 0.39, NEITHER, "+0.75 mAP (hico: 40.00 to 40.75)", "[-0.80, 2.34], p = 0.39"),
+        (0.0, (0.0, 0.0), 1.0, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[0.00, 0.00], p = 1"),
+        (-0.001, (-0.1, 0.1), 0.9, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[-0.10, 0.10], p = 0.9"),
+        # one of the two is not enough
+        (-1.19, (-2.63, -0.1), 1.0, NEITHER, "-1.19 mAP (hico: 40.00 to 38.81)", f"[-2.63, -0.10], p = 1 {DOUBT}"),
+        (1.0, (-0.01, 2.0), 0.04, NEITHER, "+1.00 mAP", "p = 0.04 (p is small, but its interval holds 0)"),
+        (1.0, (0.1, 2.0), 0.05, NEITHER, "+1.00 mAP", f"p = 0.05 {DOUBT}"),
+    ],
+)
+def test_the_verdict_is_what_the_numbers_show(
+    value: float, ends: tuple[float, float], p: float, verdict: str, numbers: str, end: str
+) -> None:
+    (sentence,) = answers([row(value, ends, p)])
+    assert sentence.startswith(f"ours {verdict} base: {numbers}")
+    assert sentence.endswith(end)
+
+
+def test_nothing_to_test_is_said_to_be_untested() -> None:
+    (sentence,) = answers([row(3.0, None, None)])
+    assert sentence.startswith(
+        "ours is above base here, but nothing was tested (ground truth in fewer than two images)"
+    )
+    assert sentence.endswith(": +3.00 mAP (hico: 40.00 to 43.00)")
+    assert answers([row(None, None, None)]) == ["ours cannot be compared with base: hico has no class to average"]
+
+
+def test_without_resamples_nothing_was_tested() -> None:
+    for value, word in ((2.0, "above"), (-2.0, "below"), (0.0, "as good as")):
+        (sentence,) = answers([row(value, None, None, boot=False)])
+        assert f"ours is {word} base here, but nothing was tested (no resamples were asked for): " in sentence
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "n", "said"),
+    [
+        (0, 0, 600, "0 of 600 classes differ at q < 0.05"),
+        (1, 0, 600, "1 of 600 classes differs at q < 0.05: 1 better, 0 worse"),
+        (7, 5, 511, "12 of the 511 classes that can be tested differ at q < 0.05: 7 better, 5 worse"),
+        (0, 0, 0, "no class can be tested (each has ground truth in fewer than two images)"),
+    ],
+)
+def test_classes_are_counted(better: int, worse: int, n: int, said: str) -> None:
+    (sentence,) = answers([row(1.0, (0.4, 2.0), 0.01), *counted(better, worse, n)])
+    assert sentence.endswith(f"; {said}")
+
+
+def test_a_sentence_for_each_model_about_the_first_protocol_and_its_largest_subset() -> None:
+    rows = [
+        row(9.0, (8.0, 10.0), 0.001, subset="rare", n=138),
+        row(-1.0, (-2.0, -0.5), 0.001, n=600),
+        *counted(0, 3, 600),
+        *counted(9, 9, 138, subset="rare"),
+        row(5.0, (4.0, 6.0), 0.001, protocol="upt"),
+        row(2.0, (1.0, 3.0), 0.001, model="third"),
+        row(6.0, (4.0, 8.0), 0.001, tags={"model": "ours", "baseline": "base", "slice": "objects", "part": "small"}),
+        {"metric": "mri_diff", "tags": {"model": "robust", "baseline": "base"}, "value": 1.0},
+    ]
+    first, second = answers(rows)
+    assert first.startswith("ours is worse than base: -1.00 mAP (hico: ")
+    assert first.endswith("; 3 of 600 classes differ at q < 0.05: 0 better, 3 worse")
+    assert second.startswith("third is better than base: +2.00 mAP")
+    assert "classes" not in second
+    assert answers([]) == []
+
+
+def test_a_view_and_a_subset_are_named() -> None:
+    seen = {"model": "ours", "baseline": "base", "iou": "0.75", "slice": "objects", "part": "small"}
+    (sentence,) = answers([row(1.0, (0.4, 2.0), 0.01, subset="24", n=24, tags=seen)])
+    assert "(hico, 24, IoU 0.75, objects small: 40.00 to 41.00)" in sentence
+
+
+def test_a_model_of_several_runs_has_the_bootstraps_p() -> None:
+    of_runs = row(1.0, (0.4, 2.0), None) | {"p_bootstrap": 0.02}
+    (sentence,) = answers([of_runs])
+    assert "is better than" in sentence
+    assert sentence.endswith("p_bootstrap = 0.02")
