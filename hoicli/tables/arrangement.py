@@ -13,7 +13,10 @@ from hoicli.records.results import Row, joined_settings, settings_of, tag_column
 from hoicli.tables.layout import TextTable, annotated, cell_text, digits_of, interval_text, number_text
 from hoicli.tables.layouts import LOWER, Layout, Place, better, is_mean
 
-_INERT = frozenset({"boot", "swaps", "permutations", "seed", "split", "published", "gt"})
+_DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
+"""Settings of intervals and chances alone."""
+
+_INERT = _DRAWN | {"split", "published", "gt"}
 """Settings that do not change what a value says; the ground truth is compared by itself, as published numbers do not
 name it."""
 
@@ -243,8 +246,11 @@ def _cell(rows: Sequence[Row], showing: Showing) -> _Cell:
         value = fmean(values)
         behind = f" ± {number_text(stdev(values), digits)}" if len(values) > 1 else ""
         note = (f"mean ± sample standard deviation over {showing.over}, n = {len(values)}",)
+    alike = len({tuple((k, v) for k, v in settings_of(row).items() if k not in _DRAWN) for row in rows}) == 1
+    if not alike:
+        note = (*note, "values of different settings in one mean: not ranked with the others")
     text = number_text(value, digits)
-    ranks = value is not None and all(row.get("comparable") is not False for row in rows)
+    ranks = alike and value is not None and all(row.get("comparable") is not False for row in rows)
     return _Cell(text, behind, float(text.replace(",", "")) if ranks else None, note)
 
 

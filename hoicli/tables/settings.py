@@ -36,18 +36,14 @@ def settings_line(
     parts: dict[frozenset[Place], dict[str, str]] = {}
     for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
         if key not in shown and key != "published":
-            parts.setdefault(frozenset(places), {})[_key(key, parts.get(frozenset(places), {}))] = value
+            of_places = parts.setdefault(frozenset(places), {})
+            of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
     everywhere = frozenset(rows)
     texts = [joined_settings(parts[everywhere])] if everywhere in parts else []
     for some, settings in parts.items():
         if some != everywhere:
             texts.append(f"{_called(some, everywhere, lines, columns)}: {joined_settings(settings)}")
     return f"settings: {'; '.join(texts)}" if texts else ""
-
-
-def _key(key: str, taken: Mapping[str, str]) -> str:
-    """The key, marked where the same values were made with two values of it, as a mean over seeds may be."""
-    return key if key not in taken else _key(f"{key}'", taken)
 
 
 def _called(

@@ -40,6 +40,11 @@ def _marked(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], li
     return line(ABOVE, table.above), line(HEAD, table.heads), [line(at, texts) for at, texts in enumerate(table.lines)]
 
 
+def _raised(marks: str) -> str:
+    """Marks where they are set above the line: 1,2 for *1*2; a single one stays *."""
+    return ",".join(marks.split("*")[1:]) or marks
+
+
 def _plain(table: TextTable) -> str:
     above, heads, body = _marked(table, str)
     widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
@@ -114,7 +119,7 @@ def _latex(table: TextTable) -> str:
         for line in table.lines
     ]
     values = _emphasised(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
-    above, heads, body = _marked(replace(table, lines=values), "$^{{{}}}$".format)
+    above, heads, body = _marked(replace(table, lines=values), lambda marks: f"$^{{{_raised(marks)}}}$")
 
     def ended(line: Sequence[str]) -> str:
         # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
@@ -137,7 +142,7 @@ def _latex(table: TextTable) -> str:
         *map(ended, body),
         r"\bottomrule",
         r"\end{tabular}",
-        *(rf"\par{{\footnotesize {f'$^{{{mark}}}$ ' * bool(mark)}{note}}}" for mark, note in table.notes),
+        *(rf"\par{{\footnotesize {f'$^{{{_raised(mark)}}}$ ' * bool(mark)}{note}}}" for mark, note in table.notes),
         *([f"% {table.settings}"] * bool(table.settings)),
     ]
     return "\n".join(lines) + "\n"
@@ -149,7 +154,7 @@ def _spanning(text: str, span: int) -> str:
 
 def _html(table: TextTable) -> str:
     body = _emphasised(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
-    above, heads, lines = _marked(replace(table, lines=body), "<sup>{}</sup>".format)
+    above, heads, lines = _marked(replace(table, lines=body), lambda marks: f"<sup>{_raised(marks)}</sup>")
 
     def cells(texts: Sequence[str]) -> str:
         return "".join(
@@ -165,7 +170,7 @@ def _html(table: TextTable) -> str:
     rows.append("".join(f'<th scope="col">{head}</th>' for head in heads))
     head = "".join(f"<tr>{row}</tr>\n" for row in rows)
     text = "".join(f"<tr>{cells(line)}</tr>\n" for line in lines)
-    below = [f"<sup>{mark}</sup> {note}" if mark else note for mark, note in table.notes]
+    below = [f"<sup>{_raised(mark)}</sup> {note}" if mark else note for mark, note in table.notes]
     below += [ESCAPES["html"](table.settings)] * bool(table.settings)
     return f"<table>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n" + "".join(
         f"<p>{line}</p>\n" for line in below

@@ -136,6 +136,11 @@ def test_over_seeds() -> None:
         "of one seed",
     ]
     assert table.best == {(2, 1)}
+    mixed = [row("a", 9.0, tags={"seed": seed}, settings={"nms": seed}) for seed in "12"]
+    table = hico([*mixed, row("b", 2.0), row("c", 1.0)], over="seed")
+    assert table.best == {(1, 1)}, "a mean of what was not made alike has no rank"
+    assert "different settings in one mean" in table.notes[1][1]
+    assert "; a: nms:1 or 2" in table.settings
     with pytest.raises(DataError, match=r"they differ in tag.seed \(1, 1\)|the same mAP full"):
         hico([*rows, row("a", 1.0, tags={"seed": "1"})], over="seed")
 

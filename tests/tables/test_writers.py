@@ -30,16 +30,16 @@ TABLE = TextTable(
 WRITTEN = {
     "latex": r"""\begin{tabular}{lrrr}
 \toprule
- & \multicolumn{2}{c}{A \& B} & C$^{*2}$ \\
+ & \multicolumn{2}{c}{A \& B} & C$^{2}$ \\
 \cmidrule(lr){2-3} \cmidrule(lr){4-4}
-Method & x$^{*1*2}$ & y & z \\
+Method & x$^{1,2}$ & y & z \\
 \midrule
-a\_1 & \underline{1.00}$^{*1}$ & \underline{$-$2.00} [$-$3.00, 1.00] & -- \\
+a\_1 & \underline{1.00}$^{1}$ & \underline{$-$2.00} [$-$3.00, 1.00] & -- \\
 b & \textbf{2.00} $\pm$ 0.10 & \textbf{3.00} & 4.00 \\
 \bottomrule
 \end{tabular}
-\par{\footnotesize $^{*1}$ 50 \%}
-\par{\footnotesize $^{*2}$ head}
+\par{\footnotesize $^{1}$ 50 \%}
+\par{\footnotesize $^{2}$ head}
 \par{\footnotesize all}
 % settings: data:hico|version:0
 """,
@@ -67,7 +67,7 @@ def test_markdown_and_pages_set_the_best_apart() -> None:
     assert "| b | **2.00** ± 0.10 | **3.00** | 4.00 |" in written(TABLE, "md")
     assert r"| <u>1.00</u>\*1 |" in written(TABLE, "md")
     assert "<b>2.00</b> ± 0.10</td>" in written(TABLE, "html")
-    assert '<th colspan="2">A &amp; B</th><th colspan="1">C<sup>*2</sup></th>' in written(TABLE, "html")
+    assert '<th colspan="2">A &amp; B</th><th colspan="1">C<sup>2</sup></th>' in written(TABLE, "html")
 
 
 def test_the_plain_table_is_aligned() -> None:
