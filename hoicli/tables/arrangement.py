@@ -69,7 +69,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     fitting: list[tuple[Row, int]] = []
     left: list[Row] = []
     for row in rows:
-        numbers = wanted.get((row["metric"], row["subset"], row.get("oracle", "none")), ()) if is_mean(row) else ()
+        numbers = wanted.get((row["metric"], row["subset"], str(row.get("oracle", "none"))), ()) if is_mean(row) else ()
         found = [number for number in numbers if _fits(row, places[number])]
         fitting += [(row, number) for number in found]
         if not found:
@@ -129,7 +129,7 @@ def by_keys(rows: Sequence[Row], lines: Sequence[str], columns: Sequence[str], s
     """A line for each value of the keys `lines`, a column for each of `columns`: keys of rows, or of their tags as
     `tag.model`. Raises `UsageError` for a key that no row has, `DataError` for two rows of one value."""
     for key in (*lines, *columns):
-        if all(_value_of(row, key) is None for row in rows):
+        if key in _NO_KEYS or all(_value_of(row, key) is None for row in rows):
             known = sorted({f"tag.{tag}" for row in rows for tag in row.get("tags", {})})
             known += [name for name in dict.fromkeys(name for row in rows for name in row) if name not in _NO_KEYS]
             raise UsageError(f"{key}: no row has it; choose from {', '.join(known)}")
