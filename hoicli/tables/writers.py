@@ -152,13 +152,17 @@ def _spanning(text: str, span: int) -> str:
     return rf"\multicolumn{{{span}}}{{c}}{{{text}}}" if text and span > 1 else text
 
 
+_NAME = 'scope="row" style="text-align: left; font-weight: normal"'
+_SPACED = 'style="border-spacing: 1em 0.2em"'
+
+
 def _html(table: TextTable) -> str:
     body = _emphasised(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
     above, heads, lines = _marked(replace(table, lines=body), lambda marks: f"<sup>{_raised(marks)}</sup>")
 
     def cells(texts: Sequence[str]) -> str:
         return "".join(
-            f'<th scope="row">{text}</th>' if at < table.names else f'<td style="text-align: right">{text}</td>'
+            f"<th {_NAME}>{text}</th>" if at < table.names else f'<td style="text-align: right">{text}</td>'
             for at, text in enumerate(texts)
         )
 
@@ -172,7 +176,7 @@ def _html(table: TextTable) -> str:
     text = "".join(f"<tr>{cells(line)}</tr>\n" for line in lines)
     below = [f"<sup>{_raised(mark)}</sup> {note}" if mark else note for mark, note in table.notes]
     below += [ESCAPES["html"](table.settings)] * bool(table.settings)
-    return f"<table>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n" + "".join(
+    return f"<table {_SPACED}>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n" + "".join(
         f"<p>{line}</p>\n" for line in below
     )
 
