@@ -66,6 +66,10 @@ SOURCES: Mapping[str, Source] = {
     "upt": Source("fredzzhang/upt README.md, Model Zoo", "1927430"),
 }
 
+HICO_TEST = {"data": "hico", "gt": "hico-test"}
+"""What tables on HICO-DET are of, as signatures write it of one's own (`annotations.named`); of the other datasets no
+digest is known that one's own ground truth could be compared by."""
+
 NOT_NAMED = "copied from another paper's table, which does not name the evaluator: not comparable"
 
 NOTES: Mapping[str, str] = {
@@ -148,10 +152,10 @@ def _hico() -> Iterator[Row]:
             for protocol in filter(None, (default, known))
             for subset in ("full", "rare", "non_rare")
         ]
-        yield from _rows(figures, columns, model, source, {"data": "hico"})
+        yield from _rows(figures, columns, model, source, HICO_TEST)
     columns = [_Column("mAP", subset, "hico", counts[subset]) for subset in ("full", "rare", "non_rare")]
     for model, printed in _lines(ROHOI_HICO):
-        yield from _rows([printed], columns, model, "rohoi", {"data": "hico"})
+        yield from _rows([printed], columns, model, "rohoi", HICO_TEST)
 
 
 def _vcoco() -> Iterator[Row]:
@@ -168,7 +172,7 @@ def _zero_shot() -> Iterator[Row]:
         ignored = protocol == "inp-cc"
         counts = _counts(split, ignored=ignored)
         columns = [_Column("mAP", subset, protocol, counts[subset]) for subset in ("unseen", "seen", "full")]
-        settings = {"data": "hico", "split": split} | ({"noint": "ignored"} if ignored else {})
+        settings = {**HICO_TEST, "split": split} | ({"noint": "ignored"} if ignored else {})
         yield from _rows([figures], columns, model, source, settings)
 
 
@@ -188,11 +192,18 @@ def _pairs(data: str, text: str) -> Iterator[Row]:
     ]
     note = DIAG_VCOCO_NOTE if data == "vcoco" else ""
     for model, figures in _lines(text):
-        yield from _rows([figures], columns, model, "diag", {"data": data, "released": "yes"}, note)
+        yield from _rows(
+            [figures],
+            columns,
+            model,
+            "diag",
+            {**(HICO_TEST if data == "hico" else {"data": data}), "released": "yes"},
+            note,
+        )
 
 
 def _diagnose() -> Iterator[Row]:
-    settings = {"data": "hico", "released": "yes"}
+    settings = {**HICO_TEST, "released": "yes"}
     for model, figures in _lines(DIAG_HICO):
         column = _Column("mAP", "full", "diag", 1, more={"oracle": "none"})
         yield _row(column, figures.split()[_PAIR_METRICS.index("mAP")], model, "diag", settings)

@@ -116,14 +116,19 @@ def test_two_datasets_in_one_column_are_refused() -> None:
         hico([row("a", 1.0), row("b", 2.0, settings={"data": "vcoco"})])
 
 
-def test_published_numbers_name_no_ground_truth() -> None:
-    published = row("p", 9.0, comparable=True, settings={"published": "qpic"})
-    published["signature"] = published["signature"].replace("|gt:aa", "")
+def test_published_numbers_beside_ones_own() -> None:
+    published = row("p", 9.0, comparable=True, settings={"published": "qpic", "gt": "hico-test"})
     other = row("o", 99.0, comparable=False, note="elsewhere", settings={"published": "rohoi"})
-    table = hico([published, other, row("a", 1.0)])
+    table = hico([published, other, row("a", 1.0, settings={"gt": "hico-test-67ce708c"})])
     assert (table.best, table.second) == ({(0, 1)}, {(2, 1)})
     assert table.notes == [("*", "elsewhere")]
     assert "published" not in table.settings
+    table = hico([published, row("q", 9.0, settings={"gt": "hico-test"}), row("a", 99.0)])
+    assert table.best == {(0, 1), (1, 1)}
+    assert table.notes == [("*", "made with gt:aa, unlike the others (gt:hico-test): not ranked with them")]
+    unnamed = row("v", 9.0, comparable=True, settings={"published": "qpic"})
+    unnamed["signature"] = unnamed["signature"].replace("|gt:aa", "")
+    assert hico([unnamed, row("a", 1.0)]).second == {(1, 1)}
 
 
 def test_over_seeds() -> None:
