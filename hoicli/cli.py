@@ -28,6 +28,8 @@ COMMANDS = {
     "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "compare": "Whether one detector is better than another, by how much, and where.",
+    "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
+    "papers": "Which evaluator made which paper's numbers, and published tables as rows.",
     "report": "Everything about a dump in one HTML or Markdown file: tables, figures, worst classes, gallery.",
     "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
     "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",

@@ -84,6 +84,11 @@ def named_truth() -> list[tuple[str, str]]:
     return [(row.name, row.title) for row in table("annotations.named:NAMED").values()]
 
 
+def published() -> list[tuple[str, str]]:
+    """What `papers --rows` takes."""
+    return [(name, described) for name, (described, _) in table("papers.published:SETS").items()]
+
+
 def vocabularies() -> list[Any]:
     """The datasets, or `open`."""
     return [("open", "any words"), *entries("vocabulary.datasets:DATASETS")]

@@ -176,7 +176,7 @@ WORDNET = option(
 FORMAT = option(
     "auto",
     "--format NAME",
-    "auto, table, jsonl, csv, md or latex; auto is a table on a terminal, else jsonl.",
+    "auto, table, jsonl, csv, md, latex or html; auto is a table on a terminal, else jsonl.",
     offer="tables.notations:FORMATS",
 )
 TAG = option(None, "--tag KEY=VALUE", "Put a tag on every row; repeatable.")

@@ -109,10 +109,12 @@ PUBLISHED = "as the paper prints it, on images that are not published: not compa
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """What tables say below a result row: the words of the caveats in its signature."""
+    """What tables say below a result row: the words of the caveats in its signature, and the row's own note."""
     stated = settings_of(row)
     words = [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in stated.items()]
-    return [*words, PUBLISHED] if "published" in stated else words
+    if type(row.get("note")) is str:
+        return [*words, row["note"]]
+    return [*words, PUBLISHED] if "published" in stated and row.get("comparable") is False else words
 
 
 TRUTH, PREDICTIONS = (

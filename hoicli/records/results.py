@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 from hoicli.errors import UsageError
@@ -45,8 +46,14 @@ def joined_settings(settings: Mapping[str, str]) -> str:
 
 def settings_of(row: Mapping[str, Any]) -> dict[str, str]:
     """The settings in a row's signature without the version, in order; empty for a row without a signature."""
-    pairs = (part.partition(":") for part in str(row.get("signature") or "").split("|") if part)
-    return {key: value for key, _, value in pairs if key != "version"}
+    return {key: value for key, value in signed(str(row.get("signature") or "")) if key != "version"}
+
+
+@lru_cache(maxsize=4096)
+def signed(text: str) -> tuple[tuple[str, str], ...]:
+    """The (key, value) of each setting in a signature, in order, with the version."""
+    pairs = (part.partition(":") for part in text.split("|") if part)
+    return tuple((key, value) for key, _, value in pairs)
 
 
 def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]) -> Row:
@@ -59,7 +66,7 @@ ROW_KEYS = (
     *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),
-    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "sd", "comparable"),
+    *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "sd", "comparable", "source"),
 )
 """Keys of rows (formats/result.schema.json) and CSV's column of notes, which no tag may have as its name. Without
 `corruption`, `severity` and `family`: these are keys of robust's rows, and tags of eval's."""

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hoicli.errors import DataError
-from hoicli.io.streams import Line, Stream
-from hoicli.records.image import result_problems
+from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row, tag_column
 from hoicli.tables.kinds import CLASSES, DIFFERENCE, MEAN_KEYS, ROBUSTNESS, kind_of
+from hoicli.tables.reading import sound_row
 
 ROBUST, SHOE, COMPARE, AGREE, OTHER = "robust", "shoe", "compare", "agree", "other"
 SECTIONS = {
@@ -37,7 +36,7 @@ def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]
     places: dict[tuple[Any, ...], tuple[str, Any]] = {}
     for line in Stream(paths, "rows"):
         try:
-            row = _sound(line)
+            row = sound_row(line)
             key = _key(row)
             if key in places:
                 place, value = places[key]
@@ -54,21 +53,6 @@ def read_rows(paths: Sequence[str], policy: ErrorPolicy) -> dict[str, list[Row]]
         else:
             sections[section_of(row)].append(row)
     return {section: rows for section, rows in sections.items() if rows}
-
-
-def _sound(line: Line) -> Row:
-    row = parse(line)
-    for problem in result_problems(row):
-        raise problem.error(line.place)
-    for key in ("ci_low", "ci_high", "from", "to", *CHANCES):
-        if not (row.get(key) is None or is_number(row[key])):
-            raise DataError("no finite number; null where there is none", place=line.place, field=key)
-    for key in ("unit", "signature", "protocol"):
-        if not isinstance(row.get(key, ""), str):
-            raise DataError("must be a string; every command of hoicli writes it so", place=line.place, field=key)
-    if type(row.get("severity", 1)) is not int:
-        raise DataError("must be a whole number", place=line.place, field="severity")
-    return {"unit": "%", "tags": {}, **row}
 
 
 def _key(row: Row) -> tuple[Any, ...]:

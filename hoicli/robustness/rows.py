@@ -146,8 +146,8 @@ def arranged(
     if notation in ("jsonl", "csv"):
         return [[*rows, *differences, *published]]
     own, others = tables(grids, rows), published_tables(published)
-    if notation == "latex":
-        own, others = [*map(for_print, own)], [*map(for_print, others)]
+    if notation == "latex":  # the first of each, the summary, has a layout
+        own, others = [[*blocks[:1], *map(for_print, blocks[1:])] for blocks in (own, others)]
     return [*own, *([differences] if differences else []), *others]
 
 

@@ -2,7 +2,7 @@
 
 Image ids, labels, tags and raters come from files that anyone may have written. In every notation a character that
 does not print is written out (`hoicli.errors.visible`), so that a cell can neither steer a terminal nor hide a part of
-itself. JSONL is not here: JSON escapes by itself, and keeps the text as it is. Pages are not either: `figures.markup`.
+itself. JSONL is not here: JSON escapes by itself, and keeps the text as it is. Nor are reports: `figures.markup`.
 """
 
 from __future__ import annotations
@@ -46,5 +46,16 @@ def csv_cell(value: object) -> object:
     return f"'{visible(value)}" if formula else visible(value)
 
 
-ESCAPES: Mapping[str, Callable[[str], str]] = {"table": visible, "md": markdown, "latex": latex}
+def page(text: str) -> str:
+    """As text of a page."""
+    return html.escape(visible(text))
+
+
+ESCAPES: Mapping[str, Callable[[str], str]] = {
+    "table": visible,
+    "csv": str,  # its writer escapes every cell (`csv_cell`)
+    "md": markdown,
+    "latex": latex,
+    "html": page,
+}
 """What each notation of `layout.TextTable` does to a text."""

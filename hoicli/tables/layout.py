@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from hoicli.records.caveats import words_of
 from hoicli.records.results import CHANCES, Row, tag_column
 from hoicli.tables.kinds import OTHER, kind_of
+from hoicli.tables.settings import Place, settings_line
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -16,17 +17,28 @@ _DIGITS = {"probability": 4, "ratio": 3}
 """Digits behind the point by unit, where not 2: a ratio, CRI, is below 1 and differs between models in the third."""
 Column = tuple[str, str]
 """The group of a column, such as its metric, and its head."""
+HEAD, ABOVE = -1, -2
+"""The numbers of the two lines over a table's own, as places of marks have them."""
 
 
 @dataclass(frozen=True)
 class TextTable:
     """A table as text. above: the groups over the heads, "" continues the one before. The first `names` columns
-    identify a line, the others are values."""
+    identify a line, the others are values.
+
+    notes: (mark, what it means), to stand below; marks: where these marks stand, behind the texts of (line, column).
+    settings: what made the values, in a line. best, second: the (line, column) of the best values of their columns.
+    """
 
     above: Sequence[str]
     heads: Sequence[str]
     lines: Sequence[Sequence[str]]
     names: int
+    notes: Sequence[tuple[str, str]] = ()
+    marks: Mapping[Place, str] = field(default_factory=dict)
+    settings: str = ""
+    best: Collection[Place] = ()
+    second: Collection[Place] = ()
 
 
 @dataclass(frozen=True)
@@ -39,16 +51,23 @@ class SideBySide(Generic[T]):
 
 
 def grid(
-    rows: Iterable[R], line: Callable[[R], tuple[str, ...]], column: Callable[[R], Column], value: Callable[[R], T]
+    rows: Iterable[R],
+    line: Callable[[R], tuple[str, ...]],
+    column: Callable[[R], Column],
+    value: Callable[[R], T],
+    clash: Callable[[T, T], Exception] | None = None,
 ) -> SideBySide[T]:
     """The rows' values side by side. Lines and columns keep the order of first appearance, but that the columns of a
-    group stand together; of two rows for one place the later one counts."""
+    group stand together; of two rows for one place the later one counts, or `clash` makes the error to be raised."""
     lines: dict[tuple[str, ...], dict[Column, T]] = {}
     groups: dict[str, dict[Column, None]] = {}
     for row in rows:
         place = column(row)
         groups.setdefault(place[0], {})[place] = None
-        lines.setdefault(line(row), {})[place] = value(row)
+        of_line, found = lines.setdefault(line(row), {}), value(row)
+        if clash is not None and place in of_line:
+            raise clash(of_line[place], found)
+        of_line[place] = found
     above = [text for group, places in groups.items() for text in (group, *[""] * (len(places) - 1))]
     return SideBySide([place for places in groups.values() for place in places], above, lines)
 
@@ -69,12 +88,17 @@ def marked(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     return shown, [f"{mark} {note}" for note, mark in marks.items()]
 
 
-def tables_of(rows: Sequence[Row]) -> list[tuple[TextTable, list[str]]]:
-    """The tables that show the rows, each with the notes to stand below: rows that are laid out alike share a table."""
+Clash = Callable[[Row, Row], Exception]
+"""Makes the error of two rows for one place."""
+
+
+def tables_of(rows: Sequence[Row], clash: Clash | None = None) -> list[TextTable]:
+    """The tables that show the rows: rows that are laid out alike share a table. The settings stand below the last of
+    the tables that share them. Of two rows for one place the later one counts, or `clash` makes the error."""
     if kind_of(rows[0]) is OTHER:
         keys = list(dict.fromkeys(key for row in rows for key in row))
         lines = [[cell_text(row.get(key)) for key in keys] for row in rows]
-        return [(TextTable([""] * len(keys), keys, lines, len(keys)), [])]
+        return [TextTable([""] * len(keys), keys, lines, len(keys))]
     groups: dict[tuple[tuple[str, ...], str | None], list[Row]] = {}
     for row in rows:
         kind = kind_of(row)
@@ -82,11 +106,79 @@ def tables_of(rows: Sequence[Row]) -> list[tuple[TextTable, list[str]]]:
         groups.setdefault((index, next((key for key in kind.columns if key in row), None)), []).append(row)
     tables = []
     for (index, column), group in groups.items():
-        shown, notes = marked(group)
         if column is None:
-            shown, column = [part for row in shown for part in parts_of(row)], "part"
-        tables.append((_pivoted(shown, index, column), notes))
-    return tables
+            group, column = [part for row in group for part in parts_of(row)], "part"
+        tables.append(_pivoted(group, index, column, clash))
+    after = [*(table.settings for table in tables[1:]), ""]
+    return [
+        replace(table, settings="") if table.settings == below else table
+        for table, below in zip(tables, after, strict=True)
+    ]
+
+
+def annotated(
+    table: TextTable,
+    rows: Mapping[Place, Sequence[Row]],
+    *,
+    mark_at: int = 0,
+    shown: Collection[str] = (),
+    notes: Mapping[Place, Sequence[str]] | None = None,
+    apart: Mapping[Place, Sequence[str]] | None = None,
+) -> TextTable:
+    """The table with what its values' rows say of how they were made: notes with their marks, and the settings.
+
+    rows: those of the value at each place, whose column counts from the first of the values. mark_at: the column of
+    names that has the marks which concern a whole line. A note whose marks would fill a group of columns, or a column,
+    is marked at its head; one of all values has no mark. shown: the keys of signatures that the table shows.
+    notes: further notes of values. apart: those that say how a value's settings differ from the others', so that the
+    line of settings leaves them out.
+    """
+    places: dict[str, dict[Place, None]] = {}
+    notes, apart = notes or {}, apart or {}
+    for place in sorted(rows):
+        of_rows = [note for row in rows[place] for note in words_of(row)]
+        for note in (*of_rows, *notes.get(place, ()), *apart.get(place, ())):
+            places.setdefault(note, {})[place] = None
+    general = [note for note, found in places.items() if len(found) == len(rows) and len(table.lines) > 1]
+    places = {note: found for note, found in places.items() if note not in general}
+    marks: dict[Place, str] = {}
+    below = [("*" + (str(number) if len(places) > 1 else ""), note) for number, note in enumerate(places, start=1)]
+    for mark, note in below:
+        for place in _marked_places(table, rows, set(places[note]), mark_at):
+            marks[place] = marks.get(place, "") + mark
+    groups, group = [], ""
+    for above in table.above[table.names :]:
+        group = above or group
+        groups.append(group)
+    columns = list(zip(groups, table.heads[table.names :], strict=True))
+    lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
+    below += [("", note) for note in general]
+    usual = {place: of for place, of in rows.items() if place not in apart} or rows
+    return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
+
+
+def _marked_places(
+    table: TextTable, rows: Mapping[Place, Sequence[Row]], left: set[Place], mark_at: int
+) -> Iterator[Place]:
+    """Where a note's mark stands: at the names of lines, then at the heads of groups and columns, that it fills."""
+    span, spans = table.names, []
+    for column in range(table.names, len(table.heads)):
+        span = column if table.above[column] or column == table.names else span
+        spans.append(span)
+    axes: tuple[Callable[[Place], Place], ...] = (
+        lambda place: (place[0], mark_at),
+        lambda place: (ABOVE, spans[place[1]]),
+        lambda place: (HEAD, place[1] + table.names),
+    )
+    for at in axes:
+        filled: dict[Place, list[Place]] = {}
+        for place in rows:
+            filled.setdefault(at(place), []).append(place)
+        for mark, members in filled.items():
+            if left.issuperset(members) and (mark[0] != ABOVE or table.above[mark[1]]):
+                left.difference_update(members)
+                yield mark
+    yield from sorted((line, column + table.names) for line, column in left)
 
 
 def parts_of(row: Row) -> Iterator[Row]:
@@ -111,7 +203,7 @@ def cell_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str) -> TextTable:
+def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str, clash: Clash | None) -> TextTable:
     """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
     does not name it."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
@@ -120,25 +212,47 @@ def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str) -> TextTa
         of_tags = row.get("tags", {})
         return (*(str(of_tags.get(tag, "-")) for tag in tags), *(cell_text(row[key]) or "-" for key in index))
 
-    found = grid(rows, line, lambda row: ("" if "metric" in index else str(row["metric"]), str(row[column])), _value)
-    lines = [[*names, *(values.get(place, "-") for place in found.columns)] for names, values in found.lines.items()]
+    def head(row: Row) -> Column:
+        return "" if "metric" in index else str(row["metric"]), str(row[column])
+
+    found = grid(rows, line, head, lambda row: row, clash)
+    values = {
+        (at, number): [of_line[place]]
+        for at, of_line in enumerate(found.lines.values())
+        for number, place in enumerate(found.columns)
+        if place in of_line
+    }
+    lines = [
+        [*names, *(shown_value(of_line[place]) if place in of_line else "-" for place in found.columns)]
+        for names, of_line in found.lines.items()
+    ]
     heads = [*map(tag_column, tags), *index, *(head for _, head in found.columns)]
     names = len(tags) + len(index)
-    return TextTable([""] * names + found.above, heads, lines, names)
+    table = TextTable([""] * names + found.above, heads, lines, names)
+    mark_at = heads.index("protocol") if "protocol" in index else 0
+    return annotated(table, values, mark_at=mark_at, shown=index)
 
 
-def _value(row: Row) -> str:
+def shown_value(row: Row) -> str:
     """A row's value, with its 95 % interval if it has one."""
-    low, high, digits = row.get("ci_low"), row.get("ci_high"), _DIGITS.get(row.get("unit", ""), 2)
-    if row.get("comparable") is False:  # as printed elsewhere
-        digits = 2
-    value = _number(row["value"], digits)
-    if row.get("sd") is not None:
-        value += f" ± {_number(row['sd'], digits)}"
-    return value if low is None else f"{value} [{_number(low, digits)}, {_number(high, digits)}]"
+    digits = digits_of(row)
+    spread = "" if row.get("sd") is None else f" ± {number_text(row['sd'], digits)}"
+    return number_text(row["value"], digits) + spread + interval_text(row, digits)
 
 
-def _number(value: float | None, digits: int) -> str:
+def digits_of(row: Row) -> int:
+    """Digits behind the point of a row's value; a number out of another table has the two that are printed there."""
+    return 2 if row.get("comparable") is False else _DIGITS.get(row.get("unit", ""), 2)
+
+
+def interval_text(row: Row, digits: int) -> str:
+    """A row's 95 % interval, behind a space; "" if it has none."""
+    low, high = row.get("ci_low"), row.get("ci_high")
+    return "" if low is None else f" [{number_text(low, digits)}, {number_text(high, digits)}]"
+
+
+def number_text(value: float | None, digits: int) -> str:
+    """A number as tables show it; a count is whole, with its thousands apart."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"

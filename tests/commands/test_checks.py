@@ -112,7 +112,10 @@ def test_outputs_that_cannot_be_written_are_told_first(
     """Before anything is read: the input is not there, and that is not what is complained of."""
     (tmp_path / "file").write_text("")
     (tmp_path / "dir").mkdir()
-    option, words = param.opts[0], [str(tmp_path / "nothing")] * (name not in ("vocab", "schema", "doctor", "synsets"))
+    option, words = (
+        param.opts[0],
+        [str(tmp_path / "nothing")] * (name not in ("vocab", "schema", "doctor", "synsets", "papers")),
+    )
     wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
     if mark in (PAGE_FOLDER, FOLDER, FOLDERS):
         wrong = ["file/x", "file", *(["none/further/x"] if mark is not FOLDERS else [])]

@@ -42,6 +42,7 @@ OPEN_NAMES = {
     ("robust", "--name"): "the user's names",
     ("robust", "--metric"): "the rows say which metrics there are",
     ("robust", "--subset"): "the rows say which subsets there are",
+    ("table", "--metric"): "the rows say which metrics there are",
     ("compare", "--metric"): "the rows say which metrics there are",
     ("compare", "--name"): "the user's names",
     ("report", "--name"): "the user's names",
@@ -75,7 +76,7 @@ def test_commands() -> None:
         (("eval", "--protocol", "hico,q"), ["hico,qpic"]),
         (("eval", "--protocol", "vcoco-s1,vcoco-s"), ["vcoco-s1,vcoco-s2"]),
         (("eval", "--protocol=up"), ["--protocol=upt"]),
-        (("eval", "--format", ""), ["auto", "table", "jsonl", "csv", "md", "latex"]),
+        (("eval", "--format", ""), ["auto", "table", "jsonl", "csv", "md", "latex", "html"]),
         (("match", "--on-error", "s"), ["stop", "skip"]),
         (("validate", "--dataset", ""), [*DATASETS]),
         (("convert", "--part", ""), ["test", "train"]),
@@ -132,7 +133,9 @@ def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Pat
                 continue
             base = ("--gt", tmp_path / "none") if any("--gt" in each.opts for each in parameters(name)) else ()
             out = ("-o", tmp_path / "out") if any("--output" in each.opts for each in parameters(name)) else ()
-            done = hoicli(name, *base, *out, option, value, *(() if name in ("vocab", "schema") else (tmp_path / "x",)))
+            done = hoicli(
+                name, *base, *out, option, value, *(() if name in ("vocab", "schema", "papers") else (tmp_path / "x",))
+            )
             assert not re.search(rf"{option} {re.escape(value)}: (choose|give|hico has [^n])", done.err), done.err
             assert f"{option}: unknown" not in done.err
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -310,13 +311,14 @@ def test_tables_in_every_notation(hoicli: Hoicli) -> None:
     table = hoicli("eval", "--format", "table", "--protocol", "hico,upt", "--tag", "model=m", *PAIR).out.splitlines()
     assert table[0].split() == ["mAP", "mean_max_recall"]
     assert table[1].split() == ["model", "protocol", "full", "rare", "non_rare", "full", "rare", "non_rare"]
-    assert [line.split()[:2] for line in table[2:]] == [["m", "hico"], ["m", "upt"]]
+    assert [line.split()[:2] for line in table[2:4]] == [["m", "hico"], ["m", "upt"]]
+    assert re.fullmatch(r"settings: data:hico\|gt:[0-9a-f]{8}\|version:[0-9.]+", table[4])
     markdown = hoicli("eval", "--format", "md", "--protocol", "hico", *PAIR).out.splitlines()
     assert markdown[0].startswith("| protocol | mAP full | mAP rare | mAP non_rare | mean_max_recall full |")
     assert markdown[1].startswith("| --- | ---: |")
     latex = hoicli("eval", "--format", "latex", "--protocol", "hico", *PAIR).out
-    assert r"\begin{tabular}{lrrrrrr}" in latex
-    assert r"mAP non\_rare" in latex
+    assert r" & \multicolumn{3}{c}{Default} \\" in latex
+    assert latex.endswith("\n% not here: mean_max_recall of hico\n")
     comma = hoicli("eval", "--format", "csv", "--protocol", "hico", "--tag", "model=m", *PAIR).out.splitlines()
     assert comma[0] == "metric,subset,value,n,unit,protocol,signature,model"
     assert comma[1].startswith("mAP,full,")
@@ -389,7 +391,7 @@ def test_a_bad_path_is_one_clear_line(hoicli: Hoicli, tmp_path: Path) -> None:
             "hoicli: --protocol: unknown 'hoco', 'x'; choose from all, hico, hico-ko,",
         ),
         (("eval", "--split", "rare"), "hoicli: --split rare: hico has uc0, uc1,"),
-        (("eval", "--format", "xml"), "hoicli: --format xml: choose from auto, table, jsonl, csv, md, latex\n"),
+        (("eval", "--format", "xml"), "hoicli: --format xml: choose from auto, table, jsonl, csv, md, latex, html\n"),
         (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
         (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
         (("eval", "--nms", "7"), "hoicli: --nms 7: the threshold is an overlap, between 0 and 1\n"),

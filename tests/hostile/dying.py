@@ -76,6 +76,8 @@ WRITERS = [
         tree=True,
     ),
     Writer("report", f"report --format html {PAIR} -o OUT"),
+    Writer("table", f"table {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
+    Writer("papers", "papers --rows hico -o OUT"),
     Writer("robust", f"robust {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
     Writer(
         "robust --plot", f"robust {FIXTURES / 'robust/rows.jsonl'} --plot OUT.svg -o DIR/rows", stdout=False, slow=True

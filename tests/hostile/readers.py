@@ -20,6 +20,7 @@ READS_NOTHING = {
     "schema": "prints what hoicli itself holds",
     "data": "keeps what convert reads, by convert's own readers",
     "doctor": "looks at its own files",
+    "papers": "prints what hoicli itself holds",
     "completion": "prints a script, or completes words from what hoicli itself holds",
 }
 """Commands without a reader of their own, and why that is so."""
@@ -345,6 +346,16 @@ READERS: list[Reader] = [
         "text",
         _both(
             f"agree --permutations 9 --group differs --model-scale sim=0,1 --again IN {FIXTURES / 'ratings.csv'} -o OUT"
+        ),
+    ),
+    Reader(
+        "table:results",
+        FIXTURES / "robust/rows.jsonl",
+        "jsonl",
+        _both(
+            "table --format csv IN -o OUT",
+            "table --format csv --rows tag.model,tag.corruption --columns tag.severity --metric mAP IN -o OUT",
+            "table --format csv --over severity --rows tag.model --columns tag.corruption IN -o OUT",
         ),
     ),
     Reader("robust:results", FIXTURES / "robust/rows.jsonl", "jsonl", _both("robust IN -o OUT")),

@@ -908,7 +908,8 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
 def test_a_sweep_is_a_table_with_a_line_a_setting(files: tuple[Path, Path], hoicli: Hoicli) -> None:
     result = hoicli("pairstats", "--gt", files[0], "--nms-sweep", "0.5,0.7", "--format", "md", files[1])
     assert result.code == 0
-    assert len(result.out.splitlines()) == 2 + 3
+    assert sum(line.startswith("|") for line in result.out.splitlines()) == 2 + 3
+    assert "; diag 0.5: pairnms:0.5/1/0.5; diag 0.7: pairnms:0.7/1/0.5" in result.out
 
 
 @pytest.mark.parametrize(

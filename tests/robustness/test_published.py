@@ -97,7 +97,7 @@ def test_published_rows_stand_apart(hoicli: Hoicli, tmp_path: Path) -> None:
     table = hoicli("robust", "--with-published", "hico", "--format", "table", path).out
     ranked = table.split("\n\n")[0]
     assert "SAMPL" not in ranked
-    assert "SAMPL           published*  39.16  24.25  0.29\n" in table  # no digit that the paper does not print
+    assert "SAMPL           published  39.16  24.25  0.29\n" in table  # no digit that the paper does not print
     refused = hoicli("robust", "--with-published", "vcoco", path)
     assert (refused.code, refused.err.splitlines()[-1]) == (
         2, "hoicli: --with-published vcoco: the rows are of hico, on other data"

@@ -212,7 +212,7 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
     assert table.splitlines()[0].split() == ["rank", "clean", "mri", "cri", "relative_drop", "worst"]
     assert "corruption         family" in table
     first = table.split("\n\n")[0].splitlines()
-    assert [line.split()[0] for line in first[2:]] == ["high", "middle", "low"]
+    assert [line.split()[0] for line in first[2:]] == ["high", "middle", "low", "settings:"]
     assert len(table.split("\n\n")) == 4  # summary, corruptions, families, severities
 
 
@@ -653,10 +653,10 @@ def test_heat_maps_of_odd_grids(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_heads_for_papers(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = write(tmp_path / "rows.jsonl", grid_rows(falling(), model="cdn"))
     text = hoicli("robust", "--format", "latex", rows).out
-    heads = [line for line in text.splitlines() if line.endswith(r"\\") and ("model" in line or "family" in line)]
+    heads = [line for line in text.splitlines() if line.endswith(r"\\") and ("Clean" in line or "family" in line)]
     severities = " & ".join(f"Severity {level}" for level in range(1, 6))
     assert heads == [
-        r"model & protocol & Clean & MRI & CRI & Drop (\%) & Worst \\",
+        r"Method & Clean & MRI & CRI & Drop (\%) \\",
         rf"corruption & family & {severities} & Mean & Deviation & Drop (\%) \\",
         rf"family & {severities} & Mean & Drop (\%) \\",
     ]

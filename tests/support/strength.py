@@ -23,9 +23,9 @@ import hoicli
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
-from hoicli.records.corruptions import RECIPE, SEVERITIES
+from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES
+from hoicli.robustness.published import table_1, table_4
 from tests.support.photographs import photograph
-from tests.support.published import kept
 from tests.support.standin import FOLDER, detector
 
 Values = NDArray[np.float64]
@@ -51,6 +51,13 @@ def quality(names: Iterable[str] = EFFECTS, photos: Iterable[str] = PHOTOS, side
                 values[row, :, column] = original.psnr(result), original.ssim(result)
         rows.append(values.mean(axis=0))
     return np.stack(rows)
+
+
+def kept() -> dict[str, float]:
+    """The share of the clean value that RoHOI's five models of Table 4 keep under each corruption, their mean."""
+    clean = {model: values[0] for model, values in table_1("vcoco").items()}
+    shares = [{name: value / clean[model] for name, value in means.items()} for model, means in table_4().items()]
+    return {name: sum(share[name] for share in shares) / len(shares) for name in CORRUPTIONS}
 
 
 def scenes() -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:

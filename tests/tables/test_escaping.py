@@ -151,10 +151,23 @@ def latex_text(source: str) -> str:
 def test_latex(text: str) -> None:
     lines = printed(rows_of(text), "latex").split("\n")
     assert lines[:2] == [r"\begin{tabular}{lllr}", r"\toprule"]
-    assert lines[5:] == [r"\bottomrule", r"\end{tabular}", ""]
-    shown = [[latex_text(cell) for cell in lines[at].removesuffix(r" \\").split(" & ")] for at in (2, 4)]
-    assert shown[0] == [visible(head).strip() for head in ("model", f"k{text}", "protocol", f"n{text} s{text}")]
-    assert shown[1] == [visible(cell) for cell in (f"m{text}", text, f"p{text}", "1.50")]
+    assert lines[3] == r"\cmidrule(lr){4-4}"
+    assert lines[7:] == [r"\bottomrule", r"\end{tabular}", ""]
+    shown = [[latex_text(cell) for cell in lines[at].removesuffix(r" \\").split(" & ")] for at in (2, 4, 6)]
+    assert shown[0] == ["", "", "", visible(f"n{text}")]
+    assert shown[1] == [visible(head) for head in ("model", f"k{text}", "protocol", f"s{text}")]
+    assert shown[2] == [visible(cell) for cell in (f"m{text}", text, f"p{text}", "1.50")]
+
+
+@given(texts)
+def test_html(text: str) -> None:
+    page = Text(printed(rows_of(text), "html"))
+    assert {tag for tag, _ in page.tags} == {"table", "thead", "tbody", "tr", "th", "td"}
+    cells = [
+        visible(cell)
+        for cell in (f"n{text}", "model", f"k{text}", "protocol", f"s{text}", f"m{text}", text, f"p{text}")
+    ]
+    assert "".join(page.texts).replace("\n", "") == "".join([*cells, "1.50"])
 
 
 @pytest.mark.parametrize("text", ["[1pt]", "*"])

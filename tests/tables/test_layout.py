@@ -12,9 +12,9 @@ def row(subset: str, value: float | None, **more: Any) -> dict[str, Any]:
 
 
 def only(rows: list[dict[str, Any]]) -> TextTable:
-    ((cells, notes),) = tables_of(rows)
-    assert not notes
-    return cells
+    (table,) = tables_of(rows)
+    assert not table.notes
+    return table
 
 
 def test_subsets_stand_side_by_side() -> None:
@@ -47,7 +47,7 @@ def test_differences_are_listed() -> None:
 
 def test_rows_that_are_laid_out_alike_share_a_table() -> None:
     tables = tables_of([row("full", 1.0), row("full", 2.0, verb="ride", object="horse"), row("rare", 3.0)])
-    assert [cells.lines for cells, _ in tables] == [[["hico", "1.00", "3.00"]], [["ride", "horse", "3", "2.00"]]]
+    assert [table.lines for table in tables] == [[["hico", "1.00", "3.00"]], [["ride", "horse", "3", "2.00"]]]
 
 
 def test_findings_keep_their_own_keys() -> None:

@@ -15,22 +15,28 @@ ROWS: list[dict[str, Any]] = [
     for subset, value in (("full", 12.345), ("a_b%&", None))
 ]
 NOTE = "image-level labels derived from the annotated pairs: not the official Known Object setting"
+SETTINGS = "settings: labels:derived"
 
 
 @pytest.mark.parametrize(
     ("notation", "text"),
     [
-        ("table", f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko*     12.35      -\n* {NOTE}\n"),
+        (
+            "table",
+            f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko*     12.35      -\n* {NOTE}\n{SETTINGS}\n",
+        ),
         (
             "md",
             "| protocol | mean_max_recall full | mean_max_recall a_b%&amp; |\n| --- | ---: | ---: |\n"
-            f"| hico-ko\\* | 12.35 | - |\n\n\\* {NOTE}\n",
+            f"| hico-ko\\* | 12.35 | - |\n\n\\* {NOTE}\n\n{SETTINGS}\n",
         ),
         (
             "latex",
             "\\begin{tabular}{lrr}\n\\toprule\n"
-            "protocol & mean\\_max\\_recall full & mean\\_max\\_recall a\\_b\\%\\& \\\\\n"
-            f"\\midrule\nhico-ko* & 12.35 & - \\\\\n\\bottomrule\n\\end{{tabular}}\n\\par{{\\footnotesize * {NOTE}}}\n",
+            " & \\multicolumn{2}{c}{mean\\_max\\_recall} \\\\\n\\cmidrule(lr){2-3}\n"
+            "protocol & full & a\\_b\\%\\& \\\\\n"
+            "\\midrule\nhico-ko$^{*}$ & 12.35 & -- \\\\\n\\bottomrule\n\\end{tabular}\n"
+            f"\\par{{\\footnotesize $^{{*}}$ {NOTE}}}\n% {SETTINGS}\n",
         ),
         (
             "csv",

@@ -1,0 +1,1 @@
+"""What papers print: who evaluated, and their tables as result rows."""

@@ -1,0 +1,246 @@
+"""Published tables as result rows, to stand over one's own line.
+
+Every figure is copied from the place that its row names in `source`: the README of a repository, at the commit in
+SOURCES, or one of the papers. A row says whether it compares with one's own (`comparable`), by which protocol, and in
+`note` what a reader must know. What is printed there without its evaluator being named, or was made on other data,
+does not compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from hoicli.papers.figures import (
+    DIAG_HICO,
+    DIAG_VCOCO,
+    HICO,
+    ROHOI_HICO,
+    ROHOI_VCOCO,
+    SHOE,
+    SHOE_VCOCO,
+    SWIG,
+    UNSEEN,
+    VCOCO,
+)
+from hoicli.records.results import Row, row_ends
+from hoicli.robustness.published import published_rows
+from hoicli.vocabulary.datasets import load
+
+
+@dataclass(frozen=True)
+class Source:
+    """A row of SOURCES: where figures are printed. commit: of the repository that has the file, "" for a paper."""
+
+    where: str
+    commit: str = ""
+
+    @property
+    def text(self) -> str:
+        """As rows name it."""
+        return f"{self.where} ({self.commit})" if self.commit else self.where
+
+
+SOURCES: Mapping[str, Source] = {
+    "ada-cm": Source("ltttpku/ADA-CM Readme.md, Model Zoo", "9405627"),
+    "cdn": Source("YueLiao/CDN README.md, Results", "71c5702"),
+    "cmd-se": Source("ltttpku/CMD-SE-release README.md, Models", "bf85d64"),
+    "diag": Source("Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Tables 2 and 3"),
+    "diag-text": Source(
+        "Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Oddities of mAP improvement"
+    ),
+    "gen-vlkt": Source("YueLiao/gen-vlkt README.md, Regular and Zero-shot HOI Detection Results", "191fc74"),
+    "hoiclip": Source("Artanic30/HOICLIP README.md, Regular and Zero-shot HOI Detection Results", "ee4db06"),
+    "hotr": Source("kakaobrain/HOTR README.md", "d3cb632"),
+    "inp-cc": Source("ltttpku/INP-CC README.md", "3d78987"),
+    "ppdm": Source("YueLiao/PPDM README.md, Results on HICO-DET and HOI-A", "6565a5d"),
+    "qpic": Source("hitachi-rd-cv/qpic README.md, Results", "257f314"),
+    "rlip": Source("JacobYuan7/RLIP README.md, Fully-finetuning", "700364d"),
+    "rlipv2": Source("JacobYuan7/RLIPv2 README.md, Fully fine-tuning", "2adae60"),
+    "rohoi": Source("RoHOI (arXiv 2507.09111), Table 1"),
+    "scg": Source("fredzzhang/spatially-conditioned-graphs README.md, Testing", "a44093e"),
+    "shoe": Source("SHOE, supplement, Table 2"),
+    "shoe-vcoco": Source("SHOE, supplement, Table 4"),
+    "thid": Source("scwangdyd/promting_hoi README.md", "29938cc"),
+    "upt": Source("fredzzhang/upt README.md, Model Zoo", "1927430"),
+}
+
+HICO_TEST = {"data": "hico", "gt": "hico-test"}
+"""What tables on HICO-DET are of, as signatures write it of one's own (`annotations.named`); of the other datasets no
+digest is known that one's own ground truth could be compared by."""
+
+NOT_NAMED = "copied from another paper's table, which does not name the evaluator: not comparable"
+
+NOTES: Mapping[str, str] = {
+    "qpic": "who evaluated is not said; by the official code, it seems",
+    "scg": "Default by its own Python (upt) or the official code, which is not said",
+    "rlip": "with pair NMS, as its scripts have it",
+    "rlipv2": "with pair NMS, as its scripts have it",
+    "rohoi": NOT_NAMED,
+    "shoe": "made with the paper's own similarities and readings, which are not published: not comparable",
+    "shoe-vcoco": "made with the paper's own similarities and readings, which are not published: not comparable",
+}
+"""What a reader of a source's figures must know."""
+
+HOICLIP_VCOCO = "by its author's word read from the training log, which is not the official code: not comparable"
+DIAG_VCOCO_NOTE = "its released code does not run on V-COCO as it is: not to the digit, not comparable"
+
+INCOMPARABLE = frozenset({NOT_NAMED, NOTES["shoe"], HOICLIP_VCOCO, DIAG_VCOCO_NOTE})
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column of a set holds."""
+
+    metric: str
+    subset: str
+    protocol: str
+    n: int
+    unit: str = "%"
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    """The cells of each line of a table of `figures`."""
+    for line in text.strip().splitlines():
+        yield [cell.strip() for cell in line.split("|")]
+
+
+def _row(column: _Column, value: str, model: str, source: str, settings: Mapping[str, str], note: str = "") -> Row:
+    note = note or NOTES.get(source, "")
+    row: Row = {"metric": column.metric, "subset": column.subset, **column.more}
+    row |= {"value": float(value), "n": column.n, "unit": column.unit}
+    ends = row_ends(column.protocol, {"model": model}, {**settings, "published": source})
+    ends = {key: ends[key] for key in ("protocol", "tags")} | {"comparable": note not in INCOMPARABLE} | ends
+    row |= ends | {"source": SOURCES[source].text}
+    return {**row, "note": note} if note else row
+
+
+def _rows(
+    cells: Sequence[str],
+    columns: Sequence[_Column],
+    model: str,
+    source: str,
+    settings: Mapping[str, str],
+    note: str = "",
+) -> Iterator[Row]:
+    """The rows of some figures, `-` where there is none."""
+    for column, value in zip(columns, (text for cell in cells for text in cell.split()), strict=True):
+        if value != "-":
+            yield _row(column, value, model, source, settings, note)
+
+
+@cache
+def _counts(split: str = "", *, ignored: bool = False) -> dict[str, int]:
+    """Subset -> its classes of HICO-DET; those of a zero-shot split too; without no_interaction, if `ignored`."""
+    vocabulary = load("hico")
+    left_out = vocabulary.no_interaction_ids if ignored else frozenset()
+    every = set(range(len(vocabulary.interactions))) - set(left_out)
+    members = {"full": every, **{name: every & set(vocabulary.members(name)) for name in ("rare", "non_rare")}}
+    if split:
+        unseen = every & set(vocabulary.unseen[split])
+        members |= {"unseen": unseen, "seen": every - unseen}
+    return {name: len(classes) for name, classes in members.items()}
+
+
+def _hico() -> Iterator[Row]:
+    counts = _counts()
+    for model, source, default, known, *figures in _lines(HICO):
+        columns = [
+            _Column("mAP", subset, protocol, counts[subset])
+            for protocol in filter(None, (default, known))
+            for subset in ("full", "rare", "non_rare")
+        ]
+        yield from _rows(figures, columns, model, source, HICO_TEST)
+    columns = [_Column("mAP", subset, "hico", counts[subset]) for subset in ("full", "rare", "non_rare")]
+    for model, printed in _lines(ROHOI_HICO):
+        yield from _rows([printed], columns, model, "rohoi", HICO_TEST)
+
+
+def _vcoco() -> Iterator[Row]:
+    columns = [_Column("mAP", "24", protocol, 24) for protocol in ("vcoco-s1", "vcoco-s2")]
+    for model, source, figures in _lines(VCOCO):
+        note = HOICLIP_VCOCO if source == "hoiclip" else ""
+        yield from _rows([figures], columns, model, source, {"data": "vcoco"}, note)
+    for model, figures in _lines(ROHOI_VCOCO):
+        yield from _rows([figures], columns, model, "rohoi", {"data": "vcoco"})
+
+
+def _zero_shot() -> Iterator[Row]:
+    for model, source, protocol, split, figures in _lines(UNSEEN):
+        ignored = protocol == "inp-cc"
+        counts = _counts(split, ignored=ignored)
+        columns = [_Column("mAP", subset, protocol, counts[subset]) for subset in ("unseen", "seen", "full")]
+        settings = {**HICO_TEST, "split": split} | ({"noint": "ignored"} if ignored else {})
+        yield from _rows([figures], columns, model, source, settings)
+
+
+def _swig() -> Iterator[Row]:
+    counts = {"non_rare": 1307, "rare": 2841, "zero_shot": 1391, "full": 5539}
+    columns = [_Column("mAP", subset, "swig", n) for subset, n in counts.items()]
+    for model, source, figures in _lines(SWIG):
+        yield from _rows([figures], columns, model, source, {"data": "swig"})
+
+
+_PAIR_METRICS = ("pairs_per_image", "pair_recall", "pair_precision", "mAP", "neg_ap", "inter_map")
+
+
+def _pairs(data: str, text: str) -> Iterator[Row]:
+    columns = [
+        _Column(metric, "full", "diag", 1, "pairs" if metric == "pairs_per_image" else "%") for metric in _PAIR_METRICS
+    ]
+    note = DIAG_VCOCO_NOTE if data == "vcoco" else ""
+    for model, figures in _lines(text):
+        yield from _rows(
+            [figures],
+            columns,
+            model,
+            "diag",
+            {**(HICO_TEST if data == "hico" else {"data": data}), "released": "yes"},
+            note,
+        )
+
+
+def _diagnose() -> Iterator[Row]:
+    settings = {**HICO_TEST, "released": "yes"}
+    for model, figures in _lines(DIAG_HICO):
+        column = _Column("mAP", "full", "diag", 1, more={"oracle": "none"})
+        yield _row(column, figures.split()[_PAIR_METRICS.index("mAP")], model, "diag", settings)
+    for oracle, value in (("false_positive", "33.1"), ("false_negative", "12.94")):
+        column = _Column("delta_mAP", "full", "diag", 1, more={"oracle": oracle})
+        yield _row(column, value, "CDN (R50)", "diag-text", settings)
+
+
+def _shoe(data: str, text: str, metrics: Sequence[str], subset: str, source: str) -> Iterator[Row]:
+    columns = [_Column(metric, subset, "shoe", 1) for metric in metrics]
+    for model, figures in _lines(text):
+        yield from _rows([figures], columns, model, source, {"data": data})
+
+
+def _robust(dataset: str) -> Iterator[Row]:
+    for row in published_rows(dataset):
+        table = 4 if "corruption" in row else 1
+        yield {**row, "source": f"RoHOI (arXiv 2507.09111), Table {table}"}
+
+
+SETS: Mapping[str, tuple[str, Callable[[], Iterator[Row]]]] = {
+    "hico": ("HICO-DET: Default and Known Object", _hico),
+    "zero-shot": ("HICO-DET: unseen, seen and full of the zero-shot splits", _zero_shot),
+    "vcoco": ("V-COCO: scenario 1 and 2", _vcoco),
+    "swig": ("SWIG-HOI: non-rare, rare, unseen, full", _swig),
+    "robust": ("RoHOI on HICO-DET: clean, MRI, CRI", lambda: _robust("hico")),
+    "robust-vcoco": ("RoHOI on V-COCO: the same, and means by corruption", lambda: _robust("vcoco")),
+    "pairs": ("Diag-HOI on HICO-DET: pairs and interaction classification", lambda: _pairs("hico", DIAG_HICO)),
+    "pairs-vcoco": ("Diag-HOI on V-COCO: the same", lambda: _pairs("vcoco", DIAG_VCOCO)),
+    "diagnose": ("Diag-HOI on HICO-DET: mAP without no_interaction, and the two gains that are printed", _diagnose),
+    "shoe": (
+        "SHOE on HICO-DET's images of one pair: miss rates and mF1",
+        lambda: _shoe("hico", SHOE, ("gt_miss_rate", "prediction_miss_rate", "mf1"), "single_hoi", "shoe"),
+    ),
+    "shoe-vcoco": (
+        "SHOE on V-COCO: mAP and SHOE-mAP",
+        lambda: _shoe("vcoco", SHOE_VCOCO, ("map", "soft_map"), "full", "shoe-vcoco"),
+    ),
+}
+"""The published tables by name: what each holds, and its rows."""

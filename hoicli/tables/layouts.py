@@ -1,0 +1,213 @@
+"""The tables that papers print: which rows a layout takes, and where each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hoicli.records.results import Row, settings_of
+
+HIGHER, LOWER = 1, -1
+
+BETTER: Mapping[str, int] = {
+    **dict.fromkeys(("mAP", "AP", "mean_max_recall", "max_recall", "progressive_mAP"), HIGHER),
+    **dict.fromkeys(("pair_recall", "pair_precision", "neg_ap", "interactiveness_ap", "inter_map"), HIGHER),
+    **dict.fromkeys(("soft_map", "mf1", "map", "soft_ap", "f1", "ap"), HIGHER),
+    **dict.fromkeys(("clean", "mri", "cri", "cri_term"), HIGHER),
+    **dict.fromkeys(("gt_miss_rate", "prediction_miss_rate", "mPD", "relative_drop", "sigma"), LOWER),
+}
+"""Whether the higher or the lower value of a metric is the better one. Of any other it is not known, and none of its
+values is set apart: a gain of mAP by a repaired error says how much is lost by that error, in both senses."""
+
+
+def better(metric: str) -> int | None:
+    """HIGHER, LOWER, or None where it is not known."""
+    return HIGHER if "R@" in metric or metric.startswith("F1@") else BETTER.get(metric)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A column of a layout: what it is called, and whose values it holds. protocols: the one that papers use, then
+    those that may stand in for it where a model has no other. oracle, split: of the rows that have one."""
+
+    group: str
+    head: str
+    metric: str
+    subset: str
+    protocols: tuple[str, ...]
+    oracle: str = "none"
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A row of LAYOUTS. places: its columns, of the rows to be laid out; fits: whether a row asks for this layout where
+    none is named; lines: keys of rows that tell lines apart besides tags."""
+
+    name: str
+    description: str
+    places: Callable[[Sequence[Row]], Sequence[Place]]
+    fits: Callable[[Row], bool]
+    lines: tuple[str, ...] = ()
+
+
+_FREQUENCIES = (("full", "Full"), ("rare", "Rare"), ("non_rare", "Non-rare"))
+_STAND_INS = ("qpic", "upt", "inp-cc")
+"""Protocols whose classes are HICO-DET's 600, or those of them with ground truth, in the order of preference."""
+
+_SPLITS = {
+    "rare_first": "RF-UC",
+    "non_rare_first": "NF-UC",
+    "unseen_object": "UO",
+    "unseen_verb": "UV",
+    **{f"uc{number}": f"UC{number}" for number in range(5)},
+}
+"""The zero-shot splits of HICO-DET as papers call them."""
+
+_ORACLES = {
+    "duplicate": "Duplicate",
+    "interaction": "Interaction",
+    "association": "Association",
+    "object_box": "Object",
+    "human_box": "Human",
+    "both_boxes": "Both",
+    "missed_gt": "Missed",
+    "false_positive": "All FP",
+    "false_negative": "All FN",
+}
+
+_ROBUST = {"clean": "Clean", "mri": "MRI", "cri": "CRI", "relative_drop": "Drop (%)"}
+_SHOE = {
+    "soft_map": "SHOE-mAP",
+    "mf1": "SHOE mF1",
+    "gt_miss_rate": "GT miss",
+    "prediction_miss_rate": "Pred. miss",
+    "map": "mAP",
+}
+_PAIRS = {
+    "pairs_per_image": "Pairs",
+    "pair_recall": "Recall",
+    "pair_precision": "Precision",
+    "neg_ap": "Neg. AP",
+    "inter_map": "Inter. mAP",
+    "mAP": "mAP",
+}
+
+
+def _hico(_: Sequence[Row]) -> list[Place]:
+    settings = (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",)))
+    return [
+        Place(group, head, "mAP", subset, protocols) for group, protocols in settings for subset, head in _FREQUENCIES
+    ]
+
+
+def _zero_shot(rows: Sequence[Row]) -> list[Place]:
+    """Unseen, seen and full of each split that there is, HICO-DET's in the order of the papers."""
+    found = dict.fromkeys(
+        split for row in rows if row["subset"] == "unseen" for split in [settings_of(row).get("split", "")]
+    )
+    ordered = sorted(found, key=lambda split: [*_SPLITS, split].index(split))
+    return [
+        Place(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
+        for split in ordered
+        for subset, head in (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full"))
+    ]
+
+
+def _vcoco(_: Sequence[Row]) -> list[Place]:
+    return [Place("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
+
+
+def _swig(_: Sequence[Row]) -> list[Place]:
+    subsets = (("non_rare", "Non-rare"), ("rare", "Rare"), ("zero_shot", "Unseen"), ("full", "Full"))
+    return [Place("", head, "mAP", subset, ("swig",)) for subset, head in subsets]
+
+
+def _diagnose(rows: Sequence[Row]) -> list[Place]:
+    protocols = tuple(dict.fromkeys(str(row.get("protocol", "")) for row in rows if row["metric"] == "delta_mAP"))
+    subsets = dict.fromkeys(str(row["subset"]) for row in rows if row["metric"] == "delta_mAP")
+    subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
+    protocols = protocols or ("diag",)
+    gains = [
+        Place("mAP gained by repairing", head, "delta_mAP", subset, protocols, oracle)
+        for oracle, head in _ORACLES.items()
+    ]
+    return [Place("", "mAP", "mAP", subset, protocols), *gains]
+
+
+def _flat(metrics: Mapping[str, str], protocols: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Place]]:
+    """Columns of metrics, of the rows' own subset (full, where there are several) and protocols."""
+
+    def places(rows: Sequence[Row]) -> list[Place]:
+        of_layout = [row for row in rows if row["metric"] in metrics and protocols(row)]
+        subsets = dict.fromkeys(str(row["subset"]) for row in of_layout)
+        subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
+        names = tuple(dict.fromkeys(str(row.get("protocol", "")) for row in of_layout))
+        return [Place("", head, metric, subset, names) for metric, head in metrics.items()]
+
+    return places
+
+
+def _is_robust(row: Row) -> bool:
+    return row["metric"] in _ROBUST
+
+
+def _of(*protocols: str) -> Callable[[Row], bool]:
+    return lambda row: row["metric"] == "mAP" and row.get("protocol") in protocols
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout(
+            "robust", "clean, MRI, CRI and what is lost", _flat(_ROBUST, _is_robust), lambda row: row["metric"] == "mri"
+        ),
+        Layout(
+            "shoe",
+            "SHOE's mAP, mF1 and miss rates, beside mAP",
+            _flat(_SHOE, lambda row: row.get("protocol") == "shoe"),
+            lambda row: row.get("protocol") == "shoe",
+        ),
+        Layout(
+            "pairs",
+            "pairs: how many, recall, precision, negative AP, interaction mAP",
+            _flat(_PAIRS, lambda row: row["metric"] in _PAIRS and "oracle" not in row),
+            lambda row: row["metric"] == "pair_recall",
+            ("nms", "det_threshold"),
+        ),
+        Layout(
+            "diagnose", "mAP, and what repairing each error gains", _diagnose, lambda row: row["metric"] == "delta_mAP"
+        ),
+        Layout("vcoco", "AP role in scenario 1 and 2", _vcoco, _of("vcoco-s1", "vcoco-s2")),
+        Layout("swig", "non-rare, rare, unseen, full", _swig, _of("swig")),
+        Layout(
+            "zero-shot",
+            "unseen, seen and full of each split",
+            _zero_shot,
+            lambda row: row["metric"] == "mAP" and row["subset"] == "unseen",
+        ),
+        Layout(
+            "hico",
+            "Default and Known Object: full, rare, non-rare",
+            _hico,
+            lambda row: row["subset"] in dict(_FREQUENCIES) and _of("hico", "hico-ko", *_STAND_INS)(row),
+        ),
+    )
+}
+"""The layouts by name, in the order in which rows choose one."""
+
+
+def layout_of(rows: Collection[Row]) -> Layout | None:
+    """The layout that rows ask for; None for those of none, and for differences between models."""
+    if any("p_bootstrap" in row for row in rows):
+        return None
+    plain = [row for row in rows if "metric" in row and is_mean(row)]
+    return next((layout for layout in LAYOUTS.values() if any(map(layout.fits, plain))), None)
+
+
+_PARTS = ("verb", "image_id", "error", "step", "corruption", "family", "severity", "p_bootstrap", "raters")
+
+
+def is_mean(row: Row) -> bool:
+    """Whether a row is about all classes and images, and not about a part of them or a difference."""
+    return not any(key in row for key in _PARTS)

@@ -1,0 +1,76 @@
+"""Result rows read from files, each of which knows its place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from hoicli.errors import DataError
+from hoicli.io.messages import display_name
+from hoicli.io.streams import Line, Stream
+from hoicli.records.image import result_problems
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import is_number, parse
+from hoicli.records.results import CHANCES, Row
+from hoicli.tables.arrangement import PlacedRow
+
+_NUMBERS = ("ci_low", "ci_high", "from", "to", *CHANCES)
+
+
+def sound_row(line: Line) -> PlacedRow:
+    """The result row of a line; raises `DataError` for what a reader of results cannot use."""
+    row = PlacedRow(parse(line))
+    for problem in result_problems(row):
+        raise problem.error(line.place)
+    for key in _NUMBERS:
+        if not (row.get(key) is None or is_number(row[key])):
+            raise DataError("no finite number; null where there is none", place=line.place, field=key)
+    for key in ("unit", "signature", "protocol"):
+        if not isinstance(row.get(key, ""), str):
+            raise DataError("must be a string; every command of hoicli writes it so", place=line.place, field=key)
+    if type(row.get("severity", 1)) is not int:
+        raise DataError("must be a whole number", place=line.place, field="severity")
+    row.setdefault("unit", "%")
+    row.setdefault("tags", {})
+    row.place = line.place
+    return row
+
+
+def read_rows(
+    paths: Sequence[str], policy: ErrorPolicy, *, metrics: Collection[str], where: Mapping[str, Collection[str]]
+) -> list[Row]:
+    """The rows of all files that are of one of the metrics (of any, where there is none) and have for every key of
+    `where` one of its values (`tag.model` is a tag).
+
+    Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
+    line that is no result row, or leaves it to the policy.
+    """
+    named = models(paths)
+    rows: list[Row] = []
+    for line in Stream(paths, "rows"):
+        try:
+            row = sound_row(line)
+        except DataError as error:
+            policy.handle(error)
+            continue
+        if not row["tags"] and line.file in named:
+            row["tags"] = {"model": named[line.file]}
+        if (not metrics or row["metric"] in metrics) and all(_says(row, key) in where[key] for key in where):
+            rows.append(row)
+    return rows
+
+
+def _says(row: Row, key: str) -> str:
+    value = row["tags"].get(key[4:]) if key.startswith("tag.") else row.get(key)
+    return "" if value is None else str(value)
+
+
+def models(paths: Iterable[str]) -> dict[str, str]:
+    """The shown name of each file -> what a row without tags in it is called: the file's name without its endings, or
+    its path where two files have one name. Nothing for a single file, nor for stdin."""
+    files = [path for path in paths if path != "-"]
+    stems = {path: Path(path).name.split(".")[0] or path for path in files}
+    if len(list(paths)) < 2:
+        return {}
+    alike = [stem for stem in stems.values() if list(stems.values()).count(stem) > 1]
+    return {display_name(path): path if stem in alike else stem for path, stem in stems.items()}

@@ -1,0 +1,69 @@
+"""The settings that made the numbers of a table, in one line: what all have in common, and what only some have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from hoicli.records.results import Row, joined_settings, signed
+
+Place = tuple[int, int]
+"""A line and a column of a table, from 0, without the columns of names."""
+
+_NAMED = 3
+"""Lines or columns that a part of the line names before it only counts."""
+
+
+def settings_line(
+    rows: Mapping[Place, Sequence[Row]],
+    lines: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    shown: Collection[str],
+) -> str:
+    """`settings: data:hico|version:0.1.0; mAP: boot:1000|seed:0`, "" for rows without a signature.
+
+    rows: those of each value. lines, columns: what they are called, a column by its group and its head. shown: the keys
+    of signatures that the table shows by itself, as it does the protocol. What a published number comes from is not
+    here: a note says it.
+    """
+    by_signature: dict[str, set[Place]] = {}
+    for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
+        for row in rows[place]:
+            by_signature.setdefault(str(row.get("signature") or ""), set()).add(place)
+    has: dict[tuple[str, str], set[Place]] = {}
+    for signature, places in by_signature.items():
+        for setting in signed(signature):
+            has.setdefault(setting, set()).update(places)
+    parts: dict[frozenset[Place], dict[str, str]] = {}
+    for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
+        if key not in shown and key != "published":
+            of_places = parts.setdefault(frozenset(places), {})
+            of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
+    everywhere = frozenset(rows)
+    texts = [joined_settings(parts[everywhere])] if everywhere in parts else []
+    for some, settings in parts.items():
+        if some != everywhere:
+            texts.append(f"{_called(some, everywhere, lines, columns)}: {joined_settings(settings)}")
+    return f"settings: {'; '.join(texts)}" if texts else ""
+
+
+def _called(
+    places: Collection[Place], everywhere: Collection[Place], lines: Sequence[str], columns: Sequence[tuple[str, str]]
+) -> str:
+    """Some values of a table by the groups, the columns or the lines that they fill; else by the lines they are in."""
+    by_group = [group for group, _ in columns]
+    by_column = [f"{group} {head}".strip() for group, head in columns]
+    for names, axis in ((by_group, 1), (by_column, 1), (lines, 0)):
+        if len(set(names)) < 2:
+            continue
+        inside = {names[place[axis]] for place in places}
+        if "" not in inside and all(place in places for place in everywhere if names[place[axis]] in inside):
+            return _listed(dict.fromkeys(name for name in names if name in inside))
+    inside = {lines[place[0]] for place in places}
+    return "some of " + (_listed(dict.fromkeys(name for name in lines if name in inside)) or "the values")
+
+
+def _listed(names: Collection[str]) -> str:
+    """Some names, the rest counted."""
+    first = list(names)[:_NAMED]
+    more = len(names) - len(first)
+    return ", ".join(first) + (f" and {more} more" if more else "")

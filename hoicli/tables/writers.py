@@ -1,0 +1,214 @@
+"""A table in each notation that people read or paste: plain text, Markdown, LaTeX, HTML, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from hoicli.errors import visible
+from hoicli.tables.escaping import ESCAPES, csv_cell
+from hoicli.tables.layout import ABOVE, HEAD, TextTable
+
+_MINUS = re.compile(r"-(?=[0-9])")
+
+
+def written(table: TextTable, notation: str) -> str:
+    """The table in one of WRITERS, with its notes and settings below."""
+    return WRITERS[notation](_escaped(table, ESCAPES[notation]))
+
+
+def _escaped(table: TextTable, escape: Callable[[str], str]) -> TextTable:
+    """The table with all text that names a line or a column escaped; values are numbers that hoicli wrote."""
+    above, heads = (list(map(escape, texts)) for texts in (table.above, table.heads))
+    lines = [[*map(escape, line[: table.names]), *line[table.names :]] for line in table.lines]
+    notes = [(mark, escape(note)) for mark, note in table.notes]
+    return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=visible(table.settings))
+
+
+def _marked(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
+    """Groups, heads and lines with the marks of notes behind their texts, as a notation writes marks."""
+
+    def line(number: int, texts: Sequence[str]) -> list[str]:
+        return [
+            text + (mark(table.marks[number, at]) if (number, at) in table.marks else "")
+            for at, text in enumerate(texts)
+        ]
+
+    return line(ABOVE, table.above), line(HEAD, table.heads), [line(at, texts) for at, texts in enumerate(table.lines)]
+
+
+def _raised(marks: str) -> str:
+    """Marks where they are set above the line: 1,2 for *1*2; a single one stays *."""
+    return ",".join(marks.split("*")[1:]) or marks
+
+
+def _plain(table: TextTable) -> str:
+    above, heads, body = _marked(table, str)
+    widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
+    spans = _spans(above)
+    # A metric's name may be wider than its columns: give the first of them the room.
+    for at, span in spans:
+        widths[at] += max(0, len(above[at]) - _room(widths, at, span))
+    texts = [
+        "  ".join(
+            text.ljust(width) if at < table.names else text.rjust(width)
+            for at, (text, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in (heads, *body)
+    ]
+    if any(above):
+        groups = (above[at].rjust(widths[at]).ljust(_room(widths, at, span)) for at, span in spans)
+        texts.insert(0, "  ".join(groups))
+    below = [f"{mark} {note}".strip() for mark, note in table.notes] + [table.settings] * bool(table.settings)
+    return "".join(text.rstrip() + "\n" for text in (*texts, *below))
+
+
+def _spans(above: Sequence[str]) -> list[tuple[int, int]]:
+    """(first column, number of columns) of each heading: itself and the empty ones after it."""
+    starts = [at for at, text in enumerate(above) if text or at == 0]
+    return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
+
+
+def _room(widths: Sequence[int], at: int, span: int) -> int:
+    return sum(widths[at : at + span]) + 2 * (span - 1)
+
+
+def _merged(above: Sequence[str], heads: Sequence[str]) -> list[str]:
+    """One heading a column, for notations without spanning heads."""
+    group, merged = "", []
+    for text, head in zip(above, heads, strict=True):
+        group = text or group
+        merged.append(f"{group} {head}".strip())
+    return merged
+
+
+def _emphasised(
+    table: TextTable, body: Sequence[Sequence[str]], best: Callable[[str], str], second: Callable[[str], str]
+) -> list[list[str]]:
+    """The lines with the best and second values of their columns set apart, without what stands behind the number."""
+
+    def cell(line: int, column: int, text: str) -> str:
+        change = best if (line, column) in table.best else second if (line, column) in table.second else None
+        number, space, rest = text.partition(" ")
+        return text if change is None else change(number) + space + rest
+
+    return [[cell(line, at, text) for at, text in enumerate(texts)] for line, texts in enumerate(body)]
+
+
+def _markdown(table: TextTable) -> str:
+    mark = ESCAPES["md"]
+    body = _emphasised(table, table.lines, "**{}**".format, "<u>{}</u>".format)
+    above, heads, lines = _marked(replace(table, lines=body), mark)
+    rule = ["---" if at < table.names else "---:" for at in range(len(heads))]
+    text = "".join("| " + " | ".join(line) + " |\n" for line in (_merged(above, heads), rule, *lines))
+    below = [f"{mark(sign)} {note}".strip() for sign, note in table.notes] + [mark(table.settings)] * bool(
+        table.settings
+    )
+    return text + "".join(f"\n{line}\n" for line in below)
+
+
+def _latex(table: TextTable) -> str:
+    values = [
+        [
+            text if at < table.names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
+            for at, text in enumerate(line)
+        ]
+        for line in table.lines
+    ]
+    values = _emphasised(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
+    above, heads, body = _marked(replace(table, lines=values), lambda marks: f"$^{{{_raised(marks)}}}$")
+
+    def ended(line: Sequence[str]) -> str:
+        # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
+        guard = "{}" if line[0].startswith(("[", "*")) else ""
+        return guard + " & ".join(line) + r" \\"
+
+    top = []
+    if any(above):
+        spans = [(at, 1) for at in range(table.names)]
+        spans += [(at + table.names, span) for at, span in _spans(above[table.names :])]
+        top.append(ended([_spanning(above[at], span) if at >= table.names else above[at] for at, span in spans]))
+        rules = [rf"\cmidrule(lr){{{at + 1}-{at + span}}}" for at, span in spans if above[at]]
+        top.append(" ".join(rules))
+    lines = [
+        r"\begin{tabular}{" + "l" * table.names + "r" * (len(heads) - table.names) + "}",
+        r"\toprule",
+        *top,
+        ended(heads),
+        r"\midrule",
+        *map(ended, body),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *(rf"\par{{\footnotesize {f'$^{{{_raised(mark)}}}$ ' * bool(mark)}{note}}}" for mark, note in table.notes),
+        *([f"% {table.settings}"] * bool(table.settings)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _spanning(text: str, span: int) -> str:
+    return rf"\multicolumn{{{span}}}{{c}}{{{text}}}" if text and span > 1 else text
+
+
+_NAME = 'scope="row" style="text-align: left; font-weight: normal"'
+_SPACED = 'style="border-spacing: 1em 0.2em"'
+
+
+def _html(table: TextTable) -> str:
+    body = _emphasised(table, table.lines, "<b>{}</b>".format, "<u>{}</u>".format)
+    above, heads, lines = _marked(replace(table, lines=body), lambda marks: f"<sup>{_raised(marks)}</sup>")
+
+    def cells(texts: Sequence[str]) -> str:
+        return "".join(
+            f"<th {_NAME}>{text}</th>" if at < table.names else f'<td style="text-align: right">{text}</td>'
+            for at, text in enumerate(texts)
+        )
+
+    rows = []
+    if any(above):
+        spans = [(at, 1) for at in range(table.names)]
+        spans += [(at + table.names, span) for at, span in _spans(above[table.names :])]
+        rows.append("".join(f'<th colspan="{span}">{above[at]}</th>' for at, span in spans))
+    rows.append("".join(f'<th scope="col">{head}</th>' for head in heads))
+    head = "".join(f"<tr>{row}</tr>\n" for row in rows)
+    text = "".join(f"<tr>{cells(line)}</tr>\n" for line in lines)
+    below = [f"<sup>{_raised(mark)}</sup> {note}" if mark else note for mark, note in table.notes]
+    below += [ESCAPES["html"](table.settings)] * bool(table.settings)
+    return f"<table {_SPACED}>\n<thead>\n{head}</thead>\n<tbody>\n{text}</tbody>\n</table>\n" + "".join(
+        f"<p>{line}</p>\n" for line in below
+    )
+
+
+def _csv(table: TextTable) -> str:
+    """The table as it is laid out, a head a column; notes and settings are columns at its end, the notes of a line
+    with it. Marks would turn numbers into text, so there are none."""
+    notes = {mark: note for mark, note in table.notes if mark}
+    general = dict.fromkeys(note for mark, note in table.notes if not mark)
+    of_line: list[dict[str, None]] = [{**general} for _ in table.lines]
+    for (place, _), marks in table.marks.items():
+        concerned = of_line if place < 0 else of_line[place : place + 1]
+        for mark in re.findall(r"\*[0-9]*", marks):
+            for words in concerned:
+                words[notes[mark]] = None
+    settings = table.settings.removeprefix("settings: ")
+    more = ["note"] * bool(table.notes) + ["settings"] * bool(table.settings)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(csv_cell, [*_merged(table.above, table.heads), *more]))
+    for line, words in zip(table.lines, of_line, strict=True):
+        values = ["" if cell == "-" else cell for cell in line[table.names :]]
+        ends = ["; ".join(words)] * bool(table.notes) + [settings] * bool(settings)
+        writer.writerow(map(csv_cell, [*line[: table.names], *values, *ends]))
+    return text.getvalue()
+
+
+WRITERS: Mapping[str, Callable[[TextTable], str]] = {
+    "table": _plain,
+    "csv": _csv,
+    "md": _markdown,
+    "latex": _latex,
+    "html": _html,
+}
+"""What writes a table whose texts are escaped for its notation."""

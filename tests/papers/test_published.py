@@ -1,0 +1,137 @@
+"""Published tables as rows: complete, sound, each with its source, and as the papers print them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.papers import figures
+from hoicli.papers.published import INCOMPARABLE, NOTES, SETS, SOURCES
+from hoicli.records.image import result_problems
+from hoicli.records.results import settings_of
+from hoicli.robustness.published import published_rows
+from tests.support.project import ROOT, Hoicli
+
+PAPERS = ROOT.parent / "shared/papers"
+
+Row = dict[str, Any]
+
+
+def rows_of(name: str) -> list[Row]:
+    return list(SETS[name][1]())
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_rows_are_sound_and_name_their_source(name: str) -> None:
+    rows = rows_of(name)
+    assert rows
+    assert not [problem for row in rows for problem in result_problems(row)]
+    for row in rows:
+        assert type(row["comparable"]) is bool
+        assert row["source"]
+        assert settings_of(row)["published"]
+        assert row["comparable"] or row.get("note") in INCOMPARABLE or row["protocol"] == "published"
+        assert row["protocol"] in PROTOCOLS or row["protocol"] in ("shoe", "published")
+    places = [json.dumps({key: row[key] for key in row if key not in ("value", "source", "note")}) for row in rows]
+    assert len(set(places)) == len(places)
+
+
+def test_every_source_and_note_is_used() -> None:
+    rows = [row for name in SETS for row in rows_of(name)]
+    assert {row["source"] for row in rows} >= {source.text for source in SOURCES.values()}
+    assert {row.get("note") for row in rows} >= {*NOTES.values(), *INCOMPARABLE}
+    for source in SOURCES.values():
+        assert bool(source.commit) == ("eadme.md" in source.where or "README" in source.where)
+
+
+def test_counts_are_those_of_the_datasets() -> None:
+    found = {(row["protocol"], settings_of(row)["split"], row["subset"]): row["n"] for row in rows_of("zero-shot")}
+    assert [found["qpic", "rare_first", name] for name in ("unseen", "seen", "full")] == [120, 480, 600]
+    assert [found["qpic", "unseen_verb", name] for name in ("unseen", "seen", "full")] == [84, 516, 600]
+    unseen, seen, full = (found["inp-cc", "rare_first", name] for name in ("unseen", "seen", "full"))
+    assert unseen + seen == full == 520
+    assert {row["subset"]: row["n"] for row in rows_of("hico")} == {"full": 600, "rare": 138, "non_rare": 462}
+
+
+AT_ODDS = {
+    ("PPDM (Hourglass-104)", "hico-ko", ""),
+    ("HOICLIP", "hico", ""),
+    ("GEN-VLKT-S", "qpic", "rare_first"),
+    ("GEN-VLKT-S", "qpic", "unseen_object"),
+    ("GEN-VLKT-S", "qpic", "unseen_verb"),
+}
+"""Lines whose own three figures do not agree where they are printed."""
+
+
+def test_full_is_the_mean_of_its_parts() -> None:
+    """By their numbers of classes and to the printed digits, so that a figure that is mistyped here shows."""
+    odd = set()
+    for name, parts in (("hico", ("rare", "non_rare")), ("zero-shot", ("unseen", "seen"))):
+        found: dict[tuple[str, str, str], dict[str, Row]] = {}
+        for row in rows_of(name):
+            line = row["tags"]["model"], row["protocol"], settings_of(row).get("split", "")
+            found.setdefault(line, {})[row["subset"]] = row
+        for line, of in found.items():
+            if "full" in of:
+                mean = sum(of[part]["value"] * of[part]["n"] for part in parts) / of["full"]["n"]
+                if abs(mean - of["full"]["value"]) > 0.011:
+                    odd.add(line)
+    assert odd == AT_ODDS
+
+
+def test_robustness_is_that_of_robust() -> None:
+    for name, dataset in (("robust", "hico"), ("robust-vcoco", "vcoco")):
+        own = [{key: row[key] for key in row if key != "source"} for row in rows_of(name)]
+        assert own == published_rows(dataset)
+
+
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the papers' texts")
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (figures.SHOE, "shoe-supplement.txt"),
+        (figures.SHOE_VCOCO, "shoe-supplement.txt"),
+        (figures.ROHOI_HICO, "rohoi.txt"),
+        (figures.ROHOI_VCOCO, "rohoi.txt"),
+    ],
+)
+def test_every_figure_is_on_one_line_of_its_paper(text: str, file: str) -> None:
+    lines = (PAPERS / file).read_text(encoding="utf-8").splitlines()
+    for line in text.strip().splitlines():
+        model, numbers = (part.strip() for part in line.split("|"))
+        name = model.split(" (")[0]
+        assert any(
+            name.split("-")[0] in found
+            and all(re.search(rf"(?<![\d.]){number}(?!\d)", found) for number in numbers.split())
+            for found in lines
+        ), line
+
+
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the papers' texts")
+@pytest.mark.parametrize(("text", "at"), [(figures.DIAG_HICO, 0), (figures.DIAG_VCOCO, 1)])
+def test_the_figures_of_diag_hoi_are_on_its_lines(text: str, at: int) -> None:
+    lines = (PAPERS / "diag-hoi-arxiv.txt").read_text(encoding="utf-8").splitlines()
+    cells = [[cell for cell in re.split(r"\t+", line) if cell] for line in lines if line.count("\t") > 4]
+    for line in text.strip().splitlines():
+        model, numbers = (part.strip() for part in line.split("|"))
+        name, backbone = re.fullmatch(r"(\S+) \((\S+)\)", model).groups()  # type: ignore[union-attr]
+        backbone = backbone.replace("R1", "ResNet1").replace("R5", "ResNet5").replace("-", "")
+        of_model = [row for row in cells if any(cell.startswith(f"{name} [") for cell in row) and backbone in row]
+        values = [row[row.index(backbone) + 1 :] for row in of_model]
+        *located, negative, action = numbers.split()
+        assert any(row[4 * at : 4 * at + 4] == located for row in values), line
+        assert any(row[2 * at : 2 * at + 2] == [negative, action] for row in values), line
+
+
+def test_the_command(hoicli: Hoicli) -> None:
+    rows = [json.loads(line) for line in hoicli("papers", "--rows", "hico").out.splitlines()]
+    assert rows == rows_of("hico")
+    assert hoicli("papers").out.count("\n") > 20
+    wrong = hoicli("papers", "--rows", "imagenet")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("hoicli: --rows imagenet: choose")
+    assert "| HO-RCNN |" in hoicli("papers", "--format", "md").out

@@ -1,0 +1,107 @@
+"""A table in each notation, and LaTeX as LaTeX sees it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hoicli.papers.published import SETS
+from hoicli.tables.arrangement import Showing, by_layout
+from hoicli.tables.layout import ABOVE, HEAD, TextTable, tables_of
+from hoicli.tables.layouts import LAYOUTS, layout_of
+from hoicli.tables.writers import WRITERS, written
+
+TABLE = TextTable(
+    above=["", "A & B", "", "C"],
+    heads=["Method", "x", "y", "z"],
+    lines=[["a_1", "1.00", "-2.00 [-3.00, 1.00]", "-"], ["b", "2.00 ± 0.10", "3.00", "4.00"]],
+    names=1,
+    notes=[("*1", "50 %"), ("*2", "head"), ("", "all")],
+    marks={(0, 1): "*1", (ABOVE, 3): "*2", (HEAD, 1): "*1*2"},
+    settings="settings: data:hico|version:0",
+    best={(1, 1), (1, 2)},
+    second={(0, 1), (0, 2)},
+)
+
+WRITTEN = {
+    "latex": r"""\begin{tabular}{lrrr}
+\toprule
+ & \multicolumn{2}{c}{A \& B} & C$^{2}$ \\
+\cmidrule(lr){2-3} \cmidrule(lr){4-4}
+Method & x$^{1,2}$ & y & z \\
+\midrule
+a\_1 & \underline{1.00}$^{1}$ & \underline{$-$2.00} [$-$3.00, 1.00] & -- \\
+b & \textbf{2.00} $\pm$ 0.10 & \textbf{3.00} & 4.00 \\
+\bottomrule
+\end{tabular}
+\par{\footnotesize $^{1}$ 50 \%}
+\par{\footnotesize $^{2}$ head}
+\par{\footnotesize all}
+% settings: data:hico|version:0
+""",
+    "csv": """\
+Method,A & B x,A & B y,C z,note,settings
+a_1,1.00,"'-2.00 [-3.00, 1.00]",,all; 50 %; head,data:hico|version:0
+b,2.00 ± 0.10,3.00,4.00,all; head; 50 %,data:hico|version:0
+""",
+}
+
+
+@pytest.mark.parametrize("notation", ["latex", "csv"])
+def test_notations(notation: str) -> None:
+    assert written(TABLE, notation) == WRITTEN[notation]
+
+
+def test_nothing_is_lost_in_any_notation() -> None:
+    for notation in WRITERS:
+        text = written(TABLE, notation)
+        for part in ("1.00", "2.00", "3.00", "4.00", "head", "all", "data:hico", "Method"):
+            assert part in text, (notation, part)
+
+
+def test_markdown_and_pages_set_the_best_apart() -> None:
+    assert "| b | **2.00** ± 0.10 | **3.00** | 4.00 |" in written(TABLE, "md")
+    assert r"| <u>1.00</u>\*1 |" in written(TABLE, "md")
+    assert "<b>2.00</b> ± 0.10</td>" in written(TABLE, "html")
+    assert '<th colspan="2">A &amp; B</th><th colspan="1">C<sup>2</sup></th>' in written(TABLE, "html")
+
+
+def test_the_plain_table_is_aligned() -> None:
+    lines = written(TABLE, "table").splitlines()[1:4]
+    assert len({len(line) for line in lines}) == 1
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles_as_pasted(tmp_path: Path) -> None:
+    """Every published set, every layout, and texts that would act on TeX, in one document with booktabs."""
+    tables = [TABLE]
+    for _, rows in SETS.values():
+        found = list(rows())
+        layout = layout_of(found)
+        assert layout is not None
+        tables.append(by_layout(found, layout, Showing())[0])
+        tables += tables_of(found)
+    texts = (r"\input{/etc/passwd}", "#$%&_{}~^<>|\\", "[0.5pt]", "*", "a--b ``q''", "%\n\\end{document}", "\x1b[2J")
+    lines = [[text, "1.00"] for text in texts]
+    tables.append(
+        replace(TABLE, above=["", r"\input{x}"], heads=["%", "#&_"], lines=lines, best=(), second=(), marks={})
+    )
+    body = "\n\n".join(written(table, "latex") for table in tables)
+    document = (
+        "\\documentclass{article}\\usepackage{booktabs}\\usepackage[a2paper,margin=1cm]{geometry}\n"
+        f"\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    )
+    (tmp_path / "tables.tex").write_text(document)
+    command = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if line.startswith(("!", "l.")))
+    assert (tmp_path / "tables.pdf").stat().st_size > 0
+
+
+def test_every_layout_is_asked_for_by_the_rows_that_it_takes() -> None:
+    chosen = {layout.name for _, rows in SETS.values() if (layout := layout_of(list(rows())))}
+    assert chosen == set(LAYOUTS)
