@@ -12,6 +12,7 @@ from hoicli.commands.options import argument, flag, option
 from hoicli.commands.scoring import PANEL, SIM, Scoring, similarities
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
+from hoicli.io.progress import READING_TRUTH, Job
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -139,13 +140,14 @@ def compare(
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     models = Model.named(paths, options.separated(name), opening.predictions, runs=True)
     truth = Stream([gt], "ground truth", opening.truth)
-    rows = list(
-        compared(
-            models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
-            named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
-            views=views,
-        )
-    )  # fmt: skip
+    with Job("compare", READING_TRUTH):
+        rows = list(
+            compared(
+                models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
+                named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
+                views=views,
+            )
+        )  # fmt: skip
     policy.report()
     said = answers(rows)
     if out.notation() != "table" or out.output != "-" or not sys.stdout.isatty():  # else it stands above the table

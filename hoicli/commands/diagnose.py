@@ -9,6 +9,7 @@ from hoicli.commands.options import flag, option
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
+from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -144,17 +145,18 @@ def diagnose(
             )
         policy.report()
         return
-    diagnosed = diagnose_models(
-        models,
-        truth,
-        dataset,
-        filters,
-        policy,
-        examples=EXAMPLES if gallery else 0,
-        reading=reading,
-        asked=viewing.views,
-        protocol=row,
-    )
+    with Job("diagnose", READING_TRUTH + READING * len(models)):
+        diagnosed = diagnose_models(
+            models,
+            truth,
+            dataset,
+            filters,
+            policy,
+            examples=EXAMPLES if gallery else 0,
+            reading=reading,
+            asked=viewing.views,
+            protocol=row,
+        )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
     if plot is not None:

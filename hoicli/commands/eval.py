@@ -6,6 +6,7 @@ from hoicli.commands import options
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
 from hoicli.errors import UsageError
+from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -71,6 +72,7 @@ def evaluate(
     from hoicli.evaluation.selection import adjusted
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
+    from hoicli.resampling.rounds import RESAMPLING
 
     if explain:
         if predictions or gt is not None:
@@ -92,19 +94,22 @@ def evaluate(
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     rows: list[Row] = []
-    for tally, vocabulary, settings in tallies(
-        Predictions(options.inputs(predictions, "PREDS"), opening.predictions),
-        None if gt is None else Stream([gt], "ground truth", opening.truth),
-        chosen,
-        filters,
-        policy,
-        named=explicit(protocol or []),
-        views=views,
-        vocabulary=known,
-    ):
-        wanted = Wanted(
-            vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes, mpd
-        )
-        rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
+    views_of_each = max(1, len(views.thresholds.values))
+    rounds = RESAMPLING * (bootstrap or 0) * len(chosen) * views_of_each
+    with Job("eval", READING_TRUTH + READING + rounds):
+        for tally, vocabulary, settings in tallies(
+            Predictions(options.inputs(predictions, "PREDS"), opening.predictions),
+            None if gt is None else Stream([gt], "ground truth", opening.truth),
+            chosen,
+            filters,
+            policy,
+            named=explicit(protocol or []),
+            views=views,
+            vocabulary=known,
+        ):
+            wanted = Wanted(
+                vocabulary.split(split) if split else None, ignore_no_interaction, per_class, views.of_classes, mpd
+            )
+            rows += tally_rows(tally, vocabulary, wanted, resampling, settings=settings, tags=tags)
     policy.report()
     out.write(rows)

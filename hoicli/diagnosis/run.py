@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -49,6 +51,12 @@ class Model:
         chosen = list(names) or names_of_files(paths)
         if len(set(chosen)) != len(chosen) and not runs:
             raise UsageError(f"--name: {', '.join(chosen)}: names must differ; give each stream its own")
+        if "" in chosen:
+            raise UsageError(f"--name {','.join(chosen)}: a name is empty; give each stream one")
+        twice = Counter(zip(chosen, map(os.path.normpath, paths), strict=True))
+        for (name, path), count in twice.items():
+            if count > 1:
+                raise UsageError(f"--name {name}: {path} is given twice as one of its runs; name another file")
         tagged = bool(names) or len(paths) > 1
         return [cls(Predictions([path], opener), name, tagged) for path, name in zip(paths, chosen, strict=True)]
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.io.progress import READING
 from hoicli.io.streams import Line, Opener, Stream, files
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.datasets import DATASETS
@@ -14,6 +15,8 @@ from hoicli.vocabulary.datasets import DATASETS
 
 class Predictions(Stream):
     """Prediction records or match records. Reading it raises `DataError` if it is empty."""
+
+    weight = READING
 
     def __init__(self, paths: Sequence[str], opener: Opener = files) -> None:
         super().__init__(paths, "predictions", opener)

@@ -18,7 +18,7 @@ from hoicli.errors import DataError
 from hoicli.io.encoding import MARK, cuts_at_line_ends
 from hoicli.io.inputs import is_packed, open_input, packed_size
 from hoicli.io.messages import display_name
-from hoicli.io.progress import Progress
+from hoicli.io.progress import READING_TRUTH, Progress
 from hoicli.io.spool import Spool
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
@@ -141,6 +141,9 @@ class Stream:
     names a file that cannot be read.
     """
 
+    weight = READING_TRUTH
+    """Of its reading, as part of a `Job`."""
+
     def __init__(self, paths: Sequence[str], label: str, opener: Opener = files) -> None:
         """label: what the lines are, for the progress bar and messages. opener: called when they are first needed."""
         self.label = label
@@ -176,7 +179,8 @@ class Stream:
     def _read(self) -> Iterator[Line]:
         shared = self._end < math.inf
         inputs = self._inputs
-        with Progress(self.label, total=int(self._end) - self._start if shared else self._size(), unit="B") as progress:
+        total = int(self._end) - self._start if shared else self._size()
+        with Progress(self.label, total=total, unit="B", weight=self.weight) as progress:
             for source in inputs:
                 name, numbered = source.name, source.numbered
                 with source.open() as stream:
@@ -225,6 +229,7 @@ class Stream:
         """The lines from byte `start` to before `end` of its file."""
         inputs = self._inputs
         share = Stream(self._paths, self.label, lambda _: inputs)
+        share.weight = self.weight
         share._start, share._end = start, end
         return share
 

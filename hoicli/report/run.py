@@ -7,6 +7,7 @@ from pathlib import Path
 from hoicli.errors import UsageError
 from hoicli.evaluation.predictions import Predictions
 from hoicli.io.outputs import open_output
+from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.report import html, markdown
@@ -15,6 +16,7 @@ from hoicli.report.document import Document
 from hoicli.report.measured import measure
 from hoicli.report.options import Options
 from hoicli.report.rows import read_rows
+from hoicli.resampling.rounds import RESAMPLING
 
 FORMATS = {"html": html.render, "md": markdown.render}
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
@@ -47,7 +49,9 @@ def make_document(options: Options) -> Document:
     gt = Stream([options.gt], "ground truth", options.opening.truth)
     predictions = Predictions(options.predictions, options.opening.predictions)
     policy, pair_policy, row_policy = (ErrorPolicy(skip=options.skip) for _ in range(3))
-    with gt.rereadable(), predictions.rereadable():
+    rounds = 0 if request.resampling is None else request.resampling.rounds * len(request.protocols)
+    expected = 2 * (READING_TRUTH + READING) + RESAMPLING * rounds  # both are read twice
+    with gt.rereadable(), predictions.rereadable(), Job("report", expected):
         given = read_rows(options.rows, row_policy)
         measured = measure(predictions, gt, request, policy, pair_policy)
     policy.report()

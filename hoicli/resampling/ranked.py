@@ -36,6 +36,9 @@ class _Counts(NamedTuple):
     rank: NDArray[Any]
 
 
+HITS_AT_ONCE = 1024
+"""True positives worked on in one piece, if not of one class: few enough that their arrays of a block of rounds,
+0.25 MB each, stay in a processor's cache."""
 IMAGES_AT_ONCE = 256
 """Images left out one by one in one piece."""
 MOST_LEFT_OUT = 16_384
@@ -135,21 +138,56 @@ class RankedLists:
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
         weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
         """
-        return self._ap(self._counted(weights))
+        return _below([piece._ap(piece._counted(weights)) for piece in self._pieces])
 
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins).
 
         All counts of the second are those of every image less those of the first.
         """
+        one, other = zip(*(piece._ap_of_sides(coins) for piece in self._pieces), strict=True)
+        return _below(one), _below(other)
+
+    def _ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         one = self._counted(coins)
-        other = _Counts(*(all_ - part for all_, part in zip(self._all, one, strict=True)))
+        other = _Counts(*(every - part for every, part in zip(self._all, one, strict=True)))
         return self._ap(one), self._ap(other)
 
+    @cached_property
+    def _pieces(self) -> list[RankedLists]:
+        """The lists of a few classes at a time, whose arrays stay in a processor's cache; or these themselves."""
+        hits = np.searchsorted(self._hits, self.bounds)
+        cuts = [0]
+        for number in range(1, self.classes):
+            if hits[number + 1] - hits[cuts[-1]] > HITS_AT_ONCE:
+                cuts.append(number)
+        if len(cuts) == 1:
+            return [self]
+        return [self._of_classes(start, end) for start, end in pairwise([*cuts, self.classes])]
+
+    def _of_classes(self, start: int, end: int) -> RankedLists:
+        rows = slice(int(self.bounds[start]), int(self.bounds[end]))
+        asked = (self.truth_class >= start) & (self.truth_class < end)
+        return replace(
+            self,
+            hit=self.hit[rows],
+            image=self.image[rows],
+            bounds=self.bounds[start : end + 1] - self.bounds[start],
+            truth_image=self.truth_image[asked],
+            truth_class=self.truth_class[asked] - start,
+        )
+
     def _counted(self, weights: Weights) -> _Counts:
-        copies = weights[self.image[self._hits]]
-        rank = self._accumulate(np.add, self._between @ weights)
-        return _Counts(self._truth @ weights, copies, self._accumulate(np.add, self._gained(copies)), rank)
+        positives, copies = self._truth @ weights, weights[self.image[self._hits]]
+        found = self._accumulate(np.add, self._gained(copies))
+        same = self._nothing_wrong and self.gain is None
+        rank = found if same else self._accumulate(np.add, self._between @ weights)
+        return _Counts(positives, copies, found, rank)
+
+    @property
+    def _nothing_wrong(self) -> bool:
+        """Whether all predictions are true positives."""
+        return len(self._hits) == len(self.hit)
 
     def _gained(self, copies: NDArray[Any]) -> NDArray[Any]:
         """[K, R] what the copies of each true positive are worth, in an array of its own."""
@@ -337,6 +375,12 @@ def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
     aps, positives = zip(*several, strict=True)
     mean: Floats = np.mean(aps, axis=0)
     return mean, positives[0]
+
+
+def _below(pieces: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
+    """AP and ground truth of all classes, from those of a few at a time."""
+    ap, positives = zip(*pieces, strict=True)
+    return (np.concatenate(ap), np.concatenate(positives)) if len(pieces) > 1 else pieces[0]
 
 
 @dataclass(frozen=True)

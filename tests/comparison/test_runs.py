@@ -98,6 +98,12 @@ def test_streams_of_one_name_are_said_to_be_runs(hoicli: Hoicli, tmp_path: Path)
     assert "hoicli: b: the mean of 2 runs; its intervals are over images and runs" in result.err
     assert "b, run 2: 2 of 8 ground-truth images have no predictions" in result.err
     assert " ± " in result.out
-    alone = hoicli("compare", "--gt", GT, "--name", "a,a", PREDS, OTHER)
-    assert alone.code == 2
-    assert "all streams are runs of a; compare needs two or more models" in alone.err
+    for names, paths, problem in (
+        ("a,a", (PREDS, OTHER), "--name: all streams are runs of a; compare needs two or more models"),
+        ("a,b,b", (PREDS, OTHER, OTHER), f"--name b: {OTHER} is given twice as one of its runs"),
+        ("a,", (PREDS, OTHER), "--name a,: a name is empty"),
+    ):
+        wrong = hoicli("compare", "--gt", GT, "--name", names, *paths)
+        assert wrong.code == 2
+        assert wrong.err.startswith(f"hoicli: {problem}")
+        assert wrong.err.count("\n") == 1

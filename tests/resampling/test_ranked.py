@@ -1,0 +1,81 @@
+"""Shortcuts of the ranked lists against the plain way, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.resampling.ranked import AveragedLists, RankedLists
+
+IMAGES, CLASSES = 40, 9
+ELEVEN = PROTOCOLS["hico"].grid
+LIKE = [(ELEVEN, None), ((), None), (ELEVEN, 5), ((), 5)]
+"""(grid, cap)."""
+
+
+def lists(seed: int, grid: tuple[float, ...], cap: int | None, *, right: float = 0.3) -> RankedLists:
+    """Classes of 0 to 60 predictions; class 4 has none, class 5 no true positive, class 6 nothing else."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 60, CLASSES)
+    counts[4] = 0
+    owner = np.repeat(np.arange(CLASSES), counts)
+    hit = rng.random(len(owner)) < right
+    hit[owner == 5], hit[owner == 6] = False, True
+    truth_class = np.concatenate([owner[hit], rng.integers(0, CLASSES, 30)])
+    return RankedLists(
+        hit=hit,
+        image=rng.integers(0, IMAGES, len(owner)),
+        bounds=np.concatenate([[0], np.cumsum(counts)]),
+        truth_image=rng.integers(0, IMAGES, len(truth_class)),
+        truth_class=truth_class,
+        images=IMAGES,
+        grid=grid,
+        cap=cap,
+    )
+
+
+@pytest.mark.parametrize(("grid", "cap"), LIKE)
+def test_the_other_side_is_what_its_own_weights_give(grid: tuple[float, ...], cap: int | None) -> None:
+    one, two = lists(1, grid, cap), lists(2, grid, cap, right=1.0)
+    coins = np.random.default_rng(3).integers(0, 2, (IMAGES, 16)).astype(np.int32)
+    weights = np.concatenate([1 - coins, coins])
+    for mixed in (one.interleaved(two), AveragedLists([one, two]).interleaved(AveragedLists([two, one]))):
+        sides = mixed.ap_of_sides(weights)
+        for (ap, positives), side in zip(sides, (weights, 1 - weights), strict=True):
+            expected = mixed.ap(side)
+            assert ap.tobytes() == expected[0].tobytes()
+            assert positives.tolist() == expected[1].tolist()
+
+
+@pytest.mark.parametrize(("grid", "cap"), LIKE)
+@pytest.mark.parametrize("at_once", [1, 7, 60])
+def test_a_few_classes_at_a_time_are_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, grid: tuple[float, ...], cap: int | None, at_once: int
+) -> None:
+    weights = np.random.default_rng(4).integers(0, 4, (IMAGES, 16)).astype(np.int32)
+    whole, again = lists(5, grid, cap), lists(5, grid, cap)
+    expected = whole.ap(weights)
+    assert whole._pieces == [whole]
+    monkeypatch.setattr("hoicli.resampling.ranked.HITS_AT_ONCE", at_once)
+    assert len(again._pieces) > 1
+    found = again.ap(weights)
+    assert found[0].tobytes() == expected[0].tobytes()
+    assert found[1].tolist() == expected[1].tolist()
+    assert found[0].any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_lists_become_one_by_place_then_image_then_model(seed: int) -> None:
+    one, two = lists(seed, ELEVEN, None), lists(seed + 100, ELEVEN, None)
+    mixed = one.interleaved(two)
+    entries = []
+    for model, part in enumerate((one, two)):
+        owner = np.repeat(np.arange(CLASSES), np.diff(part.bounds))
+        place = np.arange(len(part.hit)) - part.bounds[owner]
+        columns = (owner, place, part.image, np.full(len(owner), model), part.hit)
+        entries += list(zip(*(column.tolist() for column in columns), strict=True))
+    ordered = sorted(entries)
+    assert mixed.hit.tolist() == [hit for *_, hit in ordered]
+    assert mixed.image.tolist() == [image + model * IMAGES for _, _, image, model, _ in ordered]
+    assert mixed.bounds.tolist() == (one.bounds + two.bounds).tolist()
