@@ -12,7 +12,7 @@ from hoicli.commands.options import option
     writes="a line for each group of methods; with --rows result rows",
     examples=[
         ("hoicli papers", "who evaluated, and what evaluates so here"),
-        ("hoicli papers --rows hico | hoicli table", "published numbers in one table"),
+        ("hoicli papers --rows hico | hoicli table", "published figures in one table"),
         (
             "hoicli eval --gt gt.jsonl --tag model=ours preds.jsonl > ours.jsonl && "
             "hoicli papers --rows hico | cat - ours.jsonl | hoicli table --layout hico",

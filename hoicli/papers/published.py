@@ -30,7 +30,7 @@ from hoicli.vocabulary.datasets import load
 
 
 @dataclass(frozen=True)
-class Source:
+class Printed:
     """A row of SOURCES: where figures are printed. commit: of the repository that has the file, "" for a paper."""
 
     where: str
@@ -42,28 +42,28 @@ class Source:
         return f"{self.where} ({self.commit})" if self.commit else self.where
 
 
-SOURCES: Mapping[str, Source] = {
-    "ada-cm": Source("ltttpku/ADA-CM Readme.md, Model Zoo", "9405627"),
-    "cdn": Source("YueLiao/CDN README.md, Results", "71c5702"),
-    "cmd-se": Source("ltttpku/CMD-SE-release README.md, Models", "bf85d64"),
-    "diag": Source("Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Tables 2 and 3"),
-    "diag-text": Source(
+SOURCES: Mapping[str, Printed] = {
+    "ada-cm": Printed("ltttpku/ADA-CM Readme.md, Model Zoo", "9405627"),
+    "cdn": Printed("YueLiao/CDN README.md, Results", "71c5702"),
+    "cmd-se": Printed("ltttpku/CMD-SE-release README.md, Models", "bf85d64"),
+    "diag": Printed("Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Tables 2 and 3"),
+    "diag-text": Printed(
         "Diagnosing Human-object Interaction Detectors (Diag-HOI), arXiv version, Oddities of mAP improvement"
     ),
-    "gen-vlkt": Source("YueLiao/gen-vlkt README.md, Regular and Zero-shot HOI Detection Results", "191fc74"),
-    "hoiclip": Source("Artanic30/HOICLIP README.md, Regular and Zero-shot HOI Detection Results", "ee4db06"),
-    "hotr": Source("kakaobrain/HOTR README.md", "d3cb632"),
-    "inp-cc": Source("ltttpku/INP-CC README.md", "3d78987"),
-    "ppdm": Source("YueLiao/PPDM README.md, Results on HICO-DET and HOI-A", "6565a5d"),
-    "qpic": Source("hitachi-rd-cv/qpic README.md, Results", "257f314"),
-    "rlip": Source("JacobYuan7/RLIP README.md, Fully-finetuning", "700364d"),
-    "rlipv2": Source("JacobYuan7/RLIPv2 README.md, Fully fine-tuning", "2adae60"),
-    "rohoi": Source("RoHOI (arXiv 2507.09111), Table 1"),
-    "scg": Source("fredzzhang/spatially-conditioned-graphs README.md, Testing", "a44093e"),
-    "shoe": Source("SHOE, supplement, Table 2"),
-    "shoe-vcoco": Source("SHOE, supplement, Table 4"),
-    "thid": Source("scwangdyd/promting_hoi README.md", "29938cc"),
-    "upt": Source("fredzzhang/upt README.md, Model Zoo", "1927430"),
+    "gen-vlkt": Printed("YueLiao/gen-vlkt README.md, Regular and Zero-shot HOI Detection Results", "191fc74"),
+    "hoiclip": Printed("Artanic30/HOICLIP README.md, Regular and Zero-shot HOI Detection Results", "ee4db06"),
+    "hotr": Printed("kakaobrain/HOTR README.md", "d3cb632"),
+    "inp-cc": Printed("ltttpku/INP-CC README.md", "3d78987"),
+    "ppdm": Printed("YueLiao/PPDM README.md, Results on HICO-DET and HOI-A", "6565a5d"),
+    "qpic": Printed("hitachi-rd-cv/qpic README.md, Results", "257f314"),
+    "rlip": Printed("JacobYuan7/RLIP README.md, Fully-finetuning", "700364d"),
+    "rlipv2": Printed("JacobYuan7/RLIPv2 README.md, Fully fine-tuning", "2adae60"),
+    "rohoi": Printed("RoHOI (arXiv 2507.09111), Table 1"),
+    "scg": Printed("fredzzhang/spatially-conditioned-graphs README.md, Testing", "a44093e"),
+    "shoe": Printed("SHOE, supplement, Table 2"),
+    "shoe-vcoco": Printed("SHOE, supplement, Table 4"),
+    "thid": Printed("scwangdyd/promting_hoi README.md", "29938cc"),
+    "upt": Printed("fredzzhang/upt README.md, Model Zoo", "1927430"),
 }
 
 HICO_TEST = {"data": "hico", "gt": "hico-test"}
@@ -90,7 +90,7 @@ INCOMPARABLE = frozenset({NOT_NAMED, NOTES["shoe"], HOICLIP_VCOCO, DIAG_VCOCO_NO
 
 
 @dataclass(frozen=True)
-class _Column:
+class _Figure:
     """What a column of a set holds."""
 
     metric: str
@@ -107,7 +107,7 @@ def _lines(text: str) -> Iterator[list[str]]:
         yield [cell.strip() for cell in line.split("|")]
 
 
-def _row(column: _Column, value: str, model: str, source: str, settings: Mapping[str, str], note: str = "") -> Row:
+def _row(column: _Figure, value: str, model: str, source: str, settings: Mapping[str, str], note: str = "") -> Row:
     note = note or NOTES.get(source, "")
     row: Row = {"metric": column.metric, "subset": column.subset, **column.more}
     row |= {"value": float(value), "n": column.n, "unit": column.unit}
@@ -119,7 +119,7 @@ def _row(column: _Column, value: str, model: str, source: str, settings: Mapping
 
 def _rows(
     cells: Sequence[str],
-    columns: Sequence[_Column],
+    columns: Sequence[_Figure],
     model: str,
     source: str,
     settings: Mapping[str, str],
@@ -148,18 +148,18 @@ def _hico() -> Iterator[Row]:
     counts = _counts()
     for model, source, default, known, *figures in _lines(HICO):
         columns = [
-            _Column("mAP", subset, protocol, counts[subset])
+            _Figure("mAP", subset, protocol, counts[subset])
             for protocol in filter(None, (default, known))
             for subset in ("full", "rare", "non_rare")
         ]
         yield from _rows(figures, columns, model, source, HICO_TEST)
-    columns = [_Column("mAP", subset, "hico", counts[subset]) for subset in ("full", "rare", "non_rare")]
+    columns = [_Figure("mAP", subset, "hico", counts[subset]) for subset in ("full", "rare", "non_rare")]
     for model, printed in _lines(ROHOI_HICO):
         yield from _rows([printed], columns, model, "rohoi", HICO_TEST)
 
 
 def _vcoco() -> Iterator[Row]:
-    columns = [_Column("mAP", "24", protocol, 24) for protocol in ("vcoco-s1", "vcoco-s2")]
+    columns = [_Figure("mAP", "24", protocol, 24) for protocol in ("vcoco-s1", "vcoco-s2")]
     for model, source, figures in _lines(VCOCO):
         note = HOICLIP_VCOCO if source == "hoiclip" else ""
         yield from _rows([figures], columns, model, source, {"data": "vcoco"}, note)
@@ -171,14 +171,14 @@ def _zero_shot() -> Iterator[Row]:
     for model, source, protocol, split, figures in _lines(UNSEEN):
         ignored = protocol == "inp-cc"
         counts = _counts(split, ignored=ignored)
-        columns = [_Column("mAP", subset, protocol, counts[subset]) for subset in ("unseen", "seen", "full")]
+        columns = [_Figure("mAP", subset, protocol, counts[subset]) for subset in ("unseen", "seen", "full")]
         settings = {**HICO_TEST, "split": split} | ({"noint": "ignored"} if ignored else {})
         yield from _rows([figures], columns, model, source, settings)
 
 
 def _swig() -> Iterator[Row]:
     counts = {"non_rare": 1307, "rare": 2841, "zero_shot": 1391, "full": 5539}
-    columns = [_Column("mAP", subset, "swig", n) for subset, n in counts.items()]
+    columns = [_Figure("mAP", subset, "swig", n) for subset, n in counts.items()]
     for model, source, figures in _lines(SWIG):
         yield from _rows([figures], columns, model, source, {"data": "swig"})
 
@@ -188,7 +188,7 @@ _PAIR_METRICS = ("pairs_per_image", "pair_recall", "pair_precision", "mAP", "neg
 
 def _pairs(data: str, text: str) -> Iterator[Row]:
     columns = [
-        _Column(metric, "full", "diag", 1, "pairs" if metric == "pairs_per_image" else "%") for metric in _PAIR_METRICS
+        _Figure(metric, "full", "diag", 1, "pairs" if metric == "pairs_per_image" else "%") for metric in _PAIR_METRICS
     ]
     note = DIAG_VCOCO_NOTE if data == "vcoco" else ""
     for model, figures in _lines(text):
@@ -205,15 +205,15 @@ def _pairs(data: str, text: str) -> Iterator[Row]:
 def _diagnose() -> Iterator[Row]:
     settings = {**HICO_TEST, "released": "yes"}
     for model, figures in _lines(DIAG_HICO):
-        column = _Column("mAP", "full", "diag", 1, more={"oracle": "none"})
+        column = _Figure("mAP", "full", "diag", 1, more={"oracle": "none"})
         yield _row(column, figures.split()[_PAIR_METRICS.index("mAP")], model, "diag", settings)
     for oracle, value in (("false_positive", "33.1"), ("false_negative", "12.94")):
-        column = _Column("delta_mAP", "full", "diag", 1, more={"oracle": oracle})
+        column = _Figure("delta_mAP", "full", "diag", 1, more={"oracle": oracle})
         yield _row(column, value, "CDN (R50)", "diag-text", settings)
 
 
 def _shoe(data: str, text: str, metrics: Sequence[str], subset: str, source: str) -> Iterator[Row]:
-    columns = [_Column(metric, subset, "shoe", 1) for metric in metrics]
+    columns = [_Figure(metric, subset, "shoe", 1) for metric in metrics]
     for model, figures in _lines(text):
         yield from _rows([figures], columns, model, source, {"data": data})
 

@@ -12,7 +12,7 @@ from typing import Any
 from hoicli.errors import DataError, UsageError
 from hoicli.records.results import Row, joined_settings, settings_of, tag_column
 from hoicli.tables.layout import TextTable, annotated, cell_text, digits_of, interval_text, number_text
-from hoicli.tables.layouts import LOWER, Layout, Place, better, is_mean
+from hoicli.tables.layouts import LOWER, Layout, Slot, better, is_mean
 
 _DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
 """Settings of intervals and chances alone."""
@@ -99,14 +99,14 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     return table, [*left, *(row for row, _ in fitting if id(row) in others)]
 
 
-def _fits(row: Row, place: Place) -> bool:
+def _fits(row: Row, place: Slot) -> bool:
     if row.get("protocol", "") not in place.protocols:
         return False
     return not place.split or settings_of(row).get("split") == place.split
 
 
 def _chosen(
-    fitting: Sequence[tuple[Row, int]], places: Sequence[Place], line: Callable[[Row], Line]
+    fitting: Sequence[tuple[Row, int]], places: Sequence[Slot], line: Callable[[Row], Line]
 ) -> dict[tuple[Line, str], str]:
     """(line, group) -> the protocol whose rows stand there: that of most lines, where the line has it. Of as many the
     one that papers use."""

@@ -26,7 +26,7 @@ def better(metric: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class Place:
+class Slot:
     """A column of a layout: what it is called, and whose values it holds. protocols: the one that papers use, then
     those that may stand in for it where a model has no other. oracle, split: of the rows that have one."""
 
@@ -46,7 +46,7 @@ class Layout:
 
     name: str
     description: str
-    places: Callable[[Sequence[Row]], Sequence[Place]]
+    places: Callable[[Sequence[Row]], Sequence[Slot]]
     fits: Callable[[Row], bool]
     lines: tuple[str, ...] = ()
 
@@ -94,56 +94,56 @@ _PAIRS = {
 }
 
 
-def _hico(_: Sequence[Row]) -> list[Place]:
+def _hico(_: Sequence[Row]) -> list[Slot]:
     settings = (("Default", ("hico", *_STAND_INS)), ("Known Object", ("hico-ko",)))
     return [
-        Place(group, head, "mAP", subset, protocols) for group, protocols in settings for subset, head in _FREQUENCIES
+        Slot(group, head, "mAP", subset, protocols) for group, protocols in settings for subset, head in _FREQUENCIES
     ]
 
 
-def _zero_shot(rows: Sequence[Row]) -> list[Place]:
+def _zero_shot(rows: Sequence[Row]) -> list[Slot]:
     """Unseen, seen and full of each split that there is, HICO-DET's in the order of the papers."""
     found = dict.fromkeys(
         split for row in rows if row["subset"] == "unseen" for split in [settings_of(row).get("split", "")]
     )
     ordered = sorted(found, key=lambda split: [*_SPLITS, split].index(split))
     return [
-        Place(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
+        Slot(_SPLITS.get(split, split), head, "mAP", subset, ("hico", *_STAND_INS), split=split)
         for split in ordered
         for subset, head in (("unseen", "Unseen"), ("seen", "Seen"), ("full", "Full"))
     ]
 
 
-def _vcoco(_: Sequence[Row]) -> list[Place]:
-    return [Place("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
+def _vcoco(_: Sequence[Row]) -> list[Slot]:
+    return [Slot("", head, "mAP", "24", (protocol,)) for protocol, head in (("vcoco-s1", "S1"), ("vcoco-s2", "S2"))]
 
 
-def _swig(_: Sequence[Row]) -> list[Place]:
+def _swig(_: Sequence[Row]) -> list[Slot]:
     subsets = (("non_rare", "Non-rare"), ("rare", "Rare"), ("zero_shot", "Unseen"), ("full", "Full"))
-    return [Place("", head, "mAP", subset, ("swig",)) for subset, head in subsets]
+    return [Slot("", head, "mAP", subset, ("swig",)) for subset, head in subsets]
 
 
-def _diagnose(rows: Sequence[Row]) -> list[Place]:
+def _diagnose(rows: Sequence[Row]) -> list[Slot]:
     protocols = tuple(dict.fromkeys(str(row.get("protocol", "")) for row in rows if row["metric"] == "delta_mAP"))
     subsets = dict.fromkeys(str(row["subset"]) for row in rows if row["metric"] == "delta_mAP")
     subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
     protocols = protocols or ("diag",)
     gains = [
-        Place("mAP gained by repairing", head, "delta_mAP", subset, protocols, oracle)
+        Slot("mAP gained by repairing", head, "delta_mAP", subset, protocols, oracle)
         for oracle, head in _ORACLES.items()
     ]
-    return [Place("", "mAP", "mAP", subset, protocols), *gains]
+    return [Slot("", "mAP", "mAP", subset, protocols), *gains]
 
 
-def _flat(metrics: Mapping[str, str], protocols: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Place]]:
+def _flat(metrics: Mapping[str, str], protocols: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
     """Columns of metrics, of the rows' own subset (full, where there are several) and protocols."""
 
-    def places(rows: Sequence[Row]) -> list[Place]:
+    def places(rows: Sequence[Row]) -> list[Slot]:
         of_layout = [row for row in rows if row["metric"] in metrics and protocols(row)]
         subsets = dict.fromkeys(str(row["subset"]) for row in of_layout)
         subset = next((name for name in ("full", "24") if name in subsets), next(iter(subsets), "full"))
         names = tuple(dict.fromkeys(str(row.get("protocol", "")) for row in of_layout))
-        return [Place("", head, metric, subset, names) for metric, head in metrics.items()]
+        return [Slot("", head, metric, subset, names) for metric, head in metrics.items()]
 
     return places
 

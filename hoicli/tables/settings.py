@@ -29,10 +29,12 @@ def settings_line(
     for place in sorted(rows, key=lambda place: place[::-1]):  # by columns: their settings are told first
         for row in rows[place]:
             by_signature.setdefault(str(row.get("signature") or ""), set()).add(place)
+    own = any("published:" not in signature for signature in by_signature)
     has: dict[tuple[str, str], set[Place]] = {}
     for signature, places in by_signature.items():
         for setting in signed(signature):
-            has.setdefault(setting, set()).update(places)
+            if setting[0] != "gt" or "published:" not in signature or not own:  # one's own rows say it by digest
+                has.setdefault(setting, set()).update(places)
     parts: dict[frozenset[Place], dict[str, str]] = {}
     for (key, value), places in sorted(has.items(), key=lambda item: item[0][0] == "version"):
         if key not in shown and key != "published":

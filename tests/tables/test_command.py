@@ -1,0 +1,79 @@
+"""`hoicli table` as it is called: from eval to a file, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What eval writes of two models, in the first lines of each subset."""
+    path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
+    found = [json.loads(line) for line in (FIXTURES / "expected/eval.jsonl").read_text().splitlines()]
+    lines = [json.dumps({**row, "tags": {"model": model}}) for model in ("one", "two") for row in found]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_ending_chooses_the_notation(hoicli: Hoicli, rows: Path, tmp_path: Path) -> None:
+    begins = {".tex": r"\begin{tabular}", ".md": "| Method |", ".html": "<table", ".csv": "Method,", ".txt": "      "}
+    for ending, text in begins.items():
+        out = tmp_path / f"table{ending}"
+        assert hoicli("table", "--layout", "hico", "-o", out, rows).code == 0
+        assert out.read_text().startswith(text)
+    assert hoicli("table", "--layout", "hico", "-o", tmp_path / "t.tex.gz", rows).code == 0
+    packed = gzip.decompress((tmp_path / "t.tex.gz").read_bytes())
+    assert packed == (tmp_path / "table.tex").read_bytes()
+    assert hoicli("table", "--layout", "hico", "--format", "latex", rows).out.encode() == packed
+
+
+def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: Path) -> None:
+    result = hoicli("table", rows)
+    assert result.out.splitlines()[0].split() == ["RF-UC"]
+    assert "rows are not of the layout zero-shot: mean_max_recall of" in result.err
+    plain = hoicli("table", "--metric", "mAP", "--where", "protocol=hico,upt", "--where", "subset=full", rows)
+    assert plain.out.splitlines()[0].split() == ["Default"]
+    assert plain.err.startswith("hoicli: 2 rows are not of the layout hico: mAP of upt")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--layout", "imagenet"), 2, "hoicli: --layout imagenet: choose from robust, shoe, pairs"),
+        (("--layout", "hico", "--rows", "tag.model"), 2, "hoicli: --layout, --rows, --columns: a layout has its own"),
+        (("--rows", "value"), 2, "hoicli: value: no row has it; choose from tag.model, metric, subset"),
+        (("--where", "protocol"), 2, "hoicli: --where protocol: write KEY=VALUE"),
+        (("--where", "protocol=none"), 1, "rows.jsonl: no rows of --metric and --where in it"),
+        (("--over", "seed"), 2, "hoicli: --over seed: no row has this tag"),
+        (("--layout", "swig"), 1, "hoicli: no row is of the layout swig"),
+        (("--format", "jsonl"), 2, "hoicli: --format jsonl: choose from auto, table, csv"),
+        (("--decimals", "10"), 2, "hoicli: --decimals 10: "),
+        (("--rows", "tag.model", "--columns", "subset"), 1, "they differ in"),
+    ],
+)
+def test_what_it_refuses(hoicli: Hoicli, rows: Path, words: tuple[str, ...], code: int, message: str) -> None:
+    result = hoicli("table", *words, rows)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.count("\n") == 1
+    assert message in result.err
+
+
+def test_one_model_twice_is_refused(hoicli: Hoicli, rows: Path) -> None:
+    result = hoicli("table", "--layout", "hico", rows, rows)
+    assert result.code == 1
+    assert f"the same mAP full as {rows}:1 has" in result.err
+
+
+def test_latex_of_eval_is_the_same_table(hoicli: Hoicli, tmp_path: Path) -> None:
+    pair = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", "--protocol", "hico,hico-ko")
+    text = hoicli("eval", *pair, "--tag", "model=m", "--format", "latex").out
+    (tmp_path / "rows.jsonl").write_text(hoicli("eval", *pair, "--tag", "model=m").out)
+    made = hoicli("table", "--format", "latex", tmp_path / "rows.jsonl").out
+    assert text.startswith(made)
+    assert text.removeprefix(made) == "% not here: mean_max_recall of hico, hico-ko\n"
