@@ -18,9 +18,8 @@ from hoicli.vocabulary.datasets import load
         ("hoicli confusion --gt gt.jsonl --top all --plot confusion.png preds.jsonl", "all of them, and a heat map"),
         (
             "hoicli confusion --gt gt.jsonl preds.jsonl "
-            '| jq -r \'select(.metric == "confusion" and .truth and .predicted) '
-            "| [.truth, .predicted, .value] | @tsv'",
-            "names taken for names, as a table",
+            "| jq -c 'select(.metric == \"confusion\" and .truth and .predicted)'",
+            "names taken for names alone",
         ),
         ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli confusion", "verbs, from the lines of match"),
     ],

@@ -22,8 +22,7 @@ from hoicli.vocabulary.datasets import load
             "one verb, one class, and what a threshold of 0.3 keeps",
         ),
         (
-            'hoicli curves --gt gt.jsonl --per-class preds.jsonl | jq -r \'select(.metric == "best_f1" and .verb) '
-            "| [.verb, .object, .threshold, .value] | @tsv'",
+            "hoicli curves --gt gt.jsonl --per-class preds.jsonl | jq -c 'select(.metric == \"best_f1\" and .verb)'",
             "the best threshold of every class",
         ),
         ("hoicli match --gt gt.jsonl --protocol hico preds.jsonl | hoicli curves", "from the lines of match"),

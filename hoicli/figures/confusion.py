@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.arrays.kit import Floats, Ints
-from hoicli.errors import UsageError
 from hoicli.figures.canvas import LETTER, add_foot, saved, titled
 from hoicli.figures.shown import label
 from hoicli.figures.styles import PAGE_WIDTH, PAPER, SMALL, Look
@@ -60,12 +59,12 @@ def ordered(shares: Floats) -> list[int]:
 
 
 def most_confused(panel: Panel, most: int) -> Panel:
-    """The panel with the `most` names that are in most confusions, of equals the first, in their order; only names
-    that are in any."""
+    """The panel with the `most` names that are in most confusions, of equals the first, so ordered; only names
+    that are in any, if there are any."""
     total = panel.counts.sum(axis=0) + panel.counts.sum(axis=1)
     chosen = np.sort(np.argsort(-total, kind="stable")[:most])
-    chosen = chosen[total[chosen] > 0]
-    kept = chosen[ordered(panel.shares[np.ix_(chosen, chosen)])] if len(chosen) else chosen
+    chosen = chosen[total[chosen] > 0] if total.any() else chosen
+    kept = chosen[ordered(panel.shares[np.ix_(chosen, chosen)])]
     names = [panel.names[at] for at in kept.tolist()]
     return Panel(panel.title, names, panel.shares[np.ix_(kept, kept)], panel.counts[np.ix_(kept, kept)])
 
@@ -74,11 +73,9 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     """Heat maps, one below the other: what is annotated along the left edge, what is said in its place along the lower
     one, the share by colour. Names without a confusion, and those beyond MOST_NAMES or the width, are left out.
 
-    Raises `UsageError` where nothing is confused, and as `plot_diagnosis` does.
+    Where nothing is confused, an empty one. Raises `UsageError` for a file that cannot be drawn.
     """
-    some = [panel for panel in panels if panel.counts.any()]
-    if not some:
-        raise UsageError("--plot: no name is taken for another, so there is nothing to draw")
+    some = [panel for panel in panels if panel.counts.any()] or panels[:1]
     room = look.room(PAGE_WIDTH)
     most = max(2, min(MOST_NAMES, int((room - _margin(some) - _SCALE) / _LINE)))
     shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
@@ -88,6 +85,8 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
         for panel, kept in zip(some, shown, strict=False)
         if (names := int(((panel.counts.sum(axis=0) + panel.counts.sum(axis=1)) > 0).sum())) > len(kept.names)
     ]
+    if not some[0].counts.any():
+        remarks.append("No name is taken for another.")
     if len(some) > len(shown):
         remarks.append(f"The first {len(shown)} of {len(some)} heat maps.")
     sides = [_LINE * len(panel.names) for panel in shown]
@@ -125,7 +124,9 @@ def _draw(ax: Axes, panel: Panel) -> Any:
     number = len(panel.names)
     shares = np.where(np.eye(number, dtype=bool), np.nan, panel.shares)
     ax.set_facecolor("#CCCCCC")  # the diagonal
-    mesh = ax.pcolormesh(shares, cmap="Blues", vmin=0, edgecolors="#FFFFFF", linewidth=0.2)
+    mesh = ax.pcolormesh(
+        shares, cmap="Blues", vmin=0, vmax=float(panel.shares.max()) or 1.0, edgecolors="#FFFFFF", linewidth=0.2
+    )
     ax.invert_yaxis()
     names = [_label(name) for name in panel.names]
     ticks = [at + 0.5 for at in range(number)]

@@ -38,11 +38,12 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
     rows = list(rows)
     chosen = [row for row in rows if _what(row)]
     rows = chosen or [row for row in rows if row.get("subset") in ALL_CLASSES]
-    tagged = len({_whose(row) for row in rows}) > 1
+    several = len({row["protocol"] for row in rows}) > 1
+    tagged = len({_whose(row, protocol=several) for row in rows}) > 1
     found: dict[str, Drawn] = {}
     values: dict[tuple[str, str, int], dict[str, float]] = {}
     for row in rows:
-        name = ", ".join(filter(None, (_whose(row) if tagged else "", _what(row)))) or "all classes"
+        name = ", ".join(filter(None, (_whose(row, protocol=several) if tagged else "", _what(row)))) or "all classes"
         line, metric, value = found.setdefault(name, Drawn()), row["metric"], row["value"]
         if value is None:
             continue
@@ -88,11 +89,12 @@ def _what(row: Row) -> str:
     return " ".join(str(row[key]).replace("_", " ") for key in ("verb", "object", "role") if row.get(key))
 
 
-def _whose(row: Row) -> str:
-    """The model, protocol and view of a row."""
+def _whose(row: Row, *, protocol: bool) -> str:
+    """The model, view and, if they are of several, protocol of a row."""
     tags = row.get("tags") or {}
     view = [f"{key} {tags[key]}" for key in ("iou", "slice", "part") if key in tags]
-    return ", ".join(filter(None, (str(tags.get("model", "") if view else model_name(row)), row["protocol"], *view)))
+    model = str(tags.get("model", "")) if view else model_name(row)
+    return ", ".join(filter(None, (model, row["protocol"] if protocol else "", *view)))
 
 
 def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
