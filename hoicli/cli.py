@@ -27,6 +27,8 @@ COMMANDS = {
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
     "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
+    "curves": "Precision and recall by score threshold, the best threshold, and the calibration of scores.",
+    "confusion": "Which verb or object is taken for which, and what mAP that costs.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
     "papers": "Which evaluator made which paper's numbers, and published tables as rows.",

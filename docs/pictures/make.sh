@@ -21,6 +21,7 @@ page() {
 }
 
 hoicli diagnose --gt gt.jsonl --plot errors.png preds.jsonl other.jsonl -o rows.jsonl 2>/dev/null
+hoicli curves --protocol diag --gt gt.jsonl --plot curves.png preds.jsonl other.jsonl -o rows.jsonl 2>/dev/null
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl 2>/dev/null
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl 2>/dev/null
 hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.png

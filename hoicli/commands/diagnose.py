@@ -83,6 +83,7 @@ def diagnose(
     viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
+    drawing: options.Drawing,
     out: options.ResultRows,
 ) -> None:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.
@@ -101,6 +102,7 @@ def diagnose(
             raise UsageError("--explain reads nothing: leave out PREDS and --gt, or --explain")
         print(explanation())
         return
+    look = drawing.look(plot)
     paths = options.inputs(predictions, "PREDS")
     if (emit or gallery) and (gt is None or len(paths) != 1):
         raise UsageError("--emit and --gallery need --gt and one stream of predictions")
@@ -161,7 +163,7 @@ def diagnose(
     policy.report()
     if plot is not None:
         drawn = [row | {"model": model.label} for model in diagnosed for row in model.plotted]
-        plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot)
+        plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot, look)
     if gallery is not None:
         from hoicli.report.gallery import write_gallery
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.views import Views
+    from hoicli.figures.styles import Look
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
     from hoicli.vocabulary.labels import Vocabulary
@@ -276,6 +278,41 @@ class Viewing:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """How the figure of --plot looks."""
+
+    width: float | None = option(
+        None, "--width INCHES", "The width of --plot; its panels stand below each other where it is narrow."
+    )
+    font_size: float | None = option(None, "--font-size POINTS", "The print of --plot (8; with --style slide 14).")
+    style: str = option(
+        "paper", "--style", "For whom --plot is: readers of a page, or of a slide.", one_of="figures.styles:SHEETS"
+    )
+
+    def look(self, plot: str | None) -> Look:
+        """The look of a figure; raises `UsageError` for an impossible one, and for options without a figure."""
+        from hoicli.figures.styles import NARROWEST, SHEETS
+
+        given = {
+            "--width": self.width is not None,
+            "--font-size": self.font_size is not None,
+            "--style": self.style != "paper",
+        }
+        if plot is None and any(given.values()):
+            named = ", ".join(name for name, there in given.items() if there)
+            raise UsageError(f"{named}: name the figure with --plot FILE")
+        for name, value, least, most in (("--width", self.width, 1, 50), ("--font-size", self.font_size, 3, 72)):
+            if value is not None and not least <= value <= most:
+                raise UsageError(f"{name} {value:g}: give a number from {least} to {most}")
+        look = SHEETS[self.style]
+        look = replace(look, width=self.width, font=self.font_size or look.font)
+        if look.width is not None and look.room(0.0) < NARROWEST:
+            needed = ceil(10 * NARROWEST * look.scale) / 10
+            raise UsageError(f"--width {look.width:g}: print of {look.font:g} points needs at least {needed:g} inches")
+        return look
+
+
+@dataclass(frozen=True)
 class Listing:
     """Where rows go, and how they are written."""
 
@@ -351,6 +388,20 @@ def required(gt: str | None, command: str) -> str:
 def separated(values: Sequence[str] | None) -> list[str]:
     """The names in an option that may be repeated and may hold several names separated by commas."""
     return [name.strip() for value in values or () for name in value.split(",")]
+
+
+def numbers(name: str, text: str | None) -> list[float]:
+    """The finite numbers of an option that takes several with commas; raises `UsageError` that quotes a bad one."""
+    found = []
+    for part in [] if text is None else text.split(","):
+        try:
+            number = float(part)
+        except ValueError:
+            number = float("nan")
+        if not isfinite(number):
+            raise UsageError(f"{name} {text}: {part.strip()!r} is no number; give numbers with commas between")
+        found.append(number)
+    return found
 
 
 def at_least_zero(name: str, number: int) -> None:

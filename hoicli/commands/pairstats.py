@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import isfinite
 from typing import TYPE_CHECKING
 
 from hoicli.commands import options
@@ -85,6 +84,7 @@ def pairstats(
     plot: str | None = options.figure("Draw recall against precision over the sweep."),
     *,
     dumps: options.Dumps,
+    drawing: options.Drawing,
     out: options.ResultRows,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.
@@ -107,14 +107,17 @@ def pairstats(
     from hoicli.pairs.settings import sweeps
     from hoicli.pairs.statistics import NOT_RELEASED, pair_statistics
 
-    gt = options.required(gt, "pairstats")
+    gt, look = options.required(gt, "pairstats"), drawing.look(plot)
     paths = options.inputs(predictions, "PREDS")
     policy, vocabulary = out.policy(), load(dataset or "hico")
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     models = Model.named(paths, options.separated(name), opening.predictions)
     tags = out.tags(*(["model"] if models[0].tagged else []))
     settings = sweeps(
-        _numbers("--nms-sweep", nms_sweep), _numbers("--det-threshold", det_threshold), alpha=nms_alpha, beta=nms_beta
+        options.numbers("--nms-sweep", nms_sweep),
+        options.numbers("--det-threshold", det_threshold),
+        alpha=nms_alpha,
+        beta=nms_beta,
     )
     protocol = protocol_of(vocabulary)
     if as_released and protocol.person_first:
@@ -139,7 +142,7 @@ def pairstats(
     policy.report()
     out.write(rows)
     if plot is not None:
-        plot_pairs(rows, plot)
+        plot_pairs(rows, plot, look)
 
 
 def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
@@ -153,17 +156,3 @@ def _tell(statistics: PairStatistics, truth: GroundTruth, whose: str) -> None:
     for metric, reason in statistics.reasons().items():
         advice = "" if "verb_score" not in reason else "; --verb-score triplet puts the triplet's score in its place"
         note(f"{whose}no {METRICS[metric]}: {reason}{advice}")
-
-
-def _numbers(option: str, text: str | None) -> list[float]:
-    """A comma-separated list of finite numbers; raises `UsageError` that quotes a bad one."""
-    numbers = []
-    for part in (text or "").split(",") if text is not None else ():
-        try:
-            number = float(part)
-        except ValueError:
-            number = float("nan")
-        if not isfinite(number):
-            raise UsageError(f"{option} {text}: {part.strip()!r} is no number; give numbers with commas between")
-        numbers.append(number)
-    return numbers

@@ -97,6 +97,7 @@ def robust(
         one_of="figures.robustness:PLOTS",
     ),
     *,
+    drawing: options.Drawing,
     out: options.ResultRows,
 ) -> None:
     """The robustness of one or several models: MRI and CRI, by corruption, family and severity.
@@ -114,6 +115,7 @@ def robust(
     from hoicli.robustness.rows import arranged, ranked, robustness_rows
     from hoicli.robustness.selection import Selection, benchmark, named
 
+    look = drawing.look(plot)
     if plot is None and plot_kind != "curves":
         raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
     wanted = benchmark(",".join(corruption or ["auto"]), ",".join(severity or ["auto"]))
@@ -161,4 +163,4 @@ def robust(
     published = beside(grids[0].protocol, with_published, tags=tags)
     out.write(*arranged(grids, results, differences, published, out.notation()))
     if plot is not None:
-        draw(grids, plot, kind=plot_kind)
+        draw(grids, plot, kind=plot_kind, look=look)

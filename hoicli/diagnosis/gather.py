@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, islice
 from typing import Any
@@ -127,16 +127,34 @@ def diagnose_matches(
     allow_uncounted: bool = False,
     protocol: Protocol | None = None,
 ) -> tuple[list[Diagnosis], MatchStream]:
-    """One model's diagnoses from its match records, one for each view that these are of. protocol: the one whose
-    records are read (default: `protocol_of`); those of others are ignored.
+    """One model's diagnoses from its match records, one for each view that these are of; see `each_match`."""
+    classes = len(vocabulary.interactions)
+    diagnoses: dict[str, Diagnosis] = {}
+
+    def add(view: Protocol, found: Located) -> None:
+        diagnoses.setdefault(view.key, Diagnosis(view, classes, reading)).add(found, types_of(found, reading))
+
+    chosen = protocol or protocol_of(vocabulary)
+    keys, stream = each_match(predictions, vocabulary, policy, add, allow_uncounted=allow_uncounted, protocol=chosen)
+    return [diagnoses[key] for key in keys], stream
+
+
+def each_match(
+    predictions: Predictions,
+    vocabulary: Vocabulary,
+    policy: ErrorPolicy,
+    add: Callable[[Protocol, Located], None],
+    *,
+    allow_uncounted: bool,
+    protocol: Protocol,
+) -> tuple[list[str], MatchStream]:
+    """Hand every batch of match records to `add`, with the view of the protocol that they are of; (the keys of the
+    views in their order, the stream). protocol: the one whose records are read; those of others are ignored.
 
     Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol; `UsageError` for
     matches on parts of a slice of triplets.
     """
-    protocol = protocol or protocol_of(vocabulary)
-    classes = len(vocabulary.interactions)
     stream = MatchStream({protocol.name: protocol})
-    diagnoses: dict[str, Diagnosis] = {}
     tallies: dict[str, Tally] = {}
     registers: dict[str, ImageRegister] = {}
     lines = iter(predictions)
@@ -159,20 +177,19 @@ def diagnose_matches(
             for key, of_view in records.items():
                 stream.add_heads(key, of_view)
                 found = _located_records(of_view, vocabulary, protocol)
-                diagnosis = diagnoses.setdefault(key, Diagnosis(stream.views[key], classes, reading))
-                diagnosis.add(found, types_of(found, reading))
-                tally = tallies.setdefault(key, Tally([], classes))
+                add(stream.views[key], found)
+                tally = tallies.setdefault(key, Tally([], len(vocabulary.interactions)))
                 tally.add(found.image_ids, found.image, found.interaction, found.score, {})
-    if not diagnoses:
+    if not tallies:
         advice = f"write them with hoicli match --protocol {protocol.name}"
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
-    keys = [key for key in stream.of([protocol.name]) if key in diagnoses]
+    keys = [key for key in stream.of([protocol.name]) if key in tallies]
     for key in keys:
         check_diagnosed(stream.views[key])
         allowed = allow_uncounted or "uncounted" in stream.settings[key]
         check_counted(tallies[key], vocabulary, predictions.name, allowed=allowed)
-    return [diagnoses[key] for key in keys], stream
+    return keys, stream
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:

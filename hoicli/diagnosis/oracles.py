@@ -50,6 +50,20 @@ class OracleResult:
         return subset_means(self.ap, self.max_recall, averaged)
 
 
+PRECISION_DECIDED = 3
+"""The ranked list is drawn up to this many times the ground truth."""
+_MOST_BINS = 25
+
+
+def _round_edges(end: int, *, whole: bool) -> list[int]:
+    """0, step, 2 * step, ... up to about `end`, with at most _MOST_BINS round steps; `whole`: not short of it."""
+    step = next(
+        step for power in range(19) for step in (10**power, 2 * 10**power, 5 * 10**power) if step * _MOST_BINS >= end
+    )
+    bins = -(-end // step) if whole else end // step
+    return [place * step for place in range(max(bins, 1) + 1)]
+
+
 class Diagnosis:
     """Gathers the error types of one model, batch by batch in any order. `reading`: how their repairs were assigned."""
 
@@ -143,12 +157,17 @@ class Diagnosis:
         errors = self._errors()
         return errors.missed & ~errors.unseen if self.reading == "released" else errors.missed
 
-    def composition(self, bins: int = 20) -> tuple[list[int], dict[str, list[int]]]:
-        """(boundaries in the list ranked by score over all classes, error type -> predictions in each bin)."""
-        error, score = self._errors().error, self._errors().score
+    def composition(self) -> tuple[list[int], dict[str, list[int]]]:
+        """(boundaries in the list ranked by score over all classes, error type -> predictions in each bin).
+
+        The list is followed to PRECISION_DECIDED times the ground truth: behind that hardly a true positive comes, and
+        what the errors are changes no AP. Bins are equally long, round numbers; the last may end behind the list."""
+        errors = self._errors()
+        error, score = errors.error, errors.score
         counted = np.flatnonzero(error != NOT_COUNTED)
         ranked = error[counted[np.lexsort((error[counted], -score[counted]))]]
-        edges = np.linspace(0, len(ranked), min(bins, max(len(ranked), 1)) + 1).astype(int).tolist()
+        end = PRECISION_DECIDED * len(errors.truth_class) or len(ranked)
+        edges = _round_edges(min(len(ranked), end), whole=len(ranked) <= end)
         cuts = [ranked[start:end] for start, end in pairwise(edges)]
         return edges, {name: [int((cut == code).sum()) for cut in cuts] for code, name in enumerate(ERRORS)}
 

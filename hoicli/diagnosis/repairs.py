@@ -97,7 +97,7 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
         shared = [typed.same_pair, typed.same_human | typed.same_object, typed.same_human, typed.same_object]
         fits = np.select([kind == code for code in REPAIRED.values()], shared, False)
         free = typed.may_repair & np.isin(typed.error, tuple(REPAIRED.values()))
-    truth, candidate = _candidates(typed, fits, free)
+    truth, candidate = candidates(typed, fits, free)
 
     rank = np.empty(len(found.score), dtype=np.int64)
     rank[np.lexsort((-found.score, found.image))] = np.arange(len(rank))
@@ -124,7 +124,7 @@ def _repairs(found: Located, typed: Typed, taken: Ints, reading: Reading) -> Int
     return repairs
 
 
-def _candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
+def candidates(typed: Typed, fits: Bools, free: Bools) -> tuple[Ints, Ints]:
     """(ground truth, prediction) of each free prediction whose group fits a ground truth; fits [K], free [T]."""
     by_group: Ints = np.argsort(typed.group_of, kind="stable")
     by_group = by_group[free[by_group]]

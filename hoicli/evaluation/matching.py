@@ -15,7 +15,7 @@ from hoicli.arrays.scenes import Scenes, are_subjects
 from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.pairing import Candidates, Pairing, first_largest
+from hoicli.evaluation.pairing import Candidates, Pairing, first_largest, reaches
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import triplet_parts
@@ -101,7 +101,7 @@ class Batch(Pairing):
         if protocol.every_overlap:
             return self._by_every_overlap(protocol, self.dropped(protocol, filters))
         best = self._best(protocol.matching, filters)
-        code, enough = best.code.copy(), _reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
+        code, enough = best.code.copy(), reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
         code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
         return replace(best, code=code, enough=enough)
 
@@ -118,7 +118,7 @@ class Batch(Pairing):
         best score of all that overlap some triplet enough. That triplet is then the one it belongs to."""
         candidate, truth, subject, object_ = _joined(list(self._blocks(protocol, code)))
         overlap = np.minimum(subject, object_)
-        enough = _reaches(protocol, overlap)
+        enough = reaches(protocol, overlap)
         taken = self._best_claims(candidate, truth, enough)
         code[candidate[taken]] = TRUE_POSITIVE
         overlap[taken] += 1.0
@@ -184,12 +184,6 @@ class Batch(Pairing):
 def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> Mapping[str, Outcomes]:
     """Outcomes by protocol key."""
     return {protocol.key: batch.match(protocol, filters) for protocol in protocols if not protocol.mean_of}
-
-
-def _reaches(protocol: Protocol, overlap: Floats) -> Bools:
-    """[M] which overlaps are enough."""
-    enough: Bools = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
-    return enough
 
 
 def _joined(blocks: Sequence[Candidates]) -> Candidates:

@@ -264,9 +264,12 @@ class Pairing:
         made with `all_boxes`. A person-first protocol ignores labels."""
         if protocol.person_first or self._crowded:
             return self._matched_in_blocks(protocol)
-        overlap = self.overlaps(protocol)[self._needed]
-        enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+        enough = reaches(protocol, self.overlaps(protocol)[self._needed])
         return self._fitting(protocol, *self._boxes_of(self._needed[enough]))
+
+    def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:
+        """[M] whether aligned predicted and ground-truth boxes overlap enough, whatever their labels."""
+        return reaches(protocol, self._iou(protocol, box, truth_box))
 
     def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
         """Those pairs of boxes that have one label and that the protocol uses."""
@@ -284,8 +287,7 @@ class Pairing:
         for start in range(0, pairs, PAIRS_AT_ONCE):
             pair = np.arange(start, min(start + PAIRS_AT_ONCE, pairs))
             box, truth_box = self._fitting(protocol, *self._boxes_of(pair))
-            overlap = self._iou(protocol, box, truth_box)
-            enough = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+            enough = self.meets(protocol, box, truth_box)
             found.append((box[enough], truth_box[enough]))
         boxes, truth_boxes = zip(*found, strict=True) if found else ((), ())
         return joined(boxes, np.int64), joined(truth_boxes, np.int64)
@@ -296,6 +298,12 @@ class Pairing:
         local = (truth_box - self._first_truth_box[box]).tolist()
         bounds = np.searchsorted(box, np.arange(len(self.predictions.boxes) + 1)).tolist()
         return [local[start:end] for start, end in pairwise(bounds)]
+
+
+def reaches(protocol: Protocol, overlap: Floats) -> Bools:
+    """[M] which overlaps are enough."""
+    enough: Bools = overlap > protocol.threshold if protocol.strict else overlap >= protocol.threshold
+    return enough
 
 
 def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:

@@ -111,7 +111,7 @@ def tally_predictions(
 
 def tallies(
     predictions: Predictions,
-    gt: Stream | None,
+    gt: Stream | GroundTruth | None,
     chosen: Sequence[Protocol],
     filters: Filters,
     policy: ErrorPolicy,
@@ -123,7 +123,8 @@ def tallies(
     """(tally, its vocabulary, settings for its signature) of predictions with ground truth, or of each protocol of a
     match stream, seen as `views` have it (without thresholds and slices: all views of a match stream). `vocabulary`:
     that of the protocols' dataset, if it is a file's. `named`: the protocols that the user named, which must be there;
-    without any, all of a match stream. Ground truth with a match stream adds the images that the stream lacks (shards).
+    without any, all of a match stream. `gt`: its stream, or what was read of it. Ground truth with a match stream adds
+    the images that the stream lacks (shards).
     Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot serve.
     """
     vocabulary = vocabulary or load(chosen[0].dataset)
@@ -132,7 +133,9 @@ def tallies(
         vocabulary = load(predictions.dataset or vocabulary.name)
         if vocabulary.name != chosen[0].dataset and any(row.settings() for row in chosen):
             raise UsageError(f"--grid: the matches are of {vocabulary.name}; say so with --dataset")
-    truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    truth = gt if isinstance(gt, GroundTruth) else None
+    if isinstance(gt, Stream):
+        truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
         chosen = views.of(served(truth, chosen, named), named)
         yield tally_predictions(predictions, truth, chosen, filters, policy), vocabulary, filters.signature()

@@ -57,6 +57,15 @@ class Mean(NamedTuple):
     classes: int
 
 
+class ScoredLists(NamedTuple):
+    """The counted predictions under one protocol, class by class in the order of the ranking: hit, score [T]; class c
+    has the rows bounds[c] to bounds[c + 1]."""
+
+    hit: Bools
+    score: Floats
+    bounds: Ints
+
+
 @dataclass
 class Annotated:
     """The ground truth that one protocol counts, and in which image each triplet is."""
@@ -219,6 +228,17 @@ class Tally:
                 found[protocol.key] = result, lists
             yield protocol, result, lists
 
+    def scored(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
+        """`results` with the scores they come from; without the means over thresholds, which have no ranking."""
+        rankings, score = self._rankings(vocabulary), joined(self._score, np.float64)
+        for protocol in self._protocols:
+            if not protocol.mean_of:
+                order, bounds = rankings[protocol.by_verb]
+                code = self._code(protocol)[order]
+                counted = code <= TRUE_POSITIVE
+                lists = ScoredLists(code[counted] == TRUE_POSITIVE, score[order[counted]], starts_of(counted)[bounds])
+                yield protocol, self._result(protocol, code, bounds, vocabulary), lists
+
     @property
     def image_ids(self) -> list[str]:
         """All images, of predictions or of ground truth, sorted."""
@@ -306,14 +326,19 @@ def per_class(code: NDArray[np.uint8], bounds: Ints, positives: Ints, protocol: 
     hit = np.flatnonzero(code == TRUE_POSITIVE)
     hit_bounds = np.searchsorted(hit, bounds)
     rank = counted_before[hit + 1] - np.repeat(counted_before[bounds[:-1]], np.diff(hit_bounds))
+    return ranked_ap(rank, hit_bounds, positives, protocol)
+
+
+def ranked_ap(rank: Ints, bounds: Ints, positives: Ints, protocol: Protocol) -> tuple[Floats, Floats]:
+    """(ap, max recall), each [C], of the ranks of true positives; class c has rank[bounds[c]:bounds[c + 1]]."""
     if protocol.predictions_per_class is not None:
         counted = rank <= protocol.predictions_per_class
         rank = rank[counted]
-        hit_bounds = starts_of(counted)[hit_bounds]
-    recall = max_recall(hit_bounds, positives)
+        bounds = starts_of(counted)[bounds]
+    recall = max_recall(bounds, positives)
     if not protocol.grid:
-        return enveloped_ap(rank, hit_bounds, positives), recall
-    return interpolated_ap(rank, hit_bounds, positives, protocol.grid), recall
+        return enveloped_ap(rank, bounds, positives), recall
+    return interpolated_ap(rank, bounds, positives, protocol.grid), recall
 
 
 def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:

@@ -99,8 +99,23 @@ def composition_of(edges: Sequence[float], counts: Mapping[str, Sequence[float]]
             roof = [below + share for below, share in zip(floor, shares, strict=True)]
             bands.append((name, floor, roof))
             floor = roof
-    ticks = sorted({round(at * bins / 4) for at in range(5)})
-    return Composition(bins, bands, [(at, _rank(edges[at])) for at in ticks if edges])
+    return Composition(bins, bands, [(at, _rank(edges[at])) for at in _round_ticks(edges)])
+
+
+def _round_ticks(edges: Sequence[float]) -> list[int]:
+    """The places of at most six edges, evenly apart, the first one and of those that follow the roundest numbers."""
+    bins = len(edges) - 1
+    if bins < 1:
+        return list(range(len(edges)))
+    strides = [stride for stride in range(1, bins + 1) if bins / stride <= 5]
+    even = [stride for stride in strides if is_round(edges[stride] - edges[0])]
+    return list(range(0, bins + 1, (even or strides)[0]))
+
+
+def is_round(number: float) -> bool:
+    """Whether a number is 1, 2, 2.5 or 5 times a power of ten."""
+    digits = f"{number:.6e}".partition("e")[0]
+    return number > 0 and float(digits) in (1.0, 2.0, 2.5, 5.0)
 
 
 def _rank(rank: float) -> str:
@@ -156,12 +171,14 @@ _CLEAN, _ALL = ("clean", "", 0), ("", "", 0)
 class Robustness:
     """How models stand corruption. lines: name -> its (severity, mean), the clean value at 0, of one model a line a
     family and one of all, of several a line a model. ticks: severity -> its words. bars: means over severities, of one
-    model a bar a corruption, of several each model's bars by family. caption: what else is to be said."""
+    model a bar a corruption, of several each model's bars by family. caption: of one model, its name and whole values.
+    remark: what is left out."""
 
     lines: Mapping[str, Sequence[tuple[int, float]]]
     ticks: Mapping[float, str]
     bars: Sequence[Bar]
     caption: str
+    remark: str
 
 
 def robustness_of(rows: Iterable[Row]) -> Robustness:
@@ -184,7 +201,8 @@ def robustness_of(rows: Iterable[Row]) -> Robustness:
     severities = sorted({severity for points in lines.values() for severity, _ in points})
     ticks: dict[float, str] = {severity: str(severity) if severity else "clean" for severity in severities}
     bars = _corruption_bars(*shown.values()) if len(shown) == 1 else list(_family_bars(shown))
-    return Robustness(lines, ticks, bars, _robustness_caption(models, len(shown)))
+    remark = f"The first {len(shown)} of {len(models)} models." if len(shown) < len(models) else ""
+    return Robustness(lines, ticks, bars, _robustness_caption(models), remark)
 
 
 def _robustness_means(rows: Iterable[Row]) -> dict[str, dict[_Part, float]]:
@@ -227,12 +245,12 @@ def _family_bars(models: Mapping[str, Mapping[_Part, float]]) -> Iterator[Bar]:
                 yield Bar(label(model) or "no name", means.get(("", family, 0)), f"s{at}")
 
 
-def _robustness_caption(models: Mapping[str, Mapping[_Part, float]], shown: int) -> str:
+def _robustness_caption(models: Mapping[str, Mapping[_Part, float]]) -> str:
     if len(models) > 1:
-        return f"The first {shown} of {len(models)} models." if shown < len(models) else ""
+        return ""
     ((model, means),) = models.items()
     clean = f"clean {means[_CLEAN]:.1f}, " if _CLEAN in means else ""
-    return f"{label(model) or 'One model'}: {clean}MRI {means[_ALL]:.1f}."
+    return f"{label(model) or 'one model'}, {clean}MRI {means[_ALL]:.1f}"
 
 
 def _doubled(what: str, model: str, where: str = "") -> UsageError:

@@ -9,12 +9,40 @@ PAGE_WIDTH = 7.0
 COLUMN_WIDTH = 3.4
 """Inches; the text and column widths of the usual two-column style."""
 
-CAPTION, LEGEND_LINE, NOTE_LINE = 0.22, 0.19, 0.13
-"""Inches kept for the small print along the lower edge, for each line of the legend over it, and for each further line
-of small print."""
+BESIDE = 5.0
+"""Inches of the narrowest figure whose panels stand beside each other."""
+
+LEGEND_LINE = 0.19
+"""Inches of a line of the legend."""
 
 SMALL, NORMAL = 8.0, 9.0
-"""Points."""
+"""Points that figures are designed in (`canvas.saved` enlarges the whole): of all print, and of titles."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How large a figure is. width: in inches, None for its natural one. font: points of its print. dpi: of a PNG."""
+
+    width: float | None = None
+    font: float = SMALL
+    dpi: int = 300
+
+    @property
+    def scale(self) -> float:
+        """How much larger the figure is than it is designed."""
+        return self.font / SMALL
+
+    def room(self, natural: float) -> float:
+        """Inches that the design may be wide; `natural` where no width is asked for."""
+        return natural if self.width is None else self.width / self.scale
+
+
+NARROWEST = 3.0
+"""Inches of the narrowest figure, in print of SMALL points."""
+
+PAPER = Look()
+SHEETS = {"paper": PAPER, "slide": Look(font=14.0, dpi=150)}
+"""`--style`: print of 8 pt on a page, or of 14 pt on a slide (12.25 inches wide, of 13.33)."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ SIGNATURE_KEYS = (
     *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap"),
-    *("assign", "minsim", "minscore", "minrank", "filtered"),
+    *("assign", "minsim", "minscore", "minrank", "filtered", "bins"),
     *("runs", "boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "published"),
     "version",
@@ -64,6 +64,7 @@ def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]
 ROW_KEYS = (
     *("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature", "note"),
     *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
+    *("threshold", "rank", "recall", "bin_low", "bin_high", "kind", "truth", "predicted"),
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),
     *("ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "sd", "comparable", "source"),

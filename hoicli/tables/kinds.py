@@ -56,6 +56,17 @@ CLASSES = Kind(
 
 IMAGE = Kind("image", lambda row: "image_id" in row, ("image_id",), ("subset",))
 
+_OF_WHAT = ("subset", "verb", "object", "role")
+
+CONFUSION = Kind("confusion", lambda row: "predicted" in row, ("kind", "truth", "predicted"), ("protocol",))
+
+POINT = Kind("point", lambda row: "threshold" in row, (*_OF_WHAT, "threshold", "rank"), ("protocol",))
+
+LEVEL = Kind("level", lambda row: "recall" in row, (*_OF_WHAT, "recall"), ("protocol",))
+
+BIN = Kind("bin", lambda row: "bin_low" in row, (*_OF_WHAT, "bin_low", "bin_high"), ("protocol",))
+"""Curves: points by their threshold, means of curves by recall, calibration by bin of scores."""
+
 CLASS = Kind(
     "class", lambda row: "verb" in row, ("verb", "object", "role", "n"), ("oracle", "error", "constraint", "protocol")
 )
@@ -64,7 +75,7 @@ ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
 
 MEAN = Kind("mean", lambda _: True, MEAN_KEYS, ("subset",))
 
-KINDS = (OTHER, DIFFERENCE, CLASSES, IMAGE, CLASS, ROBUSTNESS, MEAN)
+KINDS = (OTHER, DIFFERENCE, CLASSES, IMAGE, CONFUSION, POINT, LEVEL, BIN, CLASS, ROBUSTNESS, MEAN)
 """The kind of a row is the first one that recognises it."""
 
 

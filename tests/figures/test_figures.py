@@ -15,38 +15,12 @@ from hoicli.figures.diagnosis import NO_SUM, plot_diagnosis
 from hoicli.figures.pairs import plot_pairs
 from hoicli.figures.shown import model_name
 from hoicli.figures.styles import ORACLES, STYLES
-
-Rows = list[dict[str, Any]]
-
-
-def deltas(model: str = "", value: float | None = 2.0, **values: float | None) -> Rows:
-    rows: Rows = [
-        {"metric": "delta_mAP", "subset": "full", "oracle": oracle, "value": values.get(oracle, value), "model": model}
-        for oracle in ORACLES
-    ]
-    return [*rows, {**rows[0], "subset": "rare", "value": 77.7}, {"metric": "mAP", "subset": "full", "value": 66.6}]
-
+from tests.support.figures import Rows, deltas, sweep
 
 COMPOSITION = {
     "edges": [0, 10, 20, 30],
     "counts": {"true_positive": [6, 2, 0], "interaction": [4, 8, 0], "both_boxes": [0, 0, 0]},
 }
-
-
-def sweep(model: str, key: str = "nms") -> Rows:
-    return [
-        {
-            "metric": metric,
-            "subset": "full",
-            "value": value + 3 * len(model),
-            "nms": None,
-            "det_threshold": None,
-            key: threshold,
-            "tags": {"model": model} if model else {},
-        }
-        for threshold, recall, precision in ((None, 80.0, 10.0), (0.5, 70.0, 20.0), (0.25, 60.0, 25.0))
-        for metric, value in (("pair_recall", recall), ("pair_precision", precision))
-    ]
 
 
 def words(path: Path) -> list[str]:
@@ -60,12 +34,16 @@ def drawn(path: Path, rows: Rows, compositions: dict[str, Any] | None = None) ->
     return words(path)
 
 
-def test_one_model(tmp_path: Path) -> None:
+def test_one_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = drawn(tmp_path / "one.svg", deltas("CDN", interaction=12.34), {"CDN": COMPOSITION})
     assert [text for text in texts if text in {STYLES[oracle].words for oracle in ORACLES}][:9] == [
         STYLES[oracle].words for oracle in ORACLES
     ]
-    assert {"12.3", "mAP gained by oracle: CDN", NO_SUM, "True positive"} <= set(texts)
+    assert {"12.3", "mAP gained by oracle: CDN", "True positive"} <= set(texts)
+    assert NO_SUM not in texts  # beside the picture, not in it
+    said = f"{tmp_path / 'one.svg'}: {NO_SUM}"
+    assert capsys.readouterr().err == f"hoicli: {said}\n"
+    assert NO_SUM in (tmp_path / "one.svg").read_text()  # its description
     assert texts.count("2.0") == 8
     assert texts.count("Both boxes") == 1  # an oracle, but without a prediction nothing for the legend
     assert not {"77.7", "66.6"} & set(texts)
@@ -80,11 +58,11 @@ def test_several_models_share_a_heading(tmp_path: Path) -> None:
     assert "Predictions by rank: CDN" in texts  # the order of the rows
 
 
-def test_a_fifth_composition_is_left_out_and_said_so(tmp_path: Path) -> None:
+def test_a_fifth_composition_is_left_out_and_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"model {number}" for number in range(5)]
     rows = [row for name in names for row in deltas(name)]
     texts = drawn(tmp_path / "five.svg", rows, dict.fromkeys(names, COMPOSITION))
-    assert f"{NO_SUM}  Composition: the first 4 of 5 models." in texts
+    assert f"{NO_SUM}  Composition: the first 4 of 5 models." in capsys.readouterr().err
     assert (texts.count("model 3"), texts.count("model 4")) == (10, 9)
 
 
@@ -117,7 +95,7 @@ def test_pairs(tmp_path: Path, key: str, caption: str) -> None:
     path = tmp_path / "pairs.svg"
     plot_pairs([*sweep("CDN", key), *sweep("UPTS", key)], str(path))
     texts = words(path)
-    assert {"CDN", "UPTS", "pair recall (%)", "pair precision (%)", f"Points: {caption} threshold."} <= set(texts)
+    assert {"CDN", "UPTS", "pair recall (%)", "pair precision (%)", f"At each {caption} threshold"} <= set(texts)
     assert [texts.count(text) for text in ("none", "0.5", "0.25")] == [2, 2, 2]
 
 
@@ -128,15 +106,18 @@ def test_a_point_without_a_value_is_left_out(tmp_path: Path) -> None:
     assert "0.25" in words(path)
 
 
-def test_a_caveat_is_said_below(tmp_path: Path) -> None:
+def test_a_caveat_is_said_beside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     signed = {"signature": "protocol:x|people:unmarked"}
     rows = [{**row, **signed} for row in deltas("CDN")]
     said = "Caveat: the ground truth does not mark the people nobody annotated"
     for compositions in ({}, {"CDN": COMPOSITION}):
-        assert said in " ".join(drawn(tmp_path / "caveat.svg", rows, compositions))
-    plot_pairs([{**row, **signed} for row in sweep("CDN")], str(tmp_path / "pairs.svg"))
-    assert said in " ".join(words(tmp_path / "pairs.svg"))
-    assert "Caveat" not in " ".join(drawn(tmp_path / "none.svg", deltas("CDN")))
+        drawn(tmp_path / "caveat.svg", rows, compositions)
+        assert said in capsys.readouterr().err
+        assert said in (tmp_path / "caveat.svg").read_text()
+    plot_pairs([{**row, **signed} for row in sweep("CDN")], str(tmp_path / "pairs.pdf"))
+    assert said in capsys.readouterr().err
+    drawn(tmp_path / "none.svg", deltas("CDN"))
+    assert "Caveat" not in capsys.readouterr().err
 
 
 def test_both_thresholds_swept(tmp_path: Path) -> None:
@@ -146,7 +127,8 @@ def test_both_thresholds_swept(tmp_path: Path) -> None:
         *({**row, "value": row["value"] - 5} for row in sweep("", "det_threshold") if row["det_threshold"]),
     ]
     plot_pairs(rows, str(path))
-    assert {"0.5 / none", "none / 0.5", "none / none", "Points: pair NMS / detection threshold."} <= set(words(path))
+    assert {"0.5 / none", "none / 0.5", "none / none"} <= set(words(path))
+    assert "At each pair NMS / detection threshold" in " ".join(words(path))
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf", ".PNG"])

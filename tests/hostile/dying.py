@@ -66,6 +66,8 @@ WRITERS = [
     ),
     Writer("pairstats", f"pairstats {PAIR} -o OUT"),
     Writer("recall", f"recall {PAIR} -o OUT"),
+    Writer("curves", f"curves {PAIR} -o OUT"),
+    Writer("confusion", f"confusion {PAIR} -o OUT"),
     Writer("diagnose", f"diagnose {PAIR} -o OUT"),
     Writer("diagnose --emit", f"diagnose --emit predictions {PAIR} -o OUT"),
     Writer("diagnose --plot", f"diagnose {PAIR} --plot OUT.svg -o DIR/rows", stdout=False),

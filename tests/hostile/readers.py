@@ -293,6 +293,10 @@ READERS: list[Reader] = [
     *_predictions("match", "--protocol hico", law=TRUTH),
     *_predictions("match", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *_predictions("pairstats", "", "--format csv"),
+    *_predictions("curves", "", "--per-class --points all --threshold 0.5", "--plot DIR/plot.svg"),
+    *_predictions("confusion", "", "--top all --plot DIR/plot.svg"),
+    Reader("curves:matches", MATCHES, "jsonl", _both("curves IN -o OUT")),
+    Reader("confusion:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("confusion IN -o OUT")),
     *_predictions("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
     Reader("recall:training", GT, "jsonl", _both(f"recall --gt {GT} --train IN {PREDICTIONS} -o OUT")),
     *_predictions(

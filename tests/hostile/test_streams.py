@@ -28,6 +28,8 @@ COMMANDS = {
     "match": ("match", "--protocol", "hico"),
     "diagnose": ("diagnose",),
     "pairstats": ("pairstats",),
+    "curves": ("curves",),
+    "confusion": ("confusion",),
     "recall": ("recall",),
     "shoe-eval": ("shoe-eval", "--sim", str(SIM)),
 }

@@ -1,0 +1,1 @@
+"""Precision and recall against score thresholds, and how far scores are probabilities."""

@@ -1,0 +1,237 @@
+"""The confusions of one or several models from their streams, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hoicli.arrays.kit import Ints
+from hoicli.diagnosis.confusions import KINDS, NOTHING, ConfusionColumns
+from hoicli.diagnosis.errors import Located, actions, located
+from hoicli.diagnosis.gather import each_match
+from hoicli.diagnosis.repaired import Cells, Repaired
+from hoicli.diagnosis.run import Model
+from hoicli.errors import UsageError
+from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.run import gathered, matched_batches
+from hoicli.evaluation.tally import Tally, subset_classes
+from hoicli.evaluation.views import ALONE, Views, with_part
+from hoicli.figures.confusion import Panel
+from hoicli.figures.shown import label
+from hoicli.io.messages import note
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.results import Row, percent, row_ends
+from hoicli.vocabulary.labels import Vocabulary
+
+UNITS = {"verb": ("triplets", "predictions"), "object": ("pairs", "predicted pairs")}
+"""What a cell of each kind counts, and what one of nothing annotated does."""
+
+
+@dataclass(frozen=True)
+class Confused:
+    """One model's confusions under one view of the protocol. names: kind -> its names by number."""
+
+    name: str
+    tagged: bool
+    protocol: Protocol
+    vocabulary: Vocabulary
+    columns: ConfusionColumns
+    settings: Mapping[str, str]
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """The names of each kind, by number: verbs (in V-COCO action-roles), objects."""
+        vocabulary = self.vocabulary
+        verbs = [" ".join(filter(None, pair)) for pair in vocabulary.interactions]
+        found = {"verb": verbs if vocabulary.roles else list(vocabulary.verbs), "object": list(vocabulary.objects)}
+        return {kind: found[kind] for kind in self.columns.kinds}
+
+    def cells(self) -> dict[str, Cells]:
+        """The cells of each kind."""
+        repaired = Repaired(self.columns, self.protocol, self.vocabulary)
+        return {kind: repaired.cells(said, len(self.names[kind])) for kind, said in self.columns.kinds.items()}
+
+    def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
+        """A heat map for each kind: names taken for names."""
+        for kind, of_kind in cells.items():
+            names = self.names[kind]
+            named = (of_kind.true != NOTHING) & (of_kind.said != NOTHING) & (of_kind.true != of_kind.said)
+            counts = np.zeros((len(names), len(names)), dtype=np.int64)
+            counts[of_kind.true[named], of_kind.said[named]] = of_kind.count[named]
+            shares = np.zeros(counts.shape)
+            shares[of_kind.true[named], of_kind.said[named]] = 100 * (of_kind.count / of_kind.totals())[named]
+            whose = [label(self.name)] if self.tagged else []
+            view = [f"{key} {value}" for key, value in self.protocol.view]
+            title = ", ".join([f"{kind.capitalize()}s", *whose, *view])
+            yield Panel(title, names, shares, counts)
+
+    def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
+        """Of each kind the cells that `ranked` chooses: their number, their share of all with the annotated name (of
+        nothing annotated, of all that say the name) in percent, their weight, and the gain in points of mAP."""
+        tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
+        ends = row_ends(self.protocol.name, tagged, self.settings)
+        (subset, members) = max(subset_classes(self.vocabulary, self.protocol).items(), key=lambda one: len(one[1]))
+        asked = np.bincount(self.columns.truth_class, minlength=len(self.vocabulary.interactions))[members]
+        averaged = int((asked > 0).sum())
+        for kind, of_kind in cells.items():
+            names, totals = self.names[kind], of_kind.totals()
+            for at in ranked(of_kind, top).tolist():
+                true, said = int(of_kind.true[at]), int(of_kind.said[at])
+                cell = {
+                    "subset": subset,
+                    "kind": kind,
+                    "truth": None if true == NOTHING else names[true],
+                    "predicted": None if said == NOTHING else names[said],
+                }
+                count, total = int(of_kind.count[at]), int(totals[at])
+                unit = UNITS[kind][true == NOTHING]
+                values: list[tuple[str, Any, int, str]] = [
+                    ("confusion", count, total, unit),
+                    ("confusion_share", 100.0 * count / total, total, "%"),
+                    ("confusion_weight", float(of_kind.weight[at]), total, unit),
+                ]
+                gain = float(of_kind.gain[at])
+                if true != said:
+                    values.append(("confusion_delta_mAP", None if np.isnan(gain) else percent(gain), averaged, "%"))
+                for metric, value, n, of_value in values:
+                    yield {"metric": metric, **cell, "value": value, "n": n, "unit": of_value, **ends}
+
+
+def ranked(cells: Cells, top: int | None) -> Ints:
+    """The cells in the order of their rows: names taken for names, then nothing annotated or said, of each the `top` by
+    gain, then number, then name; None: all, by name, nothing last."""
+    last = np.iinfo(np.int64).max
+    by_name = [np.where(names == NOTHING, last, names) for names in (cells.said, cells.true)]
+    if top is None:
+        return np.lexsort(by_name)
+    gain = np.where(np.isnan(cells.gain), -np.inf, cells.gain)
+    order = np.lexsort((*by_name, -cells.count, -gain))
+    named = ((cells.true != NOTHING) & (cells.said != NOTHING))[order]
+    wrong = (cells.true != cells.said)[order]
+    return np.concatenate([order[wrong & named][:top], order[wrong & ~named][:top]])
+
+
+def confused_models(
+    models: Sequence[Model],
+    truth: GroundTruth | None,
+    vocabulary: Vocabulary,
+    protocol: Protocol,
+    filters: Filters,
+    policy: ErrorPolicy,
+    views: Views = ALONE,
+) -> list[Confused]:
+    """Each model's confusions under each view: of predictions with ground truth, or of match records with or without,
+    which know nothing of boxes of other labels and so have the confusions of verbs alone.
+
+    Raises `UsageError` for options that need predictions and for slices of classes, `DataError` for a bad stream.
+    """
+    if views.of_classes:
+        names = ",".join(slice_.name for slice_ in views.of_classes)
+        raise UsageError(f"--slice {names}: of classes, which confusions join; use people, pairs or a file")
+    wanted = views.diagnosed(protocol)
+    if truth is not None:
+        served(truth, [protocol])
+    found = []
+    for model in models:
+        of_model = (
+            _of_matches(model, truth, vocabulary, protocol, filters, policy, views)
+            if truth is None or model.stream.matched
+            else _of_predictions(model, truth, vocabulary, wanted, filters, policy, whose=len(models) > 1)
+        )
+        found += list(of_model)
+    return found
+
+
+def _of_predictions(
+    model: Model,
+    truth: GroundTruth,
+    vocabulary: Vocabulary,
+    wanted: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    whose: bool,
+) -> Iterator[Confused]:
+    classes = len(vocabulary.interactions)
+
+    def gather(lines: Iterable[Line], shared: ErrorPolicy) -> tuple[Tally, Coverage, list[list[ConfusionColumns]]]:
+        tally, coverage = Tally([], classes), Coverage()
+        parts: list[list[ConfusionColumns]] = [[] for _ in wanted]
+        for batch, outcomes in matched_batches(lines, truth, wanted, filters, shared, all_boxes=True):
+            coverage.add(batch)
+            tally.add_batch(batch, {})
+            for view, columns in zip(wanted, parts, strict=True):
+                where = located(batch, outcomes[view.key], view)
+                columns.append(ConfusionColumns.of(where, view, batch, vocabulary))
+        return tally, coverage, parts
+
+    gatherings = gathered(gather, model.stream, policy, lambda parts: Tally.disjoint([part[0] for part in parts]))
+    tally, coverage, parts = gatherings[0]
+    for other, covered, more in gatherings[1:]:
+        tally.merge(other)
+        coverage.merge(covered)
+        for columns, further in zip(parts, more, strict=True):
+            columns += further
+    check_counted(tally, vocabulary, model.stream.name, allowed=filters.allow_uncounted)
+    coverage.report(truth, wanted, model=model.name if whose else None)
+    for view, columns in zip(wanted, parts, strict=True):
+        kinds = KINDS[:1] if view.person_first else KINDS
+        settings = {"data": vocabulary.signed, **filters.signature(), **truth.settings(view), **view.settings()}
+        whole = _with_unseen(columns, truth, view, vocabulary, kinds)
+        yield Confused(model.name, model.tagged, view, vocabulary, whole, settings)
+
+
+def _of_matches(
+    model: Model,
+    truth: GroundTruth | None,
+    vocabulary: Vocabulary,
+    protocol: Protocol,
+    filters: Filters,
+    policy: ErrorPolicy,
+    views: Views,
+) -> Iterator[Confused]:
+    if filters.removes:
+        raise UsageError("--top-k, --nms: act before matching; give them to hoicli match, or predictions with --gt")
+    if views.thresholds.values or views.of_data:
+        raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
+    parts: dict[str, list[ConfusionColumns]] = {}
+
+    def add(view: Protocol, found: Located) -> None:
+        parts.setdefault(view.key, []).append(ConfusionColumns.of(found, view, None, vocabulary))
+
+    keys, stream = each_match(
+        model.stream, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol
+    )
+    if not protocol.person_first:
+        note("match records do not hold boxes of other labels: no confusions of objects; give predictions with --gt")
+    for key in keys:
+        view, columns = stream.views[key], parts[key]
+        settings = {"data": vocabulary.signed}
+        if truth is None:
+            whole = ConfusionColumns.joined(columns)
+        else:
+            with_part(view)
+            whole = _with_unseen(columns, truth, view, vocabulary, KINDS[:1])
+            settings |= truth.settings(protocol)
+        settings |= stream.settings.get(key, {}) | filters.allowance()
+        settings |= stream.truth_settings(key) if truth is None else {}
+        yield Confused(model.name, model.tagged, view, vocabulary, whole, settings)
+
+
+def _with_unseen(
+    columns: Sequence[ConfusionColumns],
+    truth: GroundTruth,
+    view: Protocol,
+    vocabulary: Vocabulary,
+    kinds: Sequence[str],
+) -> ConfusionColumns:
+    """The parts as one, with the ground truth of images that no part has."""
+    seen = {image_id for part in columns for image_id in part.image_ids}
+    return ConfusionColumns.joined([*columns, ConfusionColumns.unseen(truth, view, seen, actions(vocabulary), kinds)])

@@ -1,0 +1,339 @@
+"""Which verb, and which object, a detector says in place of the true one.
+
+A pair of boxes may truly have several verbs, so a list of predictions has no single answer to put into a confusion
+matrix. The question asked here is: of the predictions of this pair, which comes first (by score) once the pair's other
+true verbs are set aside? A verb that is right for the pair is never a confusion.
+
+Verbs, for each ground-truth triplet g (a pair with verb v), from the predictions that the protocol counts:
+
+- right for g: its true positive. Wrong for g: interaction errors (`diagnosis.errors`) whose two boxes are g's. Others,
+  such as true positives of the pair's other verbs and duplicates, say nothing about g.
+- g is in the cell (v, the verb of the first of these), or in (v, nothing) if there is none. So every triplet is in one
+  cell, and a wrong verb below the right one is none.
+- A prediction that is on no annotated pair (association, object box, human box, both boxes) is in (nothing, its verb).
+
+Objects, for each annotated pair of boxes, whatever the verbs: right are the predictions on the pair; wrong are those
+with its human box whose object box overlaps the pair's object enough but has another label (and lies on no annotated
+box of its own label). The pair is in the cell (its label, the label of the first). A predicted pair whose object box is
+wrong without being such is in (nothing, its label).
+
+Equal scores: the order of the record. In V-COCO names are of action-roles, and there are no objects to confuse: its
+protocols do not compare labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, joined, run_starts, starts_of
+from hoicli.diagnosis.errors import (
+    ASSOCIATION,
+    BOTH_BOXES,
+    INTERACTION,
+    NOT_COUNTED,
+    OBJECT_BOX,
+    Located,
+    Typed,
+    error_types,
+)
+from hoicli.diagnosis.person_first import person_first_types
+from hoicli.diagnosis.repairs import candidates
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol
+from hoicli.vocabulary.labels import Vocabulary
+
+KINDS = ("verb", "object")
+NOTHING = -1
+
+
+@dataclass(frozen=True)
+class Said:
+    """One kind of confusion in some images. Names are numbers, NOTHING for none.
+
+    true, said [U] the two names of each unit (a triplet, or an annotated pair); shared [U] of how many units the wrong
+    prediction that is first is first, 1 where it is right or there is none. lone [L] the names said about nothing.
+    What repairing a cell does: fix_row [F] the prediction that becomes the true positive of fix_truth, in the cell
+    (fix_true, fix_said); drop_row [D] the predictions that are dropped, in the cell (drop_true, drop_said); missed [M]
+    the ground truth of the cell (missed_true, nothing).
+    """
+
+    true: Ints
+    said: Ints
+    shared: Ints
+    lone: Ints
+    fix_row: Ints
+    fix_truth: Ints
+    fix_true: Ints
+    fix_said: Ints
+    drop_row: Ints
+    drop_true: Ints
+    drop_said: Ints
+    missed: Ints
+    missed_true: Ints
+
+
+_ROWS, _TRUTHS = ("fix_row", "drop_row"), ("fix_truth", "missed")
+
+
+@dataclass(frozen=True)
+class ConfusionColumns:
+    """The confusions of a model in some images: image_ids [N]; interaction, score, image [T] and whether each
+    prediction counts and hits; truth_class [G] and found [G] the true positive of each ground truth, else -1."""
+
+    image_ids: list[str]
+    interaction: NDArray[np.int16]
+    score: Floats
+    image: NDArray[np.int32]
+    counted: Bools
+    hit: Bools
+    truth_class: Ints
+    found: Ints
+    kinds: Mapping[str, Said]
+
+    @classmethod
+    def joined(cls, parts: Sequence[ConfusionColumns]) -> ConfusionColumns:
+        """At least one part, as one; images, predictions and ground truth are renumbered in the order of the parts."""
+        images = starts_of([len(part.image_ids) for part in parts]).tolist()
+        rows = starts_of([len(part.score) for part in parts]).tolist()
+        truths = starts_of([len(part.truth_class) for part in parts]).tolist()
+
+        def column(name: str, offsets: Sequence[int] | None = None) -> Any:
+            columns = [getattr(part, name) for part in parts]
+            if offsets is not None:
+                columns = [np.where(one < 0, one, one + at) for one, at in zip(columns, offsets, strict=False)]
+            return np.concatenate(columns)
+
+        kinds = {}
+        for kind in parts[0].kinds:
+            of_kind: dict[str, Any] = {}
+            for name in Said.__dataclass_fields__:
+                offsets = rows if name in _ROWS else truths if name in _TRUTHS else [0] * len(parts)
+                columns = [getattr(part.kinds[kind], name) + at for part, at in zip(parts, offsets, strict=False)]
+                of_kind[name] = joined(columns, np.int64)
+            kinds[kind] = Said(**of_kind)
+        return cls(
+            image_ids=list(chain.from_iterable(part.image_ids for part in parts)),
+            image=column("image", images).astype(np.int32),
+            found=column("found", rows),
+            kinds=kinds,
+            **{name: column(name) for name in ("interaction", "score", "counted", "hit", "truth_class")},
+        )
+
+    @classmethod
+    def of(cls, found: Located, protocol: Protocol, batch: Batch | None, vocabulary: Vocabulary) -> ConfusionColumns:
+        """The confusions of a batch; of match records (no `batch`, so no boxes) those of verbs alone."""
+        typed = error_types(found) if found.person is None else person_first_types(found)
+        kinds = {"verb": verbs_said(found, typed)}
+        if batch is not None and not protocol.person_first:
+            kinds["object"] = objects_said(found, typed, batch, protocol, objects_of(vocabulary))
+        taken = np.full(len(found.truth_image), -1, dtype=np.int64)
+        taken[found.truth[found.hit]] = np.flatnonzero(found.hit)
+        return cls(
+            image_ids=found.image_ids,
+            interaction=found.interaction.astype(np.int16),
+            score=found.score,
+            image=found.image.astype(np.int32),
+            counted=typed.error != NOT_COUNTED,
+            hit=found.hit,
+            truth_class=found.truth_interaction,
+            found=taken,
+            kinds=kinds,
+        )
+
+    @classmethod
+    def unseen(
+        cls, truth: GroundTruth, protocol: Protocol, seen: set[str], action_of: Ints, kinds: Sequence[str]
+    ) -> ConfusionColumns:
+        """The ground truth of the images that no prediction is of: all of it is in the cells of nothing said."""
+        scenes, vocabulary = truth.scenes, truth.vocabulary
+        absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
+        rows = np.flatnonzero(truth.counted(protocol) & absent[scenes.image_of_hoi])
+        classes = scenes.interaction[rows]
+        made = {"verb": _missed(action_of[classes], np.arange(len(rows)))}
+        if "object" in kinds:
+            pairs = np.stack([scenes.subject[rows], scenes.object[rows]])
+            _, first = np.unique(pairs, axis=1, return_index=True)
+            label = objects_of(vocabulary)[classes]
+            made["object"] = replace(_missed(label, np.arange(len(rows))), **_units(label[first]))
+        none = np.zeros(0, dtype=np.int64)
+        return cls(
+            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent)],
+            interaction=none.astype(np.int16),
+            score=np.zeros(0),
+            image=none.astype(np.int32),
+            counted=none.astype(bool),
+            hit=none.astype(bool),
+            truth_class=classes,
+            found=np.full(len(rows), -1, dtype=np.int64),
+            kinds={kind: made[kind] for kind in kinds},
+        )
+
+
+def objects_of(vocabulary: Vocabulary) -> Ints:
+    """[C] the object of each class."""
+    return np.array([vocabulary.object_ids[name] for _, name in vocabulary.interactions], dtype=np.int64)
+
+
+def _units(true: Ints) -> dict[str, Ints]:
+    return {"true": true, "said": np.full(len(true), NOTHING), "shared": np.ones(len(true), dtype=np.int64)}
+
+
+def _missed(true: Ints, rows: Ints) -> Said:
+    """Ground truth about which nothing is said."""
+    none = np.zeros(0, dtype=np.int64)
+    empty = dict.fromkeys(Said.__dataclass_fields__, none)
+    return Said(**{**empty, **_units(true), "missed": rows, "missed_true": true})
+
+
+def _firsts(unit: Ints, row: Ints, score: Floats, units: int) -> Ints:
+    """[units] the place, in aligned `unit` and `row`, of the row with the highest score of each unit, of equals the
+    first row; -1 for a unit without."""
+    order = np.lexsort((row, -score[row], unit))
+    best = order[run_starts(unit[order])]
+    first = np.full(units, -1, dtype=np.int64)
+    first[unit[best]] = best
+    return first
+
+
+def _shared(first: Ints, wrong: Bools) -> Ints:
+    """[U] how many units have the same wrong one first; 1 where the first is not wrong."""
+    shared = np.ones(len(first), dtype=np.int64)
+    _, inverse, count = np.unique(first[wrong], return_inverse=True, return_counts=True)
+    shared[wrong] = count[inverse]
+    return shared
+
+
+def _once(*columns: Ints) -> Ints:
+    """The first place of each combination of values, ascending."""
+    _, first = np.unique(np.stack(columns), axis=1, return_index=True)
+    return np.sort(first)
+
+
+def verbs_said(found: Located, typed: Typed) -> Said:
+    """The confusions of verbs in a batch; units are the ground-truth triplets."""
+    action, units = found.action_of, len(found.truth_image)
+    truth, wrong = candidates(typed, typed.same_pair, typed.error == INTERACTION)
+    hits = np.flatnonzero(found.hit)
+    unit, row = np.concatenate([found.truth[hits], truth]), np.concatenate([hits, wrong])
+    first = _firsts(unit, row, found.score, units)
+    first_row = np.append(row, -1)[first]
+    true = action[found.truth_interaction]
+    said = np.where(first >= 0, action[found.interaction[first_row]] if len(row) else NOTHING, NOTHING)
+    mistaken = (first >= 0) & ~found.hit[first_row] if len(row) else np.zeros(units, dtype=bool)
+    fixed = np.flatnonzero(mistaken)
+    fixed = fixed[_once(first_row[fixed], true[fixed])] if len(fixed) else fixed
+    of_cell = np.flatnonzero(mistaken[truth] & (action[found.interaction[wrong]] == said[truth]))
+    of_cell = of_cell[_once(wrong[of_cell], true[truth[of_cell]])] if len(of_cell) else of_cell
+    lone = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
+    missed = np.flatnonzero(first < 0)
+    return Said(
+        true=true,
+        said=said,
+        shared=_shared(first_row, mistaken),
+        lone=action[found.interaction[lone]],
+        fix_row=first_row[fixed],
+        fix_truth=fixed,
+        fix_true=true[fixed],
+        fix_said=said[fixed],
+        drop_row=np.concatenate([wrong[of_cell], lone]),
+        drop_true=np.concatenate([true[truth[of_cell]], np.full(len(lone), NOTHING)]),
+        drop_said=action[found.interaction[np.concatenate([wrong[of_cell], lone])]],
+        missed=missed,
+        missed_true=true[missed],
+    )
+
+
+def objects_said(found: Located, typed: Typed, batch: Batch, protocol: Protocol, object_of: Ints) -> Said:
+    """The confusions of objects in a batch; units are the annotated pairs of boxes."""
+    groups = len(typed.type_of_group)
+    counted = np.flatnonzero(typed.error != NOT_COUNTED)
+    best = _best_rows(typed, counted, found.score)
+    some = best >= 0
+    label = np.where(some, object_of[found.interaction[best]] if len(found.score) else NOTHING, NOTHING)
+
+    pairs = np.stack([found.truth_subject, found.truth_object])
+    _, first_of, pair_of = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+    pair_of = pair_of.reshape(-1)
+    true = object_of[found.truth_interaction[first_of]]
+    right = np.flatnonzero(typed.same_pair & some[typed.group])
+    astray = np.isin(typed.type_of_group, (OBJECT_BOX, BOTH_BOXES))
+    near = np.flatnonzero(typed.same_human & some[typed.group] & astray[typed.group])
+    box = found.object[best[typed.group[near]]]
+    wrong = near[batch.meets(protocol, box, found.truth_object[typed.truth[near]])]
+
+    edge = np.concatenate([right, wrong])
+    unit, group = pair_of[typed.truth[edge]], typed.group[edge]
+    is_wrong = np.arange(len(edge)) >= len(right)
+    once = _once(unit, group) if len(edge) else edge
+    unit, group, is_wrong = unit[once], group[once], is_wrong[once]
+    first = _firsts(unit, best[group], found.score, len(true))
+    mistaken = np.append(is_wrong, False)[first]
+    first_group = np.append(group, -1)[first]
+    said = np.where(first < 0, NOTHING, np.where(mistaken, np.append(label, NOTHING)[first_group], true))
+
+    # every prediction of a group with the wrong label that was said, on its pair
+    chosen = np.flatnonzero(is_wrong & mistaken[unit] & (label[group] == said[unit]))
+    by_group: Ints = counted[np.argsort(typed.group_of[counted], kind="stable")]
+    bounds = np.searchsorted(typed.group_of[by_group], np.arange(groups + 1))
+
+    def rows_of(groups_: Ints) -> tuple[Ints, Ints]:
+        """(place in `groups_`, prediction) of every counted prediction of the groups."""
+        run, entry = expanded(bounds[groups_], np.diff(bounds)[groups_])
+        return run, by_group[entry]
+
+    run, row = rows_of(group[chosen])
+    on = unit[chosen][run]
+    dropped = _once(row, true[on]) if len(row) else row
+    truth, fixing = _becoming(found, row, on, pair_of)
+    once = _once(row[fixing], true[on[fixing]]) if len(fixing) else fixing
+    truth, fixing = truth[once], fixing[once]
+    touched = np.zeros(groups, dtype=bool)
+    touched[group] = True
+    lone = np.flatnonzero(some & astray & ~touched)
+    alone, lone_row = rows_of(lone)
+    missed = np.flatnonzero(first[pair_of] < 0)
+    return Said(
+        true=true,
+        said=said,
+        shared=_shared(first_group, mistaken),
+        lone=label[lone],
+        fix_row=row[fixing],
+        fix_truth=truth,
+        fix_true=true[on[fixing]],
+        fix_said=said[on[fixing]],
+        drop_row=np.concatenate([row[dropped], lone_row]),
+        drop_true=np.concatenate([true[on[dropped]], np.full(len(lone_row), NOTHING)]),
+        drop_said=np.concatenate([said[on[dropped]], label[lone][alone]]),
+        missed=missed,
+        missed_true=true[pair_of[missed]],
+    )
+
+
+def _best_rows(typed: Typed, counted: Ints, score: Floats) -> Ints:
+    """[groups] the best-scored counted prediction of each group, -1 for none."""
+    first = _firsts(typed.group_of[counted], counted, score, len(typed.type_of_group))
+    return np.append(counted, -1)[first]
+
+
+def _becoming(found: Located, row: Ints, on: Ints, pair_of: Ints) -> tuple[Ints, Ints]:
+    """(ground truth, place in `row`) of each ground truth that a prediction would become with the right label: of the
+    predictions `row` on the pairs `on` the best one of its verb, if it stands above its true positive."""
+    by_pair = np.argsort(pair_of, kind="stable")
+    bounds = np.searchsorted(pair_of[by_pair], np.arange(int(pair_of.max(initial=-1)) + 2))
+    run, entry = expanded(bounds[on], np.diff(bounds)[on])
+    truth = by_pair[entry]
+    action = found.action_of
+    same = action[found.interaction[row[run]]] == action[found.truth_interaction[truth]]
+    truth, place = truth[same], run[same]
+    hits = np.flatnonzero(found.hit)
+    unit, rows = np.concatenate([found.truth[hits], truth]), np.concatenate([hits, row[place]])
+    first = _firsts(unit, rows, found.score, len(pair_of)) - len(hits)
+    fixed = np.flatnonzero(first >= 0)
+    return fixed, place[first[fixed]]

@@ -1,0 +1,199 @@
+"""What mAP repairing one confusion would give: an oracle in the sense of `hoicli.diagnosis.applied`, for each cell.
+
+Repairing the cell (v, w), w said in place of v:
+
+- the first prediction of each ground truth of the cell becomes a true positive of its class with its own score, and
+  the true positive it replaces (a lower score) is dropped, as the oracles do with repairs. A prediction that is first
+  for several becomes one, that of the first in annotation order;
+- every other prediction that says w of the cell's pairs is dropped.
+
+Of an object, the prediction that becomes a true positive is, for each triplet of a pair in the cell, the best one with
+the wrong label and the triplet's verb, if it stands above the triplet's true positive. In the cells (nothing, w) the
+predictions are dropped, as `both_boxes` does; in (v, nothing) the ground truth leaves the count, as `missed_gt` does.
+Cells overlap in what they would mend, so their gains do not add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, rank_by_id, run_starts
+from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
+from hoicli.evaluation.pairing import blocks_of
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.tally import averaged, ranked_ap, ranking, subset_classes
+from hoicli.vocabulary.labels import Vocabulary
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one kind that occur, ascending: true, said [K] names, NOTHING for none; count [K] units (of the
+    cells of nothing annotated, predictions or predicted pairs); weight [K], in which a wrong prediction that is first
+    for several units counts once, shared among them; gain [K], the mean AP gained by the repair, in [0, 1]; NaN on
+    the diagonal, and where there is nothing to average."""
+
+    true: Ints
+    said: Ints
+    count: Ints
+    weight: Floats
+    gain: Floats
+
+    def totals(self) -> Ints:
+        """[K] all units of the name that is annotated; of nothing, all that say the name."""
+        names = int(max(self.true.max(initial=0), self.said.max(initial=0))) + 1
+        of_true = np.bincount(self.true[self.true >= 0], self.count[self.true >= 0], minlength=names)
+        of_said = np.bincount(self.said[self.said >= 0], self.count[self.said >= 0], minlength=names)
+        return np.where(self.true >= 0, of_true[self.true], of_said[self.said]).astype(np.int64)
+
+
+class Repaired:
+    """The ranked lists of a model, ranked once, and what the repair of each cell makes of them."""
+
+    def __init__(self, columns: ConfusionColumns, protocol: Protocol, vocabulary: Vocabulary) -> None:
+        self._columns, self._protocol, self._vocabulary = columns, protocol, vocabulary
+        count = len(columns.score)
+        by_score = ranking(
+            np.zeros(count, dtype=np.int16),
+            columns.score,
+            lambda: np.argsort(rank_by_id(columns.image_ids)[columns.image], kind="stable"),
+        )
+        self._place = np.empty(count, dtype=np.int64)
+        self._place[by_score] = np.arange(count)
+        self._width = count + 1
+        self._keys = np.sort(self._key(np.flatnonzero(columns.counted)))
+        hits = np.flatnonzero(columns.hit)
+        self._hits = hits[np.argsort(self._key(hits))]
+        classes = len(vocabulary.interactions)
+        self._hit_bounds = np.searchsorted(columns.interaction[self._hits], np.arange(classes + 1))
+        self._positives = np.bincount(columns.truth_class, minlength=classes)
+        self.classes = self._averaged(self._positives)
+
+    def _averaged(self, positives: Ints) -> Bools:
+        """[..., C] the classes of the mean over all classes that have ground truth."""
+        every = max(subset_classes(self._vocabulary, self._protocol).values(), key=len)
+        inside = averaged(np.ones(positives.shape[-1], dtype=np.int64), self._vocabulary, self._protocol)
+        inside &= np.isin(np.arange(len(inside)), every)
+        inside[sorted(self._vocabulary.no_interaction_ids)] = False
+        found: Bools = inside & (positives > 0)
+        return found
+
+    def _key(self, rows: Ints) -> Ints:
+        """[R] the order of predictions: by class, then by rank among all."""
+        key: Ints = self._columns.interaction[rows].astype(np.int64) * self._width + self._place[rows]
+        return key
+
+    def _rank(self, classes: Ints, place: Ints) -> Ints:
+        """[R] how many counted predictions of each class are at or above a place among all."""
+        start = np.searchsorted(self._keys, classes * self._width)
+        rank: Ints = np.searchsorted(self._keys, classes * self._width + place, side="right") - start
+        return rank
+
+    @cached_property
+    def ap(self) -> Floats:
+        """[C] AP as it is, in [0, 1]."""
+        hits = self._columns.interaction[self._hits].astype(np.int64)
+        rank = self._rank(hits, self._place[self._hits])
+        return ranked_ap(rank, self._hit_bounds, self._positives, self._protocol)[0]
+
+    @property
+    def mean(self) -> float | None:
+        """mAP as it is, in [0, 1]; None without ground truth."""
+        return float(self.ap[self.classes].mean()) if self.classes.any() else None
+
+    def cells(self, said: Said, names: int) -> Cells:
+        """The cells of a kind; `names`: how many names there are."""
+        width = names + 1
+
+        def cell(true: Ints, name: Ints) -> Ints:
+            return (true + 1) * width + name + 1
+
+        unit, lone = cell(said.true, said.said), cell(np.full(len(said.lone), NOTHING), said.lone)
+        found, where = np.unique(np.concatenate([unit, lone]), return_inverse=True)
+        shared = np.concatenate([said.shared, np.ones(len(lone), dtype=np.int64)])
+        # Whole numbers are counted, then divided: the sum does not depend on the order of the images.
+        most = int(shared.max(initial=1))
+        counts = np.bincount(where.reshape(-1) * most + shared - 1, minlength=len(found) * most)
+        counts = counts.reshape(len(found), most)
+        true, name = found // width - 1, found % width - 1
+        gain = self._gains(said, found, cell)
+        gain[true == name] = np.nan
+        return Cells(true, name, counts.sum(axis=1), (counts / np.arange(1, most + 1)).sum(axis=1), gain)
+
+    def _gains(self, said: Said, cells: Ints, cell: Callable[[Ints, Ints], Ints]) -> Floats:
+        """[K] the mean AP gained by repairing each of the cells."""
+        columns, classes = self._columns, len(self._positives)
+
+        def tasks(of_cell: Ints, of_class: Ints) -> Ints:
+            return find(cells, of_cell)[0] * classes + of_class
+
+        new = columns.truth_class[said.fix_truth]
+        fixed_cell, former = cell(said.fix_true, said.fix_said), columns.found[said.fix_truth]
+        replaced = former >= 0
+        dropped_cell = cell(said.drop_true, said.drop_said)
+        lost_cell = cell(said.missed_true, np.full(len(said.missed), NOTHING))
+        gone = np.concatenate([said.drop_row, former[replaced]])
+        insert = tasks(fixed_cell, new)
+        remove = np.concatenate(
+            [
+                tasks(dropped_cell, columns.interaction[said.drop_row].astype(np.int64)),
+                tasks(fixed_cell[replaced], new[replaced]),
+            ]
+        )
+        lose = tasks(lost_cell, columns.truth_class[said.missed])
+        every = np.unique(np.concatenate([insert, remove, lose]))
+        of_class = every % classes
+        positives = self._positives[of_class] - np.bincount(find(every, lose)[0], minlength=len(every))
+        ap = np.zeros(len(every))
+        events = (
+            (find(every, insert)[0], self._place[said.fix_row], 1),
+            (find(every, remove)[0], self._place[gone], -1),
+        )
+        for part in blocks_of(np.diff(self._hit_bounds)[of_class]):
+            ap[part] = self._repaired_ap(of_class[part], positives[part], events, part)
+
+        before, after = self.ap[of_class], self.classes[of_class] & (positives > 0)
+        change = np.where(after, ap, 0.0) - np.where(self.classes[of_class], before, 0.0)
+        left = self.classes[of_class].astype(np.int64) - after
+        at = every // classes
+        total, many = self.ap[self.classes].sum(), int(self.classes.sum())
+        sums = total + np.bincount(at, change, minlength=len(cells))
+        counts = many - np.bincount(at, left, minlength=len(cells))
+        if self.mean is None:
+            return np.full(len(cells), np.nan)
+        means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
+        return means - self.mean
+
+    def _repaired_ap(
+        self, of_class: Ints, positives: Ints, events: Sequence[tuple[Ints, Ints, int]], part: slice
+    ) -> Floats:
+        """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes."""
+        begin, end = part.start, part.start + len(of_class)
+        count = np.diff(self._hit_bounds)[of_class]
+        task, entry = expanded(self._hit_bounds[of_class], count)
+        rows = self._hits[entry]
+        place = self._place[rows]
+        rank, step = self._rank(of_class[task], place), np.zeros(len(task), dtype=np.int64)
+        hit = np.ones(len(task), dtype=bool)
+        for of_task, at, change in events:
+            inside = (of_task >= begin) & (of_task < end)
+            tasks, places = of_task[inside] - begin, at[inside]
+            if change < 0:  # a true positive that is replaced is no hit any more
+                gone = np.sort(tasks * self._width + places)
+                hit &= ~find(gone, task * self._width + place)[1]
+            task, place = np.concatenate([task, tasks]), np.concatenate([place, places])
+            rank = np.concatenate([rank, self._rank(of_class[tasks], places)])
+            step = np.concatenate([step, np.full(len(tasks), change)])
+            hit = np.concatenate([hit, np.full(len(tasks), change > 0)])
+        order = np.lexsort((place, task))
+        task, rank, step, hit = task[order], rank[order], step[order], hit[order]
+        moved = np.cumsum(step)
+        starts = run_starts(task)
+        before = np.zeros(len(of_class), dtype=np.int64)
+        before[task[starts]] = moved[starts] - step[starts]
+        rank = (rank + moved - before[task])[hit]
+        bounds = np.searchsorted(task[hit], np.arange(len(of_class) + 1))
+        return ranked_ap(rank, bounds, positives, self._protocol)[0]

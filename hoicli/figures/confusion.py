@@ -1,0 +1,138 @@
+"""Which name is said in place of which, as a heat map whose neighbours are confused with each other.
+
+Names are ordered by average-linkage clustering of how often two are confused, either way, with the leaves in their best
+order (scipy's `optimal_ordering`): what the detector confuses stands together, in blocks along the diagonal, which is
+what a reader looks for. An order by meaning (WordNet) would scatter the confusions of a detector that goes by shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hoicli.arrays.kit import Floats, Ints
+from hoicli.figures.canvas import LETTER, add_foot, saved, titled
+from hoicli.figures.shown import label
+from hoicli.figures.styles import PAGE_WIDTH, PAPER, SMALL, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_PANELS = 4
+"""Heat maps in one figure."""
+MOST_NAMES = 25
+"""Names of a heat map, those with the most confusions."""
+_LINE = 0.15
+"""Inches of a name's line."""
+_SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
+"""Inches of the scale of colours, of a panel's title, and of an axis without its names."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """title; names; shares [N, N]: of the units annotated as a name (rows), the percent in which another is said, 0 on
+    the diagonal; counts [N, N] the units themselves."""
+
+    title: str
+    names: Sequence[str]
+    shares: Floats
+    counts: Ints
+
+
+def ordered(shares: Floats) -> list[int]:
+    """The names in an order in which those that are confused stand together; the same for the same shares."""
+    number = len(shares)
+    if number < 3:
+        return list(range(number))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    alike = shares + shares.T
+    apart = alike.max() - alike
+    np.fill_diagonal(apart, 0.0)
+    tree = linkage(squareform(apart, checks=False), method="average", optimal_ordering=True)
+    leaves: list[int] = leaves_list(tree).tolist()
+    return leaves if leaves[0] < leaves[-1] else leaves[::-1]
+
+
+def most_confused(panel: Panel, most: int) -> Panel:
+    """The panel with the `most` names that are in most confusions, of equals the first, so ordered; only names
+    that are in any, if there are any."""
+    total = panel.counts.sum(axis=0) + panel.counts.sum(axis=1)
+    chosen = np.sort(np.argsort(-total, kind="stable")[:most])
+    chosen = chosen[total[chosen] > 0] if total.any() else chosen
+    kept = chosen[ordered(panel.shares[np.ix_(chosen, chosen)])]
+    names = [panel.names[at] for at in kept.tolist()]
+    return Panel(panel.title, names, panel.shares[np.ix_(kept, kept)], panel.counts[np.ix_(kept, kept)])
+
+
+def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, caveats: Sequence[str] = ()) -> None:
+    """Heat maps, one below the other: what is annotated along the left edge, what is said in its place along the lower
+    one, the share by colour. Names without a confusion, and those beyond MOST_NAMES or the width, are left out.
+
+    Where nothing is confused, an empty one. Raises `UsageError` for a file that cannot be drawn.
+    """
+    some = [panel for panel in panels if panel.counts.any()] or panels[:1]
+    room = look.room(PAGE_WIDTH)
+    most = max(2, min(MOST_NAMES, int((room - _margin(some) - _SCALE) / _LINE)))
+    shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
+    margin = _margin(shown)
+    remarks = [
+        f"{panel.title}: the {len(kept.names)} names with the most confusions of {names}."
+        for panel, kept in zip(some, shown, strict=False)
+        if (names := int(((panel.counts.sum(axis=0) + panel.counts.sum(axis=1)) > 0).sum())) > len(kept.names)
+    ]
+    if not some[0].counts.any():
+        remarks.append("No name is taken for another.")
+    if len(some) > len(shown):
+        remarks.append(f"The first {len(shown)} of {len(some)} heat maps.")
+    sides = [_LINE * len(panel.names) for panel in shown]
+    width = margin + max(max(sides), 1.0) + _SCALE if look.width is None else room
+    height = sum(sides) + len(shown) * (margin + _TITLE)
+    with saved(path, look) as figure:
+        from matplotlib.ticker import MaxNLocator
+
+        figure.set_layout_engine("none")  # every place is known
+        figure.set_size_inches(width, height)
+        top = height
+        for panel, side in zip(shown, sides, strict=True):
+            low = top - _TITLE - side
+            ax = figure.add_axes((margin / width, low / height, side / width, side / height))
+            mesh = _draw(ax, panel)
+            titled(ax, panel.title, width - margin)
+            beside = ((margin + side + 0.12) / width, low / height, 0.1 / width, side / height)
+            scale = figure.colorbar(mesh, cax=figure.add_axes(beside))
+            scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))
+            scale.outline.set_visible(False)
+            top = low - margin
+        add_foot(figure, " ".join(remarks), caveats)
+
+
+def _margin(panels: Sequence[Panel]) -> float:
+    """Inches of an axis with its names."""
+    return LETTER * max(len(_label(name)) for panel in panels for name in panel.names) + _AXIS
+
+
+def _label(name: str) -> str:
+    return label(name.replace("_", " "))
+
+
+def _draw(ax: Axes, panel: Panel) -> Any:
+    number = len(panel.names)
+    shares = np.where(np.eye(number, dtype=bool), np.nan, panel.shares)
+    ax.set_facecolor("#CCCCCC")  # the diagonal
+    mesh = ax.pcolormesh(
+        shares, cmap="Blues", vmin=0, vmax=float(panel.shares.max()) or 1.0, edgecolors="#FFFFFF", linewidth=0.2
+    )
+    ax.invert_yaxis()
+    names = [_label(name) for name in panel.names]
+    ticks = [at + 0.5 for at in range(number)]
+    ax.set_xticks(ticks, names, rotation=90)
+    ax.set_yticks(ticks, names)
+    ax.tick_params(length=0, labelsize=SMALL)
+    ax.set_ylabel("annotated")
+    ax.set_xlabel("said (% of annotated)")
+    return mesh

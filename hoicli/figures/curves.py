@@ -1,0 +1,177 @@
+"""Precision against recall, against the score threshold, and scores against the share of right predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hoicli.errors import UsageError
+from hoicli.figures.canvas import add_foot, hide_frame, saved, titled
+from hoicli.figures.shown import ALL_CLASSES, caveats_of, label, model_name
+from hoicli.figures.styles import BESIDE, LINES, PAGE_WIDTH, PAPER, Look
+from hoicli.records.results import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Points = list[tuple[float, float]]
+
+
+@dataclass
+class Drawn:
+    """One line in each panel, all but thresholds in percent. curve: (recall, precision); by_threshold: metric ->
+    (threshold, value); best: the threshold of the best F1 and it; bins: (mean score, share of right predictions); ece;
+    ap: its metric and value."""
+
+    curve: Points = field(default_factory=list)
+    by_threshold: dict[str, Points] = field(default_factory=dict)
+    best: tuple[float, float] | None = None
+    bins: Points = field(default_factory=list)
+    ece: float | None = None
+    ap: tuple[str, float] | None = None
+
+
+def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
+    """Name -> its lines: of every verb, object and class that the rows are of, else of all classes; a line a model,
+    protocol and view of each. Raises `UsageError` where there is nothing to draw."""
+    rows = list(rows)
+    chosen = [row for row in rows if _what(row)]
+    rows = chosen or [row for row in rows if row.get("subset") in ALL_CLASSES]
+    several = len({row["protocol"] for row in rows}) > 1
+    tagged = len({_whose(row, protocol=several) for row in rows}) > 1
+    found: dict[str, Drawn] = {}
+    values: dict[tuple[str, str, int], dict[str, float]] = {}
+    for row in rows:
+        name = ", ".join(filter(None, (_whose(row, protocol=several) if tagged else "", _what(row)))) or "all classes"
+        line, metric, value = found.setdefault(name, Drawn()), row["metric"], row["value"]
+        if value is None:
+            continue
+        if metric in ("mAP", "AP"):
+            line.ap = metric, value
+        elif metric == "mean_precision":
+            line.curve.append((row["recall"], value))
+        elif metric == "best_f1" and row["threshold"] is not None:
+            line.best = row["threshold"], value
+        elif metric in ("precision", "recall"):
+            values.setdefault((name, "point", row["rank"]), {"threshold": row["threshold"]})[metric] = value
+        elif metric == "ece":
+            line.ece = value
+        elif metric in ("accuracy", "confidence") and "bin_low" in row:
+            values.setdefault((name, "bin", round(row["bin_low"] * 1e9)), {})[metric] = value
+    classes = {name for name, line in found.items() if not line.curve}
+    for (name, kind, _), point in values.items():
+        line = found[name]
+        if kind == "bin":
+            line.bins.append((point["confidence"], point["accuracy"]))
+        elif {"precision", "recall"} <= point.keys():
+            _add_point(line, point, alone=name in classes)
+    if not found:
+        raise UsageError("--plot: there is no row of hoicli curves to draw")
+    return found
+
+
+def _add_point(line: Drawn, point: Mapping[str, float], *, alone: bool) -> None:
+    """A point of a curve, to the lines by threshold and, of a single class, to its own curve."""
+    precision, recall = point["precision"], point["recall"]
+    if alone:
+        line.curve.append((recall, precision))
+    if point["threshold"] is not None:
+        total = precision + recall
+        for metric, value in (
+            ("precision", precision), ("recall", recall), ("F1", 2 * precision * recall / total if total else 0.0),
+        ):  # fmt: skip
+            line.by_threshold.setdefault(metric, []).append((point["threshold"], value))
+
+
+def _what(row: Row) -> str:
+    """The verb, object or class that a row is of, "" for a subset."""
+    return " ".join(str(row[key]).replace("_", " ") for key in ("verb", "object", "role") if row.get(key))
+
+
+def _whose(row: Row, *, protocol: bool) -> str:
+    """The model, view and, if they are of several, protocol of a row."""
+    tags = row.get("tags") or {}
+    view = [f"{key} {tags[key]}" for key in ("iou", "slice", "part") if key in tags]
+    model = str(tags.get("model", "")) if view else model_name(row)
+    return ", ".join(filter(None, (model, row["protocol"] if protocol else "", *view)))
+
+
+def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
+    """Three panels, beside each other or in a narrow figure below: precision by recall (of a group the mean of its
+    classes' curves, whose AP is mAP), precision, recall and F1 by threshold (of several lines F1 alone, each with its
+    best), and the reliability diagram.
+
+    Drawn are the rows of `hoicli curves`, for as many of the first lines as LINES can tell apart. Raises `UsageError`
+    as `plot_diagnosis` does.
+    """
+    rows = list(rows)
+    found = curves_of(rows)
+    shown = dict(list(found.items())[: len(LINES)])
+    with saved(path, look) as figure:
+        width = look.room(PAGE_WIDTH)
+        across = 3 if width >= 1.25 * BESIDE else 1
+        panel = width / across
+        figure.set_size_inches(width, 2.5 if across == 3 else 3 * min(2.4, 0.75 * width))
+        axes = figure.subplots(1, 3) if across == 3 else figure.subplots(3, 1)
+        _draw_curves(axes[0], shown)
+        titled(axes[0], "Precision by recall", panel - 0.5)
+        _draw_thresholds(axes[1], shown)
+        titled(axes[1], "By score threshold" if len(shown) == 1 else "F1 by score threshold", panel - 0.5)
+        _draw_reliability(axes[2], shown)
+        titled(axes[2], "Calibration", panel - 0.5)
+        legend = axes[0].get_legend_handles_labels()[0]
+        left_out = f"The first {len(shown)} of {len(found)} curves." if len(found) > len(shown) else ""
+        add_foot(figure, left_out, caveats_of(rows), legend=legend, columns=3)
+
+
+def _entry(name: str, line: Drawn) -> str:
+    """A line of the legend: the name with its AP and ECE."""
+    values = [] if line.ap is None else [f"{line.ap[0]} {line.ap[1]:.1f}"]
+    values += [] if line.ece is None else [f"ECE {line.ece:.1f}"]
+    words = label(name)
+    return f"{words} ({', '.join(values)})" if values else words
+
+
+def _axis(ax: Axes, across: str, up: str) -> None:
+    hide_frame(ax)
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)
+    ax.set_ylim(0, 102)
+    ax.set_yticks([0, 25, 50, 75, 100])
+
+
+def _draw_curves(ax: Axes, shown: Mapping[str, Drawn]) -> None:
+    for (colour, _, stroke), (name, line) in zip(LINES, shown.items(), strict=False):
+        ax.plot(*_columns(sorted(line.curve)), color=colour, linestyle=stroke, lw=1.2, label=_entry(name, line))
+    _axis(ax, "recall (%)", "precision (%)")
+    ax.set_xlim(0, 102)
+    ax.set_xticks([0, 25, 50, 75, 100])
+
+
+def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
+    alone = len(shown) == 1
+    for (colour, _, stroke), line in zip(LINES, shown.values(), strict=False):
+        drawn = line.by_threshold.items() if alone else [("F1", line.by_threshold.get("F1", []))]
+        for at, (metric, points) in enumerate(drawn):
+            if alone:
+                colour, _, stroke = LINES[at]
+            ax.plot(*_columns(sorted(points)), color=colour, linestyle=stroke, lw=1.2, label=metric)
+        if line.best is not None:
+            ax.plot([line.best[0]], [line.best[1]], marker="o", ms=4, color="#000000" if alone else colour)
+    _axis(ax, "score threshold", "%" if alone else "F1 (%)")
+    if alone and next(iter(shown.values())).by_threshold:
+        ax.legend(loc="best", frameon=False, handlelength=1.6, borderpad=0.1, labelspacing=0.3)
+
+
+def _draw_reliability(ax: Axes, shown: Mapping[str, Drawn]) -> None:
+    ax.plot([0, 100], [0, 100], color="#888888", lw=0.8, linestyle=(0, (1, 2)))
+    for (colour, marker, stroke), line in zip(LINES, shown.values(), strict=False):
+        ax.plot(*_columns(sorted(line.bins)), color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2)
+    _axis(ax, "mean score (%)", "right (%)")
+    ax.set_xlim(0, 102)
+    ax.set_xticks([0, 25, 50, 75, 100])
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]

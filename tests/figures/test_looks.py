@@ -1,0 +1,189 @@
+"""Every figure of every command at several widths and sizes of print: nothing overlaps, nothing is cut off."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.figures.confusion import Panel, ordered, plot_confusion
+from hoicli.figures.curves import plot_curves
+from hoicli.figures.diagnosis import plot_diagnosis
+from hoicli.figures.pairs import plot_pairs
+from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
+from hoicli.figures.shown import composition_of, is_round
+from hoicli.figures.styles import LINES, NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
+from hoicli.records.corruptions import FAMILIES, SEVERITIES
+from hoicli.vocabulary.datasets import load
+from tests.support.figures import deltas, sweep
+
+LOOKS = {
+    "natural": PAPER,
+    "narrowest": Look(width=NARROWEST),
+    "large print": Look(width=10.0, font=18.0),
+    "small print": Look(width=3.4, font=5.0),
+    "wide": Look(width=12.0),
+}
+"""Further ones only enlarge these: a figure is designed for its width in print of one size."""
+Box = tuple[str, float, float, float, float]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Box]:
+    """The text and the place of everything written by the last figure; first the figure itself."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    boxes: list[Box] = []
+    whole, words = Figure.draw, Text.draw
+
+    def figure(self: Any, renderer: Any) -> None:
+        boxes[:] = [("", *self.bbox.extents)]
+        whole(self, renderer)
+
+    def text(self: Any, renderer: Any) -> None:
+        words(self, renderer)
+        if self.get_visible() and self.get_text().strip():
+            boxes.append((self.get_text(), *self.get_window_extent(renderer).extents))
+
+    monkeypatch.setattr(Figure, "draw", figure)
+    monkeypatch.setattr(Text, "draw", text)
+    return boxes
+
+
+def clashes(boxes: list[Box]) -> Iterator[str]:
+    """What overlaps by more than a pixel of 100 to the inch of print of 8 points, or leaves the figure."""
+    (_, left, low, right, high), *texts = boxes
+    for words, x1, y1, x2, y2 in texts:
+        if x1 < left - 1 or y1 < low - 1 or x2 > right + 1 or y2 > high + 1:
+            yield f"{words!r} leaves the figure"
+    for one, two in combinations(texts, 2):
+        across = min(one[3], two[3]) - max(one[1], two[1])
+        up = min(one[4], two[4]) - max(one[2], two[2])
+        if across > 1 and up > 1:
+            yield f"{one[0]!r} lies on {two[0]!r}"
+
+
+def composition(step: int = 5000, bins: int = 17) -> dict[str, Any]:
+    counts = {name: [7 + at for at in range(bins)] for name in ("true_positive", "duplicate", "interaction")}
+    counts |= {name: [9] * bins for name in ("association", "object_box", "human_box", "both_boxes")}
+    return {"edges": [step * at for at in range(bins + 1)], "counts": counts}
+
+
+def curve(model: str, **more: Any) -> list[dict[str, Any]]:
+    common = {"subset": "full", "protocol": "hico", "tags": {"model": model} if model else {}, **more}
+    rows = [{"metric": "mAP", "value": 33.3}, {"metric": "ece", "value": 12.3}]
+    rows += [{"metric": "mean_precision", "recall": float(at), "value": 100.0 - at} for at in range(0, 101, 5)]
+    rows.append({"metric": "best_f1", "threshold": 0.31, "rank": 7, "value": 44.0})
+    for rank, threshold in enumerate(np.linspace(0.9, 0.1, 9).tolist(), start=1):
+        place = {"threshold": threshold, "rank": rank}
+        rows += [{"metric": "precision", **place, "value": 95.0 - 9 * rank}]
+        rows += [{"metric": "recall", **place, "value": 9.0 * rank}]
+    for at in range(10):
+        rows += [{"metric": metric, "bin_low": at / 10, "value": 10.0 * at} for metric in ("accuracy", "confidence")]
+    return [{**common, **row} for row in rows]
+
+
+def robust(model: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [{"metric": "clean", "value": 40.0}, {"metric": "mri", "value": 25.0}]
+    rows += [{"metric": "mean", "severity": level, "value": 35.0 - 4 * level} for level in SEVERITIES]
+    for name, family in FAMILIES.items():
+        rows.append({"metric": "mean", "family": name, "value": 30.0})
+        rows += [{"metric": "mean", "family": name, "severity": level, "value": 30.0 - level} for level in SEVERITIES]
+        rows += [{"metric": "mean", "family": name, "corruption": what, "value": 30.0} for what in family.corruptions]
+    return [{**row, "model": model} for row in rows]
+
+
+def heat(model: str) -> HeatMap:
+    names = [name for family in FAMILIES.values() for name in family.corruptions]
+    return HeatMap(model, 40.0, 25.0, {name: dict.fromkeys(SEVERITIES, 12.3) for name in names})
+
+
+def panel(title: str, names: tuple[str, ...]) -> Panel:
+    number = len(names)
+    counts = np.arange(number * number).reshape(number, number) % 7
+    np.fill_diagonal(counts, 0)
+    return Panel(title, names, counts / 10.0, counts)
+
+
+HICO = load("hico")
+MODELS = ["CDN", "a model with a very long name", "UPT", "QPIC", "fifth"]
+Draw = Callable[[str, Look], None]
+FIGURES: dict[str, Draw] = {
+    "diagnose": lambda path, look: plot_diagnosis(deltas("CDN"), {"CDN": composition()}, path, look),
+    "diagnose alone": lambda path, look: plot_diagnosis(deltas("CDN"), {}, path, look),
+    "diagnose five": lambda path, look: plot_diagnosis(
+        [row for name in MODELS for row in deltas(name)], {name: composition() for name in MODELS}, path, look
+    ),
+    "pairstats": lambda path, look: plot_pairs([*sweep("CDN"), *sweep(MODELS[1], "det_threshold")], path, look),
+    "robust": lambda path, look: plot_robustness(robust("CDN"), path, look=look),
+    "robust five": lambda path, look: plot_robustness([r for m in MODELS for r in robust(m)], path, look=look),
+    "robust heat": lambda path, look: plot_heat_maps([heat("CDN")], path, look=look),
+    "robust heat five": lambda path, look: plot_heat_maps([heat(name) for name in MODELS], path, look=look),
+    "curves": lambda path, look: plot_curves(curve(""), path, look),
+    "curves five": lambda path, look: plot_curves([r for m in MODELS for r in curve(m)], path, look),
+    "curves of a verb": lambda path, look: plot_curves(
+        [*curve("", verb="hold"), *curve("", verb="ride", object="bicycle")], path, look
+    ),
+    "confusion": lambda path, look: plot_confusion(
+        [panel("Verbs", HICO.verbs), panel("Objects", HICO.objects)], path, look
+    ),
+    "confusion of two": lambda path, look: plot_confusion([panel("Verbs", HICO.verbs[:2])], path, look),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box], tmp_path: Path) -> None:
+    FIGURES[name](str(tmp_path / "x.png"), replace(LOOKS[look], dpi=100))
+    assert len(drawn) > 3
+    assert list(clashes(drawn)) == []
+
+
+def test_a_clash_is_seen() -> None:
+    figure: Box = ("", 0.0, 0.0, 100.0, 100.0)
+    assert list(clashes([figure, ("a", 0.0, 0.0, 50.0, 10.0), ("b", 45.0, 5.0, 90.0, 15.0)])) == ["'a' lies on 'b'"]
+    assert list(clashes([figure, ("a", 60.0, 0.0, 105.0, 10.0)])) == ["'a' leaves the figure"]
+
+
+@pytest.mark.parametrize("chosen", [PAPER, SHEETS["slide"], Look(width=3.4, font=5.0)], ids=["paper", "slide", "small"])
+def test_all_three_formats_are_as_large_as_asked(chosen: Look, tmp_path: Path) -> None:
+    for ending in (".png", ".svg", ".pdf"):
+        FIGURES["diagnose"](str(tmp_path / f"x{ending}"), chosen)
+    width = chosen.width or PAGE_WIDTH * chosen.scale
+    pixels, _ = struct.unpack(">II", (tmp_path / "x.png").read_bytes()[16:24])
+    assert pixels / chosen.dpi == pytest.approx(width, abs=0.02)
+    svg = (tmp_path / "x.svg").read_text()
+    (points,) = re.findall(r'<svg [^>]*\bwidth="([0-9.]+)pt"', svg)
+    (box,) = re.findall(r'viewBox="0 0 ([0-9.]+) ', svg)
+    assert float(points) / 72 == pytest.approx(width, abs=0.01)
+    assert float(points) / float(box) == pytest.approx(chosen.scale, abs=1e-3)
+    (media,) = re.findall(rb"/MediaBox \[ 0 0 ([0-9.]+) ", (tmp_path / "x.pdf").read_bytes())
+    assert float(media) / 72 == pytest.approx(width, abs=0.01)
+
+
+def test_ticks_of_ranks_are_round() -> None:
+    for step, bins in ((1, 1), (1, 25), (5000, 17), (20, 11), (2, 13), (500, 3)):
+        made = composition_of([step * at for at in range(bins + 1)], {"duplicate": [1] * bins})
+        places = [at for at, _ in made.ticks]
+        assert places[0] == 0
+        assert len(places) <= 6
+        assert is_round(step * places[1])
+        assert len(set(np.diff(places).tolist())) == 1
+
+
+def test_what_is_confused_stands_together_whatever_the_order_of_names() -> None:
+    shares = np.zeros((6, 6))
+    for one, two in ((0, 3), (1, 4), (2, 5)):
+        shares[one, two] = shares[two, one] = 10.0
+    order = ordered(shares)
+    assert {frozenset(order[at : at + 2]) for at in (0, 2, 4)} == {frozenset(p) for p in ((0, 3), (1, 4), (2, 5))}
+    assert ordered(shares) == order
+    assert len(LINES) == 7
