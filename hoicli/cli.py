@@ -27,6 +27,7 @@ COMMANDS = {
     "pairstats": "Pairs before and after interaction classification: recall, precision, negative AP, interaction mAP.",
     "recall": "Recall at K of triplets, as scene graphs are evaluated: R@K, mR@K, zR@K and F1@K.",
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
+    "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "report": "Everything about a dump in one HTML or Markdown file: tables, figures, worst classes, gallery.",
     "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",

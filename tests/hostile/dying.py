@@ -75,6 +75,12 @@ WRITERS = [
         stdout=False,
         tree=True,
     ),
+    Writer(
+        "explore",
+        f"explore {PAIR} --images {FIXTURES / 'images'} --pictures copy -o OUT",
+        stdout=False,
+        tree=True,
+    ),
     Writer("report", f"report --format html {PAIR} -o OUT"),
     Writer("robust", f"robust {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
     Writer(
