@@ -81,6 +81,7 @@ def _facts(explored: Explored, note: str) -> Record:
     first = explored.models[0]
     vocabulary, protocol = first.vocabulary, first.diagnosis.protocol
     subsets = first.diagnosis.subsets(vocabulary)
+    every = max(subsets, key=lambda name: len(subsets[name]))
     images = len(explored.truth.image_ids)
     return {
         "version": __version__,
@@ -98,7 +99,8 @@ def _facts(explored: Explored, note: str) -> Record:
         "labels": [visible(name) for name in vocabulary.objects],
         "classes": [[vocabulary.verb_ids[verb], visible(name)] for verb, name in vocabulary.interactions],
         "positives": first.diagnosis.positives.tolist(),
-        "subsets": {name: members.tolist() for name, members in subsets.items() if name != "full"},
+        "every": every,
+        "groups": {name: sorted(members) for name, members in vocabulary.groups.items()},
         "images": images,
         "truths": len(explored.truth.image),
         "note": note,

@@ -22,7 +22,7 @@ function makeFilters() {
   const text = (name, id) => el("input", { name, list: id, type: "search", autocomplete: "off", spellcheck: "false" });
   const number = name => el("input", { name, type: "number", step: "any", inputmode: "decimal" });
   const slices = [
-    ...(Object.keys(facts.subsets).length ? [{ name: "frequency", parts: Object.keys(facts.subsets) }] : []),
+    ...(Object.keys(facts.groups).length ? [{ name: "frequency", parts: Object.keys(facts.groups) }] : []),
     ...facts.image_slices, ...facts.triplet_slices,
   ];
   put(form, {}, [

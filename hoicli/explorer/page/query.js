@@ -9,7 +9,7 @@ const query = (() => {
     const exactName = facts.classes.some(([, each]) => each.toLowerCase() === name);
     const fits = (text, part, exact) => exact ? text.toLowerCase() === part : text.toLowerCase().includes(part);
     const [kind, slice, part] = sliceOf(filter);
-    const group = kind === "group" ? new Set(facts.subsets[part]) : null;
+    const group = kind === "group" ? new Set(facts.groups[part]) : null;
     for (let number = 0; number < wanted.length; number++) {
       wanted[number] = (filter.class === "" || Number(filter.class) === number) &&
         fits(verbOf(number), verb, exactVerb) && fits(qualifierOf(number), name, exactName) &&
@@ -22,7 +22,7 @@ const query = (() => {
   function sliceOf(filter) {
     const [name, ...rest] = filter.slice.split(":");
     const part = rest.pop(), full = [name, ...rest].join(":");
-    if (full === "frequency" && facts.subsets[part]) return ["group", full, part];
+    if (full === "frequency" && facts.groups[part]) return ["group", full, part];
     for (const [kind, slices] of [["images", facts.image_slices], ["triplets", facts.triplet_slices]]) {
       const at = slices.findIndex(slice => slice.name === full);
       const place = at < 0 ? -1 : slices[at].parts.indexOf(part);

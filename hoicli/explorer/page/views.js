@@ -59,15 +59,15 @@ function classesView() {
 
 /* What fixing each type would give, over all classes. */
 function gainsTable() {
-  const whole_ = gains => gains && Object.values(gains)[0];
-  const most = Math.max(...ofModels(model => facts.types.map(([name]) => whole_(model.gains[name]) || 0)).flat(), 1e-9);
+  const overall = values => values && values[facts.every];
+  const most = Math.max(...ofModels(model => facts.types.map(([name]) => overall(model.gains[name]) || 0)).flat(), 1e-9);
   const rows = facts.types.map((_, type) => type).filter(type => type > 0);
   const columns = [
     { head: "type", cell: type => linkTo({ view: "errors", type: typeName(type) }, mark(type), typeWords(type)) },
     ...ofModels((model, at) => [
-      { head: two() ? `errors A B`.split(" ")[0] + ` ${letter(at)}` : "errors", number: true, cell: type => whole(whole_(model.counts[typeName(type)])) },
+      { head: two() ? `errors ${letter(at)}` : "errors", number: true, cell: type => whole(overall(model.counts[typeName(type)])) },
       { head: `delta mAP${two() ? ` ${letter(at)}` : ""}`, number: true, cell: type => {
-        const gain = whole_(model.gains[typeName(type)]);
+        const gain = overall(model.gains[typeName(type)]);
         return [fixed(gain, 2, true), bar(gain / most)];
       } },
     ]).flat(),
@@ -78,7 +78,7 @@ function gainsTable() {
 /* The types of what the filter leaves but for its type, each a switch of the filter; gains of a class, or of all. */
 function typesTable(found, number = null) {
   const model = facts.models[found.model], chosen = new Set(state.type === "" ? [] : state.type.split(","));
-  const gain = type => number === null ? Object.values(model.gains[typeName(type)] || {})[0] : gainOf(found.model, number, type);
+  const gain = type => number === null ? (model.gains[typeName(type)] || {})[facts.every] : gainOf(found.model, number, type);
   const rows = facts.types.map((_, type) => type).filter(type => type > 0 || number !== null || chosen.has("true_positive"))
     .sort((one, other) => (gain(other) || 0) - (gain(one) || 0));
   const most = Math.max(...rows.map(type => gain(type) || 0), 1e-9);
