@@ -38,6 +38,9 @@ class Explorer(ThreadingHTTPServer):
             raise UsageError(f"--port {port}: {error.strerror or error}; give another, or 0 for any") from None
         self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that has left in the middle of an answer is no failure."""
+
     @property
     def url(self) -> str:
         """Where a browser on this machine finds it."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.explorers import columns_of, facts_of, write_scenes
+from tests.support.explorers import columns_of, facts_of, predictions_of, write_scenes
 from tests.support.project import FIXTURES, Hoicli
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
@@ -99,26 +99,6 @@ def expected(hoicli: Hoicli, gt: Path, predictions: Path) -> list[tuple[Any, ...
     return sorted(rows, key=lambda row: row[:3])
 
 
-def written(folder: Path, model: str = "model0") -> list[tuple[Any, ...]]:
-    """The same of a written explorer."""
-    facts, images, truth, columns = (
-        facts_of(folder), facts_of(folder, "images"), columns_of(folder, "truth"), columns_of(folder, model)
-    )  # fmt: skip
-    first = {image: int(np.searchsorted(truth["image"], image)) for image in range(len(images["id"]))}
-    rows = []
-    for row in range(len(columns["score"])):
-        image = int(columns["image"][row])
-        verb, name = facts["classes"][columns["interaction"][row]]
-        beside = int(columns["truth"][row])
-        boxes = columns["boxes"].reshape(-1, 4)[columns["start"][image] :]
-        ends = [boxes[columns[end][row]].tolist() for end in ("subject", "object")]
-        steps = int(columns["iou_subject"][row]), int(columns["iou_object"][row])
-        rows.append((-float(columns["score"][row]), images["id"][image], facts["verbs"][verb], name,
-                     facts["types"][columns["error"][row]][0], facts["relations"][columns["relation"][row]],
-                     None if beside < 0 else beside - first[image], steps, ends))  # fmt: skip
-    return rows
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_prediction_with_the_truth_beside_it(hoicli: Hoicli, tmp_path: Path, seed: int) -> None:
     gt, one, _, _ = write_scenes(tmp_path, seed=seed)
@@ -126,7 +106,7 @@ def test_every_prediction_with_the_truth_beside_it(hoicli: Hoicli, tmp_path: Pat
     wanted = expected(hoicli, gt, one)
     strange = {name for row in wanted if not (name := row[1]).isprintable()}
     assert len(strange) == 1
-    made = written(tmp_path / "page")
+    made = predictions_of(tmp_path / "page")
     assert len(made) == len(wanted)
     for own, theirs in zip(made, wanted, strict=True):
         image = theirs[1].replace("\u202e", "\\u202e")
@@ -207,7 +187,7 @@ def test_the_gallery_is_a_part_of_it(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("explore", "--gt", gt, one, "-o", tmp_path / "whole").code == 0
     words = ("diagnose", "--gt", gt, one, "--images", images, "--gallery", tmp_path / "part", "-o", tmp_path / "rows")
     assert hoicli(*words).code == 0
-    whole, part = written(tmp_path / "whole"), written(tmp_path / "part")
+    whole, part = predictions_of(tmp_path / "whole"), predictions_of(tmp_path / "part")
     strip = [row[:6] + row[7:] for row in whole]  # the place of the truth in its image is another where few are kept
     errors = {kind: [row for row in whole if row[4] == kind][:40] for kind in {row[4] for row in whole}}
     del errors["true_positive"]

@@ -102,3 +102,24 @@ def columns_of(folder: Path, prefix: str) -> dict[str, NDArray[Any]]:
         assert match[1] == path.name.removesuffix(".js")
         found[match[1].removeprefix(f"{prefix}.")] = np.frombuffer(base64.b64decode(match[3]), dtype=f"<{match[2]}")
     return found
+
+
+def predictions_of(folder: Path, model: str = "model0") -> list[tuple[Any, ...]]:
+    """Every prediction of a written explorer, in its order: (-score, image, verb, object, type, relation, place of the
+    truth beside it in its image, its IoU in steps, its boxes)."""
+    facts, images, truth, columns = (
+        facts_of(folder), facts_of(folder, "images"), columns_of(folder, "truth"), columns_of(folder, model)
+    )  # fmt: skip
+    first = {image: int(np.searchsorted(truth["image"], image)) for image in range(len(images["id"]))}
+    rows = []
+    for row in range(len(columns["score"])):
+        image = int(columns["image"][row])
+        verb, name = facts["classes"][columns["interaction"][row]]
+        beside = int(columns["truth"][row])
+        boxes = columns["boxes"].reshape(-1, 4)[columns["start"][image] :]
+        ends = [boxes[columns[end][row]].tolist() for end in ("subject", "object")]
+        steps = int(columns["iou_subject"][row]), int(columns["iou_object"][row])
+        rows.append((-float(columns["score"][row]), images["id"][image], facts["verbs"][verb], name,
+                     facts["types"][columns["error"][row]][0], facts["relations"][columns["relation"][row]],
+                     None if beside < 0 else beside - first[image], steps, ends))  # fmt: skip
+    return rows
