@@ -94,7 +94,7 @@ def explore(
     row = diagnosing([protocol] if protocol else [], dataset, "shared")
     dataset = dataset or (row.dataset if row else None)
     vocabulary = load(dataset or "hico")
-    slices = parse_slices(slice_ or ([] if vocabulary.roles else [SLICES]), vocabulary)
+    slices = parse_slices(slice_ or [SLICES], vocabulary)
     if of_classes := [made.name for made in slices if made.of == CLASSES]:
         raise UsageError(
             f"--slice {','.join(of_classes)}: the page filters by verb, {vocabulary.qualifier} and "

@@ -7,7 +7,8 @@ const query = (() => {
     const verb = filter.verb.toLowerCase(), name = filter.object.toLowerCase();
     const exactVerb = facts.verbs.some(each => each.toLowerCase() === verb);
     const exactName = facts.classes.some(([, each]) => each.toLowerCase() === name);
-    const fits = (text, part, exact) => exact ? text.toLowerCase() === part : text.toLowerCase().includes(part);
+    const fits = (text, part, exact) => part === "" ||
+      (exact ? text.toLowerCase() === part : text.toLowerCase().includes(part));
     const [kind, slice, part] = sliceOf(filter);
     const group = kind === "group" ? new Set(facts.groups[part]) : null;
     for (let number = 0; number < wanted.length; number++) {
@@ -131,42 +132,51 @@ const query = (() => {
     found.missed.forEach((row, at) => { all[found.rows.length + at] = ~row; });
     if (sort === "score") return all;
     if (sort === "low") return all.reverse();
-    const key = sort === "iou" ? iouBucket(found) : gainBucket(found);
-    return bucketed(all, key.of, key.count);
+    return sort === "iou" ? bucketed(all, iouBuckets(found.model, all), facts.steps + 1)
+      : bucketed(all, gainBuckets(found.model, all), facts.classes.length * facts.types.length);
   }
 
-  function iouBucket(found) {
-    const iou = pairIou(found.model);
-    return { count: facts.steps + 1, of: item => facts.steps - (item < 0 ? 0 : iou[item]) };
+  /* The bucket of each item, the largest IoU first; a missed ground truth has none. */
+  function iouBuckets(model, items) {
+    const iou = pairIou(model), buckets = new Int32Array(items.length);
+    for (let at = 0; at < items.length; at++) buckets[at] = facts.steps - (items[at] < 0 ? 0 : iou[items[at]]);
+    return buckets;
   }
 
-  /* Buckets of (class, type), the largest gain first. */
-  function gainBucket(found) {
-    const types = facts.types.length, classes = facts.classes.length;
-    const gains = new Float64Array(classes * types);
-    for (let of = 0; of < classes; of++) {
-      for (let type = 0; type < types; type++) gains[of * types + type] = gainOf(found.model, of, type) || 0;
-    }
-    const order = Array.from(gains.keys()).sort((one, other) => gains[other] - gains[one] || one - other);
-    const place = new Int32Array(order.length);
+  const places = [null, null];
+  /* [classes x types] the place of each pair among all by its gain, the largest first; equal gains share one. */
+  function gainPlaces(model) {
+    if (places[model]) return places[model];
+    const types = facts.types.length, gains = new Float64Array(facts.classes.length * types);
+    for (let pair = 0; pair < gains.length; pair++) gains[pair] = gainOf(model, Math.floor(pair / types), pair % types) || 0;
+    const place = new Int32Array(gains.length);
     let bucket = -1, last = NaN;
-    for (const pair of order) {
+    for (const pair of Array.from(gains.keys()).sort((one, other) => gains[other] - gains[one] || one - other)) {
       if (gains[pair] !== last) { bucket++; last = gains[pair]; }
       place[pair] = bucket;
     }
-    const number = ofModel(found.model, "interaction"), error = ofModel(found.model, "error");
-    const truthClass = column("truth.interaction"), never = MISSED();
-    const of = item => item < 0 ? place[truthClass[~item] * types + never] : place[number[item] * types + error[item]];
-    return { count: bucket + 1, of };
+    places[model] = place;
+    return place;
+  }
+
+  /* The bucket of each item by the gain of its class and type. */
+  function gainBuckets(model, items) {
+    const place = gainPlaces(model), types = facts.types.length, never = MISSED();
+    const number = ofModel(model, "interaction"), error = ofModel(model, "error");
+    const truthClass = column("truth.interaction"), buckets = new Int32Array(items.length);
+    for (let at = 0; at < items.length; at++) {
+      const item = items[at];
+      buckets[at] = item < 0 ? place[truthClass[~item] * types + never] : place[number[item] * types + error[item]];
+    }
+    return buckets;
   }
 
   /* A stable counting sort: half a million items in the time of two passes. */
-  function bucketed(items, of, count) {
-    const start = new Int32Array(count + 1);
-    for (const item of items) start[of(item) + 1]++;
+  function bucketed(items, buckets, count) {
+    const start = new Int32Array(count + 1), sorted = new Int32Array(items.length);
+    for (let at = 0; at < items.length; at++) start[buckets[at] + 1]++;
     for (let at = 0; at < count; at++) start[at + 1] += start[at];
-    const sorted = new Int32Array(items.length);
-    for (const item of items) sorted[start[of(item)]++] = item;
+    for (let at = 0; at < items.length; at++) sorted[start[buckets[at]]++] = items[at];
     return sorted;
   }
 

@@ -59,6 +59,9 @@ async function show() {
   const [status, ...content] = view.draw();
   main.replaceChildren(...content.flat(Infinity).filter(Boolean));
   main.removeAttribute("aria-busy");
+  for (const box of main.querySelectorAll(".scroll")) {
+    box.parentElement.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+  }
   showFilters();
   showViews();
   document.getElementById("status").textContent = status;

@@ -1,6 +1,6 @@
 /* The views: what each needs of the data, and what it draws: [words of the status line, elements]. */
 
-const CARDS = 24, LINES = 100;
+const CARDS = 24, LINES = 100, CLASSES = 1000;
 
 /* A selection is made once for a filter. */
 let selected = { key: "", found: null };
@@ -24,7 +24,7 @@ function classesView() {
   const wanted = query.classesOf(state);
   const numbers = facts.classes.map((_, number) => number).filter(number => wanted[number] &&
     facts.models[0].ap[number] !== null);
-  const best = number => ofModels((_, at) => facts.types.map((_, type) => [gainOf(at, number, type) || 0, type]))[modelNumber()]
+  const best = number => facts.types.map((_, type) => [gainOf(modelNumber(), number, type) || 0, type])
     .reduce((one, other) => other[0] > one[0] ? other : one);
   const lines = numbers.map(number => ({ number, name: className(number), truth: facts.positives[number],
     ap: ofModels(model => model.ap[number]), best: best(number) }));
@@ -48,12 +48,14 @@ function classesView() {
     { head: "by fixing", cell: line => line.best[0] > 0 ? linkTo({ view: "errors", class: String(line.number),
       type: typeName(line.best[1]), verb: "", object: "" }, mark(line.best[1]), typeWords(line.best[1])) : DASH },
   ];
+  const page = pageOf(lines.length, CLASSES);
   const means = ofModels((model, at) => Object.entries(model.mAP).map(([subset, value]) =>
     [`mAP ${subset.replaceAll("_", "-")}${two() ? `, ${letter(at)}` : ""}`, fixed(value)]));
-  return [`${plural(lines.length, "class").replace("classs", "classes")} with ground truth`,
+  return [`${whole(lines.length)} ${lines.length === 1 ? "class" : "classes"} with ground truth`,
     tiles(means.flat()),
     gainsTable(),
-    table("AP of each class", columns, lines, { by: "apa" }),
+    table("AP of each class", columns, lines.slice((page - 1) * CLASSES, page * CLASSES), { by: "apa" }),
+    pager(lines.length, CLASSES),
   ];
 }
 
@@ -135,7 +137,7 @@ function classView() {
     const count = name => (model.class_counts[name] || [])[number];
     return [
       [`AP${two() ? ` ${letter(at)}` : ""}`, fixed(model.ap[number]), model.name],
-      [`found${two() ? ` ${letter(at)}` : ""}`, `${whole(count("true_positive"))}`, `of ${plural(facts.positives[number], "ground truth")}`.replace("truths", "truth")],
+      [`found${two() ? ` ${letter(at)}` : ""}`, `${whole(count("true_positive"))}`, `of ${whole(facts.positives[number])} annotated`],
     ];
   }).flat();
   const series = ofModels((model, at) => {
