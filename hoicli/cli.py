@@ -29,6 +29,7 @@ COMMANDS = {
     "diagnose": "Why a detector fails: error types, and what fixing each would give.",
     "curves": "Precision and recall by score threshold, the best threshold, and the calibration of scores.",
     "confusion": "Which verb or object is taken for which, and what mAP that costs.",
+    "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
     "papers": "Which evaluator made which paper's numbers, and published tables as rows.",

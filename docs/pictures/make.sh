@@ -16,7 +16,7 @@ cp "$fixtures/predictions.jsonl" preds.jsonl
 
 # Take the picture of a page: page NAME FILE.html HEIGHT
 page() {
-    "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size="1000,$3" \
+    "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size="1000,$3" --virtual-time-budget=10000 \
         --screenshot="$folder/$1.png" "file://$folder/$2" >/dev/null 2>&1
 }
 
@@ -26,8 +26,10 @@ hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl 2>/d
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl 2>/dev/null
 hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.png
 hoicli diagnose --gt gt.jsonl --images "$fixtures/images" --gallery gallery preds.jsonl -o rows.jsonl 2>/dev/null
+hoicli explore --gt gt.jsonl --images "$fixtures/images" -o explorer preds.jsonl other.jsonl 2>/dev/null
 hoicli report --gt gt.jsonl --images "$fixtures/images" -o report.html preds.jsonl 2>/dev/null
 page gallery gallery/index.html 940
+page explorer 'explorer/index.html#view=class&class=223' 1180
 page report report.html 1515
 
 # At most 1000 pixels wide (the sheet of a hundred pictures 800), in 256 colours: small files.

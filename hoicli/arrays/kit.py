@@ -32,6 +32,11 @@ class Growing:
         for name, column in self._parts.items():
             column.append(parts[name])
 
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self._parts)
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         """The column; a row for each row of each part."""
         column = joined(self._parts[name], self._types[name])

@@ -15,13 +15,14 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hoicli.commands import choices
 from hoicli.errors import UsageError
 from hoicli.io import destinations
 from hoicli.io.inputs import parts_of
-from hoicli.io.outputs import descriptor
+from hoicli.io.outputs import descriptor, lies_in
 
 Given = Mapping[str, Any]
 """The values given on the command line, by parameter name."""
@@ -71,10 +72,10 @@ class ReadJson(Read):
 @dataclass(frozen=True)
 class Written:
     """Marks an option that names a file or a folder to write. check: raises `UsageError` if the path cannot be written.
-    inside: the file that is written in a folder of that name."""
+    whole: it is a folder that is replaced as a whole, so nothing in it may be another's."""
 
     check: Callable[[str, str], None]
-    inside: str = ""
+    whole: bool = False
 
     def refuse(self, path: str, option: str, values: Given) -> None:
         """Raises `UsageError` if `path` cannot be written. values: of all options, since another may set the file's
@@ -83,7 +84,11 @@ class Written:
 
     def file(self, path: str) -> object:
         """The identity of the written file (`file_of`)."""
-        return file_of(os.path.join(path, self.inside) if self.inside else path, standard=1)
+        return file_of(path, standard=1)
+
+    def holds(self, path: str, other: str) -> bool:
+        """Whether `path` is a folder that is replaced, and another file or folder is in it, or is it."""
+        return self.whole and other != "-" and lies_in(Path(other), Path(path))
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,12 @@ class OneOf:
             raise UsageError(f"{option} {value}: choose {choice}")
 
 
+def _check_page(path: str, option: str) -> None:
+    from hoicli.explorer.folder import check_folder
+
+    check_folder(path, option)
+
+
 Mark = Read | Written | Count | OneOf
 
 READ = Read()
@@ -124,7 +135,7 @@ READ_FOLDER = Read(folder=True)
 READ_TRUTH = Read(named=True)
 OUTPUT = Written(destinations.check_output)
 FIGURE = Written(destinations.check_figure)
-PAGE_FOLDER = Written(destinations.check_page_folder, inside="index.html")
+PAGE_FOLDER = Written(_check_page, whole=True)
 FOLDER = Written(destinations.check_folder)
 FOLDERS = Written(destinations.check_folders)
 APPENDED = Written(destinations.check_appended)
@@ -156,7 +167,7 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -
 
     names: how messages call each parameter: its option, or an argument's metavar.
     """
-    outputs: list[tuple[str, str, object]] = []
+    outputs: list[tuple[str, str, Written]] = []
     for name, mark in sorted(marked.items(), key=lambda one: names[one[0]] != "-o"):
         value = values.get(name)
         if isinstance(mark, Count | OneOf):
@@ -165,19 +176,23 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -
             raise UsageError(f"{names[name]}: the name is empty; give one (an unset variable?)")
         elif isinstance(mark, Written) and value is not None:
             mark.refuse(value, names[name], values)
-            outputs.append((names[name], value, mark.file(value)))
+            outputs.append((names[name], value, mark))
     inputs = list(_inputs(marked, names, values))
     if sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
     taken: dict[object, str] = {}
-    for option, path, file in outputs:
+    for option, path, written in outputs:
+        file = written.file(path)
         for given, read in inputs:
-            if file is not None and file_of(read) == file:
+            if written.holds(path, read) or (file is not None and file_of(read) == file):
                 shown = "stdout" if path == "-" else f"{option} {path}"
                 raise UsageError(f"{shown}: is an input, too ({given}); give another name")
         key = "stdout" if path == "-" else file
         if key is not None and taken.setdefault(key, option) != option:
             raise UsageError(f"{option} {path}: is the output of {taken[key]} already; give another file")
+        for other, inside, _ in outputs:
+            if other != option and written.holds(path, inside):
+                raise UsageError(f"{option} {path}: is the output of {other} already; give another file")
     for name, mark in marked.items():
         if isinstance(mark, Read) and mark.folder and values.get(name) is not None and not os.path.isdir(values[name]):
             raise UsageError(f"{names[name]} {values[name]}: there is no such folder")

@@ -38,7 +38,7 @@ EXAMPLES = 40
             "every prediction's type, counted by other tools",
         ),
     ],
-    see=["match", "eval", "pairstats"],
+    see=["explore", "match", "eval", "pairstats"],
 )
 def diagnose(
     predictions: list[str] | None = options.MODELS,
@@ -75,7 +75,10 @@ def diagnose(
     ),
     plot: str | None = options.figure("Draw the deltas and the errors: .png, .svg or .pdf."),
     gallery: str | None = option(
-        None, "--gallery DIR", "Write an HTML page of errors on their images.", mark=PAGE_FOLDER
+        None,
+        "--gallery DIR",
+        "Write a folder with a page of the errors on their images: a part of what hoicli explore shows.",
+        mark=PAGE_FOLDER,
     ),
     images: str | None = option(None, "--images DIR", "The folder of the images for --gallery.", mark=READ_FOLDER),
     explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
@@ -147,6 +150,11 @@ def diagnose(
             )
         policy.report()
         return
+    collecting = None
+    if gallery is not None:
+        from hoicli.explorer.run import Collecting, write_explorer
+
+        collecting = Collecting()
     with Job("diagnose", READING_TRUTH + READING * len(models)):
         diagnosed = diagnose_models(
             models,
@@ -154,20 +162,18 @@ def diagnose(
             dataset,
             filters,
             policy,
-            examples=EXAMPLES if gallery else 0,
             reading=reading,
             asked=viewing.views,
             protocol=row,
+            collector=collecting,
         )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
     if plot is not None:
         drawn = [row | {"model": model.label} for model in diagnosed for row in model.plotted]
         plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot, look)
-    if gallery is not None:
-        from hoicli.report.gallery import write_gallery
-
-        write_gallery(gallery, diagnosed[0].examples, images)
+    if gallery is not None and collecting is not None and truth is not None:
+        write_explorer(collecting.explored(diagnosed, truth, EXAMPLES), gallery, images, "copy", "--gallery")
     out.write(rows)
     if out.notation() == "table":
         note("the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)")

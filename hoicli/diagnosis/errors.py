@@ -95,11 +95,9 @@ class Typed:
 def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
     """The batch (made with `all_boxes`) and its outcomes as `Located`."""
     scenes, truth = batch.predictions, batch.truth.scenes
-    # The counted ground truth of the batch's images, one image after another.
-    counted, before = batch.truth.counted(protocol), batch.truth.counted_before(protocol)
+    before = batch.truth.counted_before(protocol)
     start, end = truth.hoi_start[batch.image], truth.hoi_start[batch.image + 1]
-    image, rows = expanded(start, end - start)
-    image, rows = image[counted[rows]], rows[counted[rows]]
+    image, rows = counted_truth(batch, protocol)
     # The row of each counted triplet: its place in its image, after all of the images before.
     first = starts_of(before[end] - before[start])
     belongs = np.full(len(scenes.score), -1, dtype=np.int64)
@@ -126,6 +124,16 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         action_of=actions(batch.truth.vocabulary),
         person=batch.found_people(protocol) if protocol.person_first else None,
     )
+
+
+def counted_truth(batch: Batch, protocol: Protocol) -> tuple[Ints, Ints]:
+    """The ground truth of `Located`, image by image in annotation order: ([G] images of the batch, [G] triplets as rows
+    of the ground truth's Scenes)."""
+    hoi_start = batch.truth.scenes.hoi_start
+    start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
+    image, rows = expanded(start, end - start)
+    counted = batch.truth.counted(protocol)[rows]
+    return image[counted], rows[counted]
 
 
 class BoxMatches:

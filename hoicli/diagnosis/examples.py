@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hoicli.arrays.kit import Floats, Ints, rank_by_id
+from hoicli.diagnosis.beside import RELATIONS, truth_beside
 from hoicli.diagnosis.errors import ERRORS, MISSED, Located
 from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -26,21 +27,25 @@ class Examples:
         self._limit = limit
         self._items: dict[str, list[tuple[float, str, int, Record]]] = {}
 
-    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
-        """Keep the best-scored errors of each type in a batch."""
+    def add(self, batch: Batch, found: Located, types: ErrorTypes, protocol: Protocol) -> None:
+        """Keep the best-scored errors of each type in a batch, each with the ground truth beside it."""
         vocabulary, boxes, truth_boxes = batch.truth.vocabulary, batch.predictions.boxes, batch.truth.scenes.boxes
         by_id = rank_by_id(found.image_ids)
-        # A duplicate is shown with the ground truth that it finds again, another error with the one that it could
-        # repair.
-        targets = np.where(found.truth >= 0, found.truth, types.repairs)
         for code, error in enumerate(ERRORS[1:], start=1):
-            for row in self._first(np.flatnonzero(types.error == code), by_id[found.image], -found.score):
+            rows = self._first(np.flatnonzero(types.error == code), by_id[found.image], -found.score)
+            shown = truth_beside(batch, found, types, protocol, np.array(rows, dtype=np.int64))
+            for place, row in enumerate(rows):
                 item = _of_class(vocabulary, found.interaction[row])
                 item["predicted"] = _boxes(boxes, found.subject[row], found.object[row])
-                target = int(targets[row])
+                target = int(shown.truth[place])
+                item["relation"] = RELATIONS[shown.relation[place]]
                 if target >= 0:
                     item["truth_name"] = " ".join(vocabulary.interactions[found.truth_interaction[target]])
                     item["truth"] = _boxes(truth_boxes, found.truth_subject[target], found.truth_object[target])
+                    item["iou"] = [
+                        None if np.isnan(value) else float(value)
+                        for value in (shown.iou_subject[place], shown.iou_object[place])
+                    ]
                 self._keep(error, found.image_ids[found.image[row]], row, item, float(found.score[row]))
         for row in self._first(np.flatnonzero(types.missed), by_id[found.truth_image]):
             item = _of_missed(vocabulary, found.truth_interaction[row])
@@ -78,7 +83,8 @@ class Examples:
 
     def _keep(self, error: str, image_id: str, row: int, item: Record, score: float | None = None) -> None:
         """Keep an example; `row` orders the examples of an image, which all come from one batch."""
-        whole = {"image_id": image_id, "error": error, "score": score, "predicted": None, "truth": None} | item
+        blank = {"score": score, "predicted": None, "truth": None, "relation": "own", "iou": None}
+        whole = {"image_id": image_id, "error": error, **blank, **item}
         self._items.setdefault(error, []).append((-(score or 0.0), image_id, row, whole))
 
 

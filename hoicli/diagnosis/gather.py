@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, islice
 from typing import Any
+from typing import Protocol as Interface
 
 import numpy as np
 
@@ -52,21 +53,34 @@ def typed_batches(
         yield batch, found, types_of(found, reading)
 
 
+class Collector(Interface):
+    """What is kept of the batches besides their diagnosis; in any order, and by several processes."""
+
+    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
+        """Add a batch."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another collector of the same kind has of other images."""
+
+
 @dataclass
 class Gathered:
     """One model's predictions matched with ground truth: their tally, their diagnosis by each protocol, examples of
-    errors by the first, and the coverage."""
+    errors by the first, the coverage, and what a collector kept by the first."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
     examples: Examples
     coverage: Coverage
+    kept: Any = None
 
     def merge(self, other: Gathered) -> None:
         """Add what was gathered from another part of the same stream."""
         self.tally.merge(other.tally)
         self.examples.merge(other.examples)
         self.coverage.merge(other.coverage)
+        if self.kept is not None:
+            self.kept.merge(other.kept)
         for diagnosis, theirs in zip(self.diagnoses, other.diagnoses, strict=True):
             diagnosis.merge(theirs)
 
@@ -81,9 +95,11 @@ def match_and_diagnose(
     *,
     examples: int = 0,
     reading: Reading = "shared",
+    collector: Callable[[], Collector] | None = None,
 ) -> Gathered:
     """A tally of `protocols` and a diagnosis by each of `diagnosed` in one pass over the predictions, with up to
-    `examples` errors of each type by the first; a large file is split among processors.
+    `examples` errors of each type by the first, and what a `collector` keeps by the first; a large file is split among
+    processors.
 
     The caller reports the coverage.
     """
@@ -93,7 +109,8 @@ def match_and_diagnose(
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
         diagnoses = [Diagnosis(row, classes, reading) for row in diagnosed]
-        found = Gathered(Tally(protocols, classes), diagnoses, Examples(examples), Coverage())
+        kept = collector() if collector else None
+        found = Gathered(Tally(protocols, classes), diagnoses, Examples(examples), Coverage(), kept)
         for batch, outcomes in matched_batches(part, truth, every, filters, shared, all_boxes=bool(diagnosed)):
             found.coverage.add(batch)
             found.tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
@@ -102,7 +119,9 @@ def match_and_diagnose(
                 types = types_of(where, reading)
                 diagnosis.add(where, types)
                 if examples and number == 0:
-                    found.examples.add(batch, where, types)
+                    found.examples.add(batch, where, types, diagnosis.protocol)
+                if kept is not None and number == 0:
+                    kept.add(batch, where, types)
         return found
 
     parts = gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts]))

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from hoicli.diagnosis.gather import diagnose_matches, diagnosis_records, match_and_diagnose, typed_batches
+from hoicli.diagnosis.gather import (
+    Collector,
+    diagnose_matches,
+    diagnosis_records,
+    match_and_diagnose,
+    typed_batches,
+)
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import SIGNATURES, Reading
 from hoicli.diagnosis.rows import diagnosis_rows, part_rows
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocol_files import chosen_protocols
 from hoicli.evaluation.protocols import Protocol
@@ -63,15 +71,15 @@ class Model:
 
 @dataclass
 class DiagnosedModel:
-    """A model's diagnosis by one view of the protocol, the settings of its signature, and example errors for a
-    gallery."""
+    """A model's diagnosis by one view of the protocol, the settings of its signature, and what a collector kept of its
+    batches."""
 
     name: str
     tagged: bool
     vocabulary: Vocabulary
     diagnosis: Diagnosis
     settings: Mapping[str, str]
-    examples: list[Record] = field(default_factory=list)
+    kept: Any = None
     plotted: list[Row] = field(default_factory=list)
     slices: Sequence[Slice] = ()
 
@@ -159,14 +167,14 @@ def diagnose_models(
     filters: Filters,
     policy: ErrorPolicy,
     *,
-    examples: int = 0,
     reading: Reading = "shared",
     asked: Callable[[Vocabulary], Views] = lambda _: ALONE,
     protocol: Protocol | None = None,
+    collector: Callable[[GroundTruth, Protocol], Collector] | None = None,
 ) -> list[DiagnosedModel]:
     """Each model's diagnosis: predictions with `gt`, match records with or without. With several views (`asked` of the
     vocabulary), one for each; the matches are of some already. protocol: whose rules decide what is right (default:
-    `protocol_of`).
+    `protocol_of`). collector: makes what `DiagnosedModel.kept` is to be; of predictions in one view only.
 
     Without a `dataset` it is that of the first stream if it holds match records, else HICO-DET. Raises `UsageError` for
     options that need predictions and for the released reading on other datasets than HICO-DET, `DataError` for a bad
@@ -179,7 +187,7 @@ def diagnose_models(
     for slice_ in views.of_data:
         check_diagnosed(within(protocol, Part(slice_, 0)))
     wanted = views.diagnosed(protocol)
-    if examples and len(wanted) > 1:
+    if collector and len(wanted) > 1:
         raise UsageError("--gallery: of one threshold, on all images; leave out --slice and further --iou")
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
@@ -188,18 +196,18 @@ def diagnose_models(
     for model in models:
         settings = {"data": vocabulary.signed}
         if gt is not None and truth is not None and not model.stream.matched:
+            keep = partial(collector, truth, wanted[0]) if collector else None
             whole = match_and_diagnose(
-                model.stream, truth, [], wanted, filters, policy, examples=examples, reading=reading
+                model.stream, truth, [], wanted, filters, policy, reading=reading, collector=keep
             )
             whole.coverage.report(truth, wanted, model=model.name if len(models) > 1 else None)
-            items = with_images(list(whole.examples.items()), gt) if examples else []
             settings |= filters.signature() | truth.settings(protocol)
             for diagnosis in whole.diagnoses:
                 signed = settings | diagnosis.protocol.settings()
-                made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed, items)
+                made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed, whole.kept)
                 diagnosed.append(replace(made, slices=views.of_classes))
             continue
-        if filters.removes or examples:
+        if filters.removes or collector:
             raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
         if views.thresholds.values or views.of_data:
             raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
@@ -221,7 +229,13 @@ def diagnose_models(
 
 def with_images(items: list[Record], gt: Stream) -> list[Record]:
     """The items with file_name, width and height of their images, None if the ground truth does not have them."""
-    missing = {item["image_id"] for item in items}
+    facts = image_facts({item["image_id"] for item in items}, gt)
+    return [item | facts[item["image_id"]] for item in items]
+
+
+def image_facts(missing: Collection[str], gt: Stream) -> dict[str, Record]:
+    """file_name, width and height of some images by their ids, None if the ground truth does not have them. Raises
+    `DataError` if it has changed since it gave these ids."""
     facts: dict[str, Record] = {}
     for line in gt:
         try:
@@ -230,9 +244,9 @@ def with_images(items: list[Record], gt: Stream) -> list[Record]:
             continue
         if str(record.get("image_id")) in missing:
             facts[str(record["image_id"])] = _facts(record)
-    if missing - facts.keys():
+    if set(missing) - facts.keys():
         raise DataError("changed while it was read: images are missing; run again", place=gt.name)
-    return [item | facts[item["image_id"]] for item in items]
+    return facts
 
 
 def _facts(record: Record) -> Record:

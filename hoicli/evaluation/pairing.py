@@ -163,10 +163,10 @@ class Pairing:
     def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
         """IoU of aligned boxes, 0 where there is none, and for classes with roles where their labels [B] differ."""
         if not self.truth.vocabulary.roles:
-            return self._iou(protocol, box, truth_box)
+            return self.iou_of(protocol, box, truth_box)
         both = np.flatnonzero((box >= 0) & (truth_box >= 0) & (label[box] == truth_label[truth_box]))
         overlap = np.zeros(len(box))
-        overlap[both] = self._iou(protocol, box[both], truth_box[both])
+        overlap[both] = self.iou_of(protocol, box[both], truth_box[both])
         return overlap
 
     def _of_class(self, protocol: Protocol, code: NDArray[np.uint8]) -> Candidates:
@@ -208,7 +208,7 @@ class Pairing:
             box, truth_box = predictions.object[row], annotated.object[truth]
             object_ = np.zeros(len(row))
             both = (box >= 0) & (truth_box >= 0)
-            object_[both] = self._iou(protocol, box[both], truth_box[both])
+            object_[both] = self.iou_of(protocol, box[both], truth_box[both])
             nothing = truth_box < 0
             will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
             object_[nothing] = (will_do | self.empty_object[row])[nothing]
@@ -235,7 +235,7 @@ class Pairing:
             for part in blocks_of(count):
                 row, place = expanded(starts[image[part]], count[part])
                 row += part.start
-                overlap = self._iou(protocol, subjects[row], people[place])
+                overlap = self.iou_of(protocol, subjects[row], people[place])
                 best = first_largest(row, overlap)
                 person[row[best]], largest[row[best]] = people[place[best]], overlap[best]
             self._people[protocol.iou_key] = person[of_subject], largest[of_subject]
@@ -246,7 +246,7 @@ class Pairing:
         person, overlap = self.best_people(protocol)
         return np.where(overlap >= protocol.threshold, person, -1)
 
-    def _iou(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
+    def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """IoU of aligned predicted and ground-truth boxes by the protocol's convention."""
         first = self._as_fed(protocol, self.predictions.boxes[box].T, box)
         return protocol_iou(protocol, first, self.truth.scenes.boxes[truth_box].T)
@@ -269,7 +269,7 @@ class Pairing:
 
     def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:
         """[M] whether aligned predicted and ground-truth boxes overlap enough, whatever their labels."""
-        return reaches(protocol, self._iou(protocol, box, truth_box))
+        return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
     def _fitting(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
         """Those pairs of boxes that have one label and that the protocol uses."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,14 +49,19 @@ def check_figure(path: str, option: str = "--plot") -> None:
     check_file(path, option)
 
 
-def check_page_folder(path: str, option: str) -> None:
-    """Raises `UsageError` if no folder with an index.html can be written; the last part of its path may be new."""
-    if Path(path).is_dir():
-        check_file(str(Path(path, "index.html")), option)
-    elif Path(path).exists():
+def check_made_folder(path: str, option: str, own: Callable[[Path], bool]) -> None:
+    """Raises `UsageError` if the folder cannot be created or replaced: the last part of its path may be new, the folder
+    may be empty, or what an earlier run made (`own` says so), and nothing else."""
+    target = Path(path)
+    if target.exists() and not target.is_dir():
         raise UsageError(f"{option} {path}: is a file; give a folder")
-    else:
-        check_file(path, option)
+    if target.is_dir() and any(target.iterdir()) and not own(target):
+        problem = "there are other files in it, and the folder is replaced as a whole"
+        raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one")
+    above = target.resolve().parent
+    if not above.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {above}; make it first")
+    _check_inside(above, f"{option} {path}", target.parent)
 
 
 def check_folder(path: str, option: str) -> None:

@@ -148,17 +148,23 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
 
 
 @contextmanager
-def atomic_folder(path: str) -> Iterator[Path]:
-    """A temporary folder beside `path` (which is new or empty) that takes its name if the block succeeds and is removed
-    if not. Raises `DataError` if writing fails."""
+def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
+    """A temporary folder beside `path` (which is new or empty, or with `replace` any folder) that takes its name if the
+    block succeeds and is removed if not. Raises `DataError` if writing fails."""
     target = Path(path).resolve()
-    folder = _part_of(target)
-    with _removed(folder), writable(path):
+    folder, old = _part_of(target), _part_of(target)
+    with _removed(old), _removed(folder), writable(path):
         folder.mkdir()
         yield folder
-        if inherit(folder, target):
-            target.rmdir()
-        folder.rename(target)
+        with held():  # between the two names there is nothing under the folder's
+            if inherit(folder, target):
+                target.rename(old) if replace else target.rmdir()
+            try:
+                folder.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
 
 
 def descriptor(path: str) -> int | None:

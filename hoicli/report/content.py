@@ -58,7 +58,8 @@ def build(measured: Measured, options: Options, given: Mapping[str, Sequence[Row
     sections += row_sections(given)
     sections.append(class_section(measured))
     if measured.diagnosis:
-        sections += [_images(measured), gallery_section(measured.examples, options.images)]
+        gains = next(iter(deltas_of(measured.diagnosis).values()))
+        sections += [_images(measured), gallery_section(measured.examples, options.images, gains)]
     sections.append(_method(measured, options, given))
     title = options.title or f"{streams[0].split('.')[0]} on {dataset}"
     return Document(title, lead, _headlines(measured), [section for section in sections if section.blocks])

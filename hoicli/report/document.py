@@ -94,13 +94,12 @@ class Gallery:
 
     An item holds `image_id`, `file_name` (optional), `width` and `height` (or None), `error` (a key of STYLES), `verb`,
     `label`, `score` and `rank` (or None), `predicted` and `truth` (None, or [subject box, object box], the subject's
-    alone where there is no object) and `truth_name`. images: the folder that file names are looked up in. filters: on a
-    page of its own, with the pictures as they are and with filters of the cards.
+    alone where there is no object), `truth_name`, `relation` (of `diagnosis.beside.RELATIONS`) and `iou` (None, or of
+    both boxes). images: the folder that file names are looked up in.
     """
 
     items: Sequence[Mapping[str, Any]]
     images: str | None
-    filters: bool = False
 
 
 Block = Paragraph | Table | Figures | Lines | Gallery

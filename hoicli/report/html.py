@@ -1,15 +1,11 @@
 """A document as one HTML page that loads nothing: style sheet, drawings and pictures are inside.
 
-Its content security policy allows styles and `data:` pictures only, and of scripts none but the page's own, which only
-a gallery with filters has; text of any origin is escaped. It is made for a screen of any width, light or dark, and for
-paper.
+Its content security policy allows styles and `data:` pictures only, and no script; text of any origin is escaped. It is
+made for a screen of any width, light or dark, and for paper. The explorer's page shares kit.css and the look of a card.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +13,7 @@ from typing import Any
 
 from hoicli.figures.drawing import drawing
 from hoicli.figures.markup import escaped
-from hoicli.figures.pictures import Pictures
+from hoicli.figures.pictures import Pictures, Size
 from hoicli.figures.styles import LOOKS, STYLES
 from hoicli.io.messages import note
 from hoicli.records.parsing import short
@@ -29,6 +25,14 @@ LONGEST_SIDE = 480
 LONG = 20
 """Letters of a cell from which on it may be broken into lines."""
 
+TRUTHS = {
+    "own": "truth",
+    "repair": "truth, which it could become",
+    "nearest": "nearest truth",
+    "none": "no ground truth touches it",
+}
+"""How the ground truth beside an error is to it (`diagnosis.beside.RELATIONS`), in words."""
+
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -39,27 +43,27 @@ def render(document: Document) -> bytes:
 
 def pieces(document: Document) -> Iterator[bytes]:
     """The page in pieces, none larger than a table or a picture."""
-    filters = any(isinstance(block, Gallery) and block.filters for part in document.sections for block in part.blocks)
-    script = _packaged("gallery.js") if filters else ""
-    yield _head(document, script).encode()
+    yield _head(document).encode()
     for section in document.sections:
         yield f'<section id="{section.id}">\n<h2>{escaped(section.title)}</h2>\n'.encode()
         for block in section.blocks:
             yield from (piece.encode() for piece in _block(block))
         yield b"</section>\n"
-    yield f"</main>\n{f'<script>{script}</script>' if script else ''}</body>\n</html>\n".encode()
+    yield b"</main>\n</body>\n</html>\n"
 
 
-def _packaged(name: str) -> str:
-    """A file that lies beside this one."""
+def sheet(name: str) -> str:
+    """A style sheet that lies beside this file."""
     return files("hoicli.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _head(document: Document, script: str) -> str:
-    title, policy = escaped(document.title), POLICY
-    if script:
-        policy += f"; script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-    inks = "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in LOOKS.items())
+def inks() -> str:
+    """The colours of error types and series as a style sheet, which stands before the others."""
+    return "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in LOOKS.items())
+
+
+def _head(document: Document) -> str:
+    title = escaped(document.title)
     tiles = "".join(
         f'<div><dt>{escaped(item.label)}</dt><dd class="big">{_value(item.value)}</dd>'
         f"<dd>{escaped(item.note)}</dd></div>"
@@ -72,15 +76,16 @@ def _head(document: Document, script: str) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <style>
-{inks}
-{_packaged("page.css")}</style>
+{inks()}
+{sheet("kit.css")}
+{sheet("page.css")}</style>
 </head>
-<body{' class="wide"' if script else ""}>
+<body>
 <header>
 <h1>{title}</h1>
 <p>{_words(document.lead)}</p>
@@ -181,19 +186,16 @@ def _value(cell: Cell) -> str:
 def _gallery(gallery: Gallery) -> Iterator[str]:
     """A card for each error; a picture is written out where it is first shown."""
     folder = None if gallery.images is None else Path(gallery.images)
-    pictures = Pictures(folder, longest=None if gallery.filters else LONGEST_SIDE)
-    if gallery.filters:
-        yield _filters(gallery.items)
+    pictures = Pictures(folder, longest=LONGEST_SIDE)
     yield '<div class="gallery">\n'
     missing: dict[str, str] = {}
     for item in gallery.items:
         file_name = item.get("file_name")
         yield pictures.symbol(file_name)
-        name = f"{item['verb']} {item['label']}".strip()
         picture = pictures.known(file_name)
         if picture is None:
             missing[item["image_id"]] = short(file_name or f"{item['image_id']}, without file_name")
-        yield _card(item, name, drawing(item, name, picture), filters=gallery.filters)
+        yield card(item, picture) + "\n"
     yield "</div>\n"
     if folder is not None and missing:
         images = len({item["image_id"] for item in gallery.items})
@@ -203,39 +205,31 @@ def _gallery(gallery: Gallery) -> Iterator[str]:
         )
 
 
-def _card(item: Mapping[str, Any], name: str, scene: str, *, filters: bool) -> str:
-    """An error: its drawing, and in words its type, class, truth, score and rank among its type's, and image."""
-    error, score, truth = item["error"], item.get("score"), (item.get("truth_name") or "").strip()
-    words = f"{name} {truth}".lower().replace("_", " ")
-    shown = f'<button type="button" class="name" title="show this class only">{escaped(name)}</button>'
-    told = f'<p class="truth">truth: {escaped(truth)}</p>' if truth not in ("", name) else ""
-    facts = ["no score" if score is None else f"score {score:.3f}"]
+def card(item: Mapping[str, Any], picture: tuple[str, Size] | None) -> str:
+    """An error: its drawing, and in words its type, class, truth, score, IoU and image.
+
+    item: of `Gallery`; picture: see `drawing`. The explorer's page makes the same card (explorer/page/drawing.js;
+    tests/explorer/test_browser.py compares them).
+    """
+    error, score = item["error"], item.get("score")
+    name = f"{item['verb']} {item['label']}".strip()
+    facts = ["no score" if score is None else f"score {score:.3f}", *_overlap(item.get("iou"))]
     facts += [f"rank {item['rank']}"] if item.get("rank") is not None else []
     return (
-        f'<article class="card" data-error="{error}" data-score="{"" if score is None else format(score, ".6g")}" '
-        f'data-words="{escaped(words)}">{scene}'
-        f"<p>{_swatch(error)}{STYLES[error].words}: {shown if filters else f'<b>{escaped(name)}</b>'}</p>{told}"
-        f'<p class="facts">{", ".join(facts)}; {escaped(item["image_id"])}</p></article>\n'
+        f'<article class="card">{drawing(item, name, picture)}'
+        f"<p>{_swatch(error)}{STYLES[error].words}: <b>{escaped(name)}</b></p>"
+        f'<p class="truth">{escaped(_truth(item))}</p>'
+        f'<p class="facts">{", ".join(facts)}; {escaped(item["image_id"])}</p></article>'
     )
 
 
-def _filters(items: Sequence[Mapping[str, Any]]) -> str:
-    """What shows the cards of one type, of a class, or from a score on; gallery.js makes it work."""
-    counts = Counter(item["error"] for item in items)
-    buttons = "".join(
-        f'<button type="button" data-filter="{name}" aria-pressed="false">'
-        f"{_swatch(name)}{style.words} <b>{counts[name]}</b></button>"
-        for name, style in STYLES.items()
-        if counts[name]
-    )
-    scores = [item["score"] for item in items if item.get("score") is not None]
-    low, high = min([0.0, *scores]), max([1.0, *scores])
-    return f"""<div class="filters">
-<div><button type="button" data-filter="" aria-pressed="true">All <b>{len(items)}</b></button>{buttons}</div>
-<div><label>class <input id="words" type="search" placeholder="ride bicycle"></label>
-<label title="a missed ground truth has no score and stays">score from
-<input id="score" type="range" min="{low:g}" max="{high:g}" step="{(high - low) / 100:g}" value="{low:g}">
-<output id="least">{low:.2f}</output></label>
-<span id="shown">{len(items)} of {len(items)}</span></div>
-</div>
-"""
+def _overlap(iou: Sequence[float | None] | None) -> list[str]:
+    """The IoU of the boxes with the truth beside them, rounded down: 0.499 is not 0.50."""
+    values = [f"{int(value * 1e4 + 1e-9) // 100 / 100:.2f}" for value in iou or () if value is not None]
+    return [f"IoU {' and '.join(values)}"] if values else []
+
+
+def _truth(item: Mapping[str, Any]) -> str:
+    """What would have been right."""
+    truth, words = (item.get("truth_name") or "").strip(), TRUTHS[item.get("relation") or "own"]
+    return f"{words}: {truth}" if truth else words

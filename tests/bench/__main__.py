@@ -1,6 +1,6 @@
 """`make bench`: one page of what the commands cost beside a floor and beside others' code.
 
-    python -m tests.bench [--only hico,vcoco,shoe,corrupt] [--repeat 3] [--folder bench-output]
+    python -m tests.bench [--only hico,vcoco,shoe,corrupt,explore] [--repeat 3] [--folder bench-output]
                           [--truth instances_test2015.json --predictions cdn.json] [--peers DIR] [--docs]
 
 Run it in the repository's root; progress goes to stderr, the page to stdout and FOLDER/bench.md. Without files, dumps
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench import corrupt, hico, shoe, vcoco
+from tests.bench import corrupt, explore, hico, shoe, vcoco
 from tests.bench.measuring import Process, Table, apart, machine, measured_table, say, shown
 from tests.bench.options import Options
 
@@ -37,6 +37,7 @@ SECTIONS = {
     "vcoco": Section("V-COCO", vcoco.prepare, vcoco.processes, vcoco.facts),
     "shoe": Section("SHOE", shoe.prepare, shoe.processes, shoe.facts),
     "corrupt": Section("Corruptions", corrupt.prepare, corrupt.processes, corrupt.facts, corrupt.comparison),
+    "explore": Section("Explorer", explore.prepare, explore.processes, explore.facts, explore.waiting),
 }
 
 LEGEND = """Whole processes, start-up included, the best of {repeat} runs (of one for peers and `corrupt`).

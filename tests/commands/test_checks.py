@@ -176,7 +176,7 @@ def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> N
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
 def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
-    for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["diagnose", "--gallery", "/sys"],
+    for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["explore", "-o", "/sys/new"],
                   ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--save-images", "/sys/a/b"],
                   ["mask", "--save-images", "/sys"], ["convert", "--to", "mat", "-o", "/sys/new"],
                   ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
@@ -207,8 +207,8 @@ def test_no_output_is_an_input(
     monkeypatch.chdir(tmp_path)
     Path("page").mkdir()
     folder = "page/" if mark is PAGE_FOLDER else ""
-    given = f"{folder}index.html{ending(target)}"
-    Path(given).write_text("precious")
+    given, precious = f"{folder}index.html{ending(target)}", '<meta name="generator" content="hoicli'
+    Path(given).write_text(precious)
     others = [folder or given, folder or f"./{given}"]
     if not folder:
         Path(f"soft{ending(target)}").symlink_to(given)
@@ -221,7 +221,7 @@ def test_no_output_is_an_input(
         said = refused(hoicli(name, *words, target.opts[0], path))
         assert said.startswith(f"{target.opts[0]} {path}: is an input, too (")
         assert given in said
-    assert Path(given).read_text() == "precious"
+    assert Path(given).read_text() == precious
     assert not list(tmp_path.rglob("*.part"))
 
 
@@ -244,7 +244,7 @@ def test_no_output_is_what_stands_on_stdin_or_stdout(tmp_path: Path) -> None:
 def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("page").mkdir()
-    Path("page/index.html").write_text("")
+    Path("page/index.html").write_text('<meta name="generator" content="hoicli')
     for words in (
         ["diagnose", "--plot", "x.png", "-o", "x.png"],
         ["diagnose", "--plot", "./x.png", "-o", "x.png"],

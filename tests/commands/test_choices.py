@@ -38,6 +38,7 @@ OPEN_NAMES = {
     ("agree", "--models"): "raters' names are in the data",
     ("agree", "--humans"): "raters' names are in the data",
     ("diagnose", "--name"): "the user's names",
+    ("explore", "--name"): "the user's names",
     ("pairstats", "--name"): "the user's names",
     ("robust", "--name"): "the user's names",
     ("robust", "--metric"): "the rows say which metrics there are",

@@ -77,6 +77,12 @@ WRITERS = [
         stdout=False,
         tree=True,
     ),
+    Writer(
+        "explore",
+        f"explore {PAIR} --images {FIXTURES / 'images'} --pictures copy -o OUT",
+        stdout=False,
+        tree=True,
+    ),
     Writer("report", f"report --format html {PAIR} -o OUT"),
     Writer("table", f"table {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
     Writer("papers", "papers --rows hico -o OUT"),

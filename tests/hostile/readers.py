@@ -308,6 +308,13 @@ READERS: list[Reader] = [
         "--gallery DIR/gallery",
     ),
     *_predictions("diagnose", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
+    *(
+        Reader(f"explore:{role}", seed, "jsonl", _both(f"explore {words} --slice people,objects -o DIR/explorer"))
+        for role, seed, words in (
+            ("predictions", PREDICTIONS, f"--gt {GT} IN"),
+            ("ground truth", GT, f"--gt IN {PREDICTIONS}"),
+        )
+    ),
     Reader("diagnose:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("diagnose IN -o OUT")),
     Reader(
         "validate:predictions",

@@ -204,7 +204,6 @@ def test_a_file_that_is_replaced_hands_on_its_mode(hoicli: Hoicli, tmp_path: Pat
     calls: list[tuple[list[object], str]] = [
         (["convert", CORPUS / "pictures.jsonl", "-o", tmp_path / "out.jsonl"], "out.jsonl"),
         (["schema", "result", "-o", tmp_path / "link"], "meant"),
-        (["diagnose", "--gt", GT, PREDICTIONS, "--gallery", tmp_path / "page"], "page/index.html"),
         (["mask", "--images", CORPUS, "--save-images", tmp_path / "images", records], "images/b.jpg"),
         (["corrupt", "--corruption", "jpeg", "--severity", "1", "--images", CORPUS, "--save-images", tmp_path, records],
          "jpeg/1/b.jpg"),

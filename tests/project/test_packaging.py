@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hoicli.explorer.content import SCRIPTS
 from hoicli.records.schemas import kinds, schema_text
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import ROOT
@@ -37,7 +38,8 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
         "hoicli/data.sha256",
         "hoicli/wordnet/data/WORDNET-LICENSE",
         "hoicli/report/page.css",
-        "hoicli/report/gallery.js",
+        "hoicli/report/kit.css",
+        *(f"hoicli/explorer/page/{name}" for name in ("index.html", "page.css", *(f"{name}.js" for name in SCRIPTS))),
         *vocabularies,
         *wordnet,
     } <= names

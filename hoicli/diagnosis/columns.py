@@ -1,0 +1,204 @@
+"""Every counted prediction with its type, its boxes and the ground truth beside it, as columns for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.arrays.kit import Floats, Growing, Ints, joined, rank_by_id, starts_of
+from hoicli.diagnosis.beside import OWN, truth_beside
+from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located, counted_truth
+from hoicli.diagnosis.repairs import ErrorTypes
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.protocols import Protocol
+from hoicli.evaluation.slices import Slice
+from hoicli.evaluation.slicing import triplet_parts
+
+STATES = (*ERRORS, MISSED)
+"""What became of a ground truth: found (true_positive), missed, or the type of the prediction that could repair it."""
+NEVER = len(STATES) - 1
+
+
+@dataclass(frozen=True)
+class TruthTable:
+    """The ground truth that a protocol counts, by image id, then in annotation order, and its images' boxes.
+
+    image_ids [N], sorted; box_start [N + 1], boxes [B, 4], label [B]; image, interaction [G]; subject, object [G] the
+    place of the box in its image, -1 for no object. order [N] the images as places in the ground truth's Scenes, place
+    the other way round; number [rows of Scenes] a triplet's place among G, -1 for one that is not counted. parts: of
+    each slice of triplets, [G].
+    """
+
+    image_ids: list[str]
+    order: Ints
+    place: Ints
+    box_start: Ints
+    boxes: Floats
+    label: Ints
+    image: Ints
+    interaction: Ints
+    subject: Ints
+    object: Ints
+    number: Ints
+    parts: list[Ints]
+
+
+@dataclass(frozen=True)
+class ErrorTable:
+    """A model's T counted predictions, the best-scored first (equal scores: by image id, then place in the image).
+
+    image, interaction, score, error (indexes ERRORS), relation (RELATIONS), iou_subject, iou_object (NaN: no such box)
+    [T]; subject, object [T] the place of the box in its image, -1 for no object; truth [T] the ground truth beside it,
+    a row of `TruthTable`, -1 for none. box_start [N + 1], boxes [B, 4], label [B] the predicted boxes. state [G]
+    indexes STATES; by [G] the prediction that finds a ground truth or could repair it, -1 for none. uncounted: how many
+    predictions the protocol drops. parts: of each slice of triplets, [T].
+    """
+
+    image: Ints
+    interaction: Ints
+    score: Floats
+    error: NDArray[np.uint8]
+    relation: NDArray[np.uint8]
+    iou_subject: Floats
+    iou_object: Floats
+    subject: Ints
+    object: Ints
+    truth: Ints
+    box_start: Ints
+    boxes: Floats
+    label: Ints
+    state: NDArray[np.uint8]
+    by: Ints
+    uncounted: int
+    parts: list[Ints]
+
+
+def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] = ()) -> TruthTable:
+    """The ground truth as a page has it. slices: of triplets."""
+    scenes = truth.scenes
+    order = np.argsort(rank_by_id(scenes.image_ids), kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    box_order, box_start, local = by_image(place[scenes.image_of_box], len(order))
+    counted = np.flatnonzero(truth.counted(protocol))
+    rows = counted[np.argsort(place[scenes.image_of_hoi[counted]], kind="stable")]
+    number = np.full(len(scenes.interaction), -1, dtype=np.int64)
+    number[rows] = np.arange(len(rows))
+    return TruthTable(
+        image_ids=[scenes.image_ids[row] for row in order.tolist()],
+        order=order,
+        place=place,
+        box_start=box_start,
+        boxes=scenes.boxes[box_order],
+        label=scenes.labels[box_order],
+        image=place[scenes.image_of_hoi[rows]],
+        interaction=scenes.interaction[rows],
+        subject=local[scenes.subject[rows]],
+        object=np.append(local, -1)[scenes.object[rows]],
+        number=number,
+        parts=[triplet_parts(slice_, scenes).argmax(axis=0)[rows] for slice_ in slices],
+    )
+
+
+class TypedPredictions:
+    """Gathers the typed predictions of one model, batch by batch in any order (`gather.Collector`)."""
+
+    def __init__(self, protocol: Protocol, slices: Sequence[Slice] = ()) -> None:
+        """slices: of triplets, whose parts are wanted."""
+        self._protocol, self._slices = protocol, slices
+        self._uncounted = 0
+        self._count = 0
+        self._rows = Growing(
+            **dict.fromkeys(("image", "place", "interaction", "subject", "object", "truth"), np.int64),
+            **dict.fromkeys(("score", "iou_subject", "iou_object"), np.float64),
+            **dict.fromkeys(("error", "relation"), np.uint8),
+        )
+        self._parts: list[list[Ints]] = [[] for _ in slices]
+        self._boxes = Growing(image=np.int64, label=np.int64)
+        self._coordinates: list[Floats] = []
+        self._by = Growing(truth=np.int64, row=np.int64)
+
+    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
+        """Add a batch."""
+        scenes = batch.predictions
+        rows = np.flatnonzero(types.error != NOT_COUNTED)
+        shown = truth_beside(batch, found, types, self._protocol, rows)
+        _, of_truth = counted_truth(batch, self._protocol)
+        first = scenes.box_start[found.image[rows]]
+        self._rows.add(
+            image=batch.image[found.image[rows]],
+            place=rows - scenes.hoi_start[found.image[rows]],
+            interaction=found.interaction[rows],
+            subject=found.subject[rows] - first,
+            object=np.where(found.object[rows] < 0, -1, found.object[rows] - first),
+            truth=np.append(of_truth, -1)[shown.truth],
+            score=found.score[rows],
+            iou_subject=shown.iou_subject,
+            iou_object=shown.iou_object,
+            error=types.error[rows],
+            relation=shown.relation,
+        )
+        for slice_, parts in zip(self._slices, self._parts, strict=True):
+            parts.append(triplet_parts(slice_, scenes).argmax(axis=0)[rows])
+        self._boxes.add(image=batch.image[scenes.image_of_box], label=scenes.labels)
+        self._coordinates.append(scenes.boxes)
+        by = np.where(types.found >= 0, types.found, types.repair)
+        self._by.add(truth=of_truth, row=np.where(by < 0, -1, np.searchsorted(rows, by) + self._count))
+        self._uncounted += len(types.error) - len(rows)
+        self._count += len(rows)
+
+    def merge(self, other: TypedPredictions) -> None:
+        """Add what was gathered from other images."""
+        by = other._by["row"]
+        self._by.add(truth=other._by["truth"], row=np.where(by < 0, -1, by + self._count))
+        self._rows.add(**{name: other._rows[name] for name in other._rows.names})
+        self._boxes.add(image=other._boxes["image"], label=other._boxes["label"])
+        self._coordinates += other._coordinates
+        for parts, theirs in zip(self._parts, other._parts, strict=True):
+            parts += theirs
+        self._uncounted += other._uncounted
+        self._count += other._count
+
+    def table(self, truth: TruthTable) -> ErrorTable:
+        """What was gathered, beside the ground truth of the same protocol and slices."""
+        rows = self._rows
+        image = truth.place[rows["image"]]
+        order = np.lexsort((rows["place"], image, -rows["score"]))
+        column = {name: rows[name][order] for name in rows.names if name not in ("image", "place")}
+        of_truth = np.append(truth.number, -1)[column.pop("truth")]
+        box_order, box_start, _ = by_image(truth.place[self._boxes["image"]], len(truth.image_ids))
+        number = np.full(len(order) + 1, -1, dtype=np.int64)
+        number[order] = np.arange(len(order))
+        by = np.full(len(truth.image), -1, dtype=np.int64)
+        by[truth.number[self._by["truth"]]] = number[self._by["row"]]
+        own = column["relation"] == OWN
+        parts = [
+            np.where(own, np.append(annotated, 0)[of_truth], joined(predicted, np.int64)[order])
+            for annotated, predicted in zip(truth.parts, self._parts, strict=True)
+        ]
+        return ErrorTable(
+            **column,
+            image=image[order],
+            truth=of_truth,
+            box_start=box_start,
+            boxes=np.concatenate([np.zeros((0, 4)), *self._coordinates])[box_order],
+            label=self._boxes["label"][box_order],
+            by=by,
+            state=np.where(by < 0, NEVER, np.append(column["error"], 0)[by]).astype(np.uint8),
+            uncounted=self._uncounted,
+            parts=parts,
+        )
+
+
+def by_image(image: Ints, images: int) -> tuple[Ints, Ints, Ints]:
+    """(rows sorted by their image, stably; [images + 1] where each image's begin; [rows] the place of each row in its
+    image)."""
+    order = np.argsort(image, kind="stable")
+    start = starts_of(np.bincount(image, minlength=images))
+    local = np.empty(len(image), dtype=np.int64)
+    local[order] = np.arange(len(image)) - start[image[order]]
+    return order, start, local

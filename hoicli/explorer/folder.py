@@ -1,0 +1,60 @@
+"""An explorer as a folder that opens from disk."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from hoicli.errors import UsageError
+from hoicli.io.destinations import check_made_folder
+from hoicli.io.outputs import atomic_folder
+
+OWN = frozenset({"index.html", "page.css", "page.js", "data", "pictures"})
+"""What a folder holds that an explorer was written to, and nothing else: such a folder is replaced."""
+
+MADE = b'<meta name="generator" content="hoicli'
+"""What its index.html has near its beginning."""
+
+HOW = {
+    "link": "symbolic links to the images: nothing is copied, and the folder is for this machine",
+    "copy": "copies: the folder can be sent on",
+}
+"""What stands in the folder for the pictures."""
+
+
+def is_explorer(folder: Path) -> bool:
+    """Whether an explorer was written there and nothing was added since."""
+    try:
+        with (folder / "index.html").open("rb") as page:
+            return MADE in page.read(1000) and {path.name for path in folder.iterdir()} <= OWN
+    except OSError:
+        return False
+
+
+def check_folder(path: str, option: str) -> None:
+    """Raises `UsageError` where `write_folder` would: for a folder with anything in it but an explorer."""
+    if path == "-":
+        raise UsageError(f"give {option} DIR, the folder to write, or --serve to look at once")
+    check_made_folder(path, option, is_explorer)
+
+
+def write_folder(
+    path: str, files: Iterable[tuple[str, bytes]], pictures: Mapping[str, Path], how: str, option: str
+) -> None:
+    """Write the page and its pictures, whole or not at all. how: a key of HOW; option: the folder's, for messages.
+
+    Raises as `check_folder`, and `DataError` if writing fails."""
+    check_folder(path, option)
+    with atomic_folder(path, replace=True) as folder:
+        for name, content in files:
+            target = folder / name
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(content)
+        if pictures:
+            (folder / "pictures").mkdir()
+        for name, source in pictures.items():
+            if how == "copy":
+                shutil.copyfile(source, folder / name)
+            else:
+                (folder / name).symlink_to(source.resolve())

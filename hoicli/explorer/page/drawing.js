@@ -1,0 +1,129 @@
+/* Errors drawn on their images: the card that a report has too (hoicli/report/html.py `card`, figures/drawing.py). */
+
+const CARD = 340, TEXT = 13;
+const digits = (value, count = 6) => String(Number(value.toPrecision(count)));
+const loaded = new Map();  // image -> [width, height] of a picture whose record says no size
+
+/* [x1, y1, x2, y2] of a box by its place in its image; prefix: "truth" or "model0". */
+function boxOf(prefix, image, place) {
+  const at = 4 * (column(`${prefix}.start`)[image] + place);
+  return Array.from(column(`${prefix}.boxes`).subarray(at, at + 4));
+}
+function pairOf(prefix, image, row) {
+  const subject = column(`${prefix}.subject`)[row], object = column(`${prefix}.object`)[row];
+  return object < 0 ? [boxOf(prefix, image, subject)] : [boxOf(prefix, image, subject), boxOf(prefix, image, object)];
+}
+const boxNeeds = prefix => ["start", "boxes", "subject", "object"].map(name => `${prefix}.${name}`);
+const cardNeeds = model => [...boxNeeds(`model${model}`), ...boxNeeds("truth"), "truth.image", "truth.interaction",
+  "images", ...["image", "interaction", "error", "score", "truth", "relation", "iou_subject", "iou_object"]
+    .map(name => `model${model}.${name}`)];
+
+/* The size of an image: its record's, in whose pixels the boxes are; else the picture's own; else what holds the boxes. */
+function sizeOf(image, pairs) {
+  const images = explorer.get("images");
+  if (images.width[image] && images.height[image]) return [images.width[image], images.height[image]];
+  if (loaded.has(image)) return loaded.get(image);
+  const boxes = pairs.flat();
+  return [2, 3].map(side => Math.max(1, ...boxes.map(box => 1.05 * box[side])));
+}
+
+const centre = box => [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2];
+
+/* One pair of boxes, a line between their centres, and its words over (a prediction) or under it (the truth). */
+function shape(kind, pair, words, [width, height], faint) {
+  const unit = Math.max(width, height) / CARD, line = TEXT * unit;
+  const [x1, y1] = centre(pair[0]), [x2, y2] = centre(pair[pair.length - 1]);
+  const text = words.length <= 40 ? words : `${words.slice(0, 39)}\u2026`;
+  const x = Math.max(Math.min(...pair.map(box => box[0]), width - 0.58 * line * text.length), 0.3 * line);
+  const y = kind === "pr"
+    ? Math.min(Math.max(Math.min(...pair.map(box => box[1])) - 0.4 * line, line), height - 1.6 * line)
+    : Math.max(Math.min(Math.max(...pair.map(box => box[3])) + 1.1 * line, height - 0.4 * line), 2.2 * line);
+  return svg("g", { class: faint ? `${kind} faint` : kind },
+    pair.map((box, at) => svg("rect", { class: "so"[at], x: digits(box[0]), y: digits(box[1]),
+      width: digits(Math.max(box[2] - box[0], 0)), height: digits(Math.max(box[3] - box[1], 0)) })),
+    svg("line", { x1: digits(x1), y1: digits(y1), x2: digits(x2), y2: digits(y2) }),
+    [[x1, y1], [x2, y2]].map(([cx, cy]) => svg("circle", { cx: digits(cx), cy: digits(cy), r: digits(3 * unit, 4) })),
+    text && !faint && svg("text", { x: digits(x, 5), y: digits(y, 5), "font-size": digits(line, 4) }, text));
+}
+
+/* An image, or a grey sheet of its size, under shapes: [{kind, pair, words, faint}]. */
+function scene(image, shapes, label) {
+  const images = explorer.get("images"), size = sizeOf(image, shapes.map(each => each.pair));
+  const [width, height] = size, unit = Math.max(width, height) / CARD;
+  const sheet = words => [
+    svg("rect", { width: digits(width), height: digits(height), class: "sheet" }),
+    svg("text", { x: digits(width - 6 * unit), y: digits(height - 6 * unit), "font-size": digits(TEXT * unit, 4),
+      class: "note" }, words),
+  ];
+  const parts = [];
+  if (images.picture[image]) {
+    const drawn = svg("image", { href: images.picture[image], width: digits(width), height: digits(height),
+      preserveAspectRatio: "none", onerror: () => drawn.replaceWith(...sheet("the picture cannot be shown")) });
+    parts.push(drawn);
+    if (!images.width[image] && !loaded.has(image)) measure(image, images.picture[image]);
+  } else parts.push(...sheet(facts.note));
+  const drawn = shapes.map(each => shape(each.kind, each.pair, each.words, size, each.faint));
+  const named = label ? { role: "img", "aria-label": label } : {};
+  return svg("svg", { class: "scene", viewBox: `0 0 ${digits(width)} ${digits(height)}`, ...named }, parts, drawn);
+}
+
+/* Learn the size of a picture whose record does not say it, and draw again. */
+function measure(image, address) {
+  loaded.set(image, [1000, 1000]);
+  const picture = new Image();
+  picture.addEventListener("load", () => { loaded.set(image, [picture.naturalWidth, picture.naturalHeight]); show(); });
+  loaded.delete(image);
+  picture.src = address;
+}
+
+const TRUTHS = { own: "truth", repair: "truth, which it could become", nearest: "nearest truth",
+  none: "no ground truth touches it" };
+
+/* IoU in hundredths, rounded down: 0.499 is not 0.50. */
+const hundredths = steps => (Math.floor(steps / (facts.steps / 100)) / 100).toFixed(2);
+
+/* What a card says of an item (a prediction's row, or ~row of a missed ground truth). */
+function told(model, item) {
+  if (item < 0) {
+    const image = column("truth.image")[~item], name = className(column("truth.interaction")[~item]);
+    return { type: MISSED(), image, name, truth: ~item, truthName: name, relation: "own", facts: ["no score"] };
+  }
+  const number = ofModel(model, "interaction")[item], truth = ofModel(model, "truth")[item];
+  const overlaps = ["iou_subject", "iou_object"].map(name => ofModel(model, name)[item]).filter(value => value >= 0);
+  const said = [`score ${ofModel(model, "score")[item].toFixed(3)}`];
+  if (overlaps.length) said.push(`IoU ${overlaps.map(hundredths).join(" and ")}`);
+  return {
+    type: ofModel(model, "error")[item], image: ofModel(model, "image")[item], name: className(number), number, truth,
+    truthName: truth < 0 ? "" : className(column("truth.interaction")[truth]),
+    relation: facts.relations[ofModel(model, "relation")[item]], facts: said,
+  };
+}
+
+/* The shapes of an item; what is not to be shown is left out (`hide` in the address). large: with score and IoU. */
+function shapesOf(model, item, said, large = false) {
+  const shown = letter => !state.hide.includes(letter), shapes = [];
+  const words = text => shown("l") ? text : "";
+  if (said.truth >= 0 && shown("g")) {
+    shapes.push({ kind: "gt", pair: pairOf("truth", said.image, said.truth), words: words(said.truthName) });
+  }
+  if (item >= 0 && shown("p")) {
+    const numbers = large && shown("s") ? said.facts.map(each => each.replace("score ", "").replace(" and ", "/")) : [];
+    shapes.push({ kind: "pr", pair: pairOf(`model${model}`, said.image, item),
+      words: [words(said.name), ...numbers].filter(Boolean).join(", ") });
+  }
+  return shown("b") ? shapes : [];
+}
+
+/* An error: its drawing, and in words its type, class, truth, score, IoU and image. */
+function card(model, item) {
+  const said = told(model, item), gain = gainOf(model, said.number ?? column("truth.interaction")[~item], said.type);
+  const truth = said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation];
+  const words = `${typeWords(said.type)}: ${said.name}; ${truth}`;
+  const known = said.facts.concat(gain ? [`${fixed(gain, 2, true)} AP`] : []);
+  return el("article", { class: "card" },
+    el("a", { href: addressOf({ ...state, view: "image", image: imageName(said.image), row: String(item), page: "" }),
+      "aria-label": `${words}: open its image` }, scene(said.image, shapesOf(model, item, said))),
+    el("p", {}, mark(said.type), `${typeWords(said.type)}: `, el("b", {}, said.name)),
+    el("p", { class: "truth" }, truth),
+    el("p", { class: "facts" }, `${known.join(", ")}; ${imageName(said.image)}`));
+}

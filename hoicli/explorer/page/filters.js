@@ -1,0 +1,148 @@
+/* The filters over every view, the views' links, and the keys. */
+
+const SORTS = { gain: "largest gain", score: "highest score", low: "lowest score", iou: "largest IoU" };
+/* Which filters a view has. */
+const APPLY = {
+  classes: ["verb", "object", "slice"],
+  class: ["type", "from", "to", "iou", "iouto", "slice", "sort"],
+  errors: ["type", "verb", "object", "from", "to", "iou", "iouto", "slice", "sort"],
+  images: ["type", "verb", "object", "from", "to", "iou", "iouto", "slice"],
+  image: ["type", "verb", "object", "from", "to", "iou", "iouto", "slice"],
+  compare: ["type", "verb", "object", "from", "slice"],
+};
+
+const option = (value, words) => el("option", { value }, words);
+const field = (name, words, input, title) =>
+  el("label", { "data-filter": name, title: title || null }, el("span", {}, words), input);
+
+function makeFilters() {
+  const form = document.getElementById("filters");
+  const names = [...new Set(facts.classes.map(([, name]) => name))].filter(Boolean).sort();
+  const list = (id, values) => el("datalist", { id }, values.map(value => option(value, "")));
+  const text = (name, id) => el("input", { name, list: id, type: "search", autocomplete: "off", spellcheck: "false" });
+  const number = name => el("input", { name, type: "number", step: "any", inputmode: "decimal" });
+  const slices = [
+    ...(Object.keys(facts.groups).length ? [{ name: "frequency", parts: Object.keys(facts.groups) }] : []),
+    ...facts.image_slices, ...facts.triplet_slices,
+  ];
+  put(form, {}, [
+    facts.models.length > 1 && field("model", "model", el("select", { name: "model" },
+      facts.models.map((model, at) => option("ab"[at], `${letter(at)}: ${model.name}`)))),
+    field("type", "type", el("select", { name: "type" }, option("", "every error"),
+      facts.types.map(([name, words]) => option(name, words)))),
+    field("verb", "verb", text("verb", "verbs")), list("verbs", [...facts.verbs].sort()),
+    field("object", facts.qualifier, text("object", "names")), list("names", names),
+    field("from", "score from", number("from")),
+    field("to", "below", number("to"), "scores below this"),
+    field("iou", "IoU from", number("iou"), "the smaller IoU of the two boxes with the truth beside them"),
+    field("iouto", "below", number("iouto"), "the smaller IoU of the two boxes, below this"),
+    slices.length > 0 && field("slice", "slice", el("select", { name: "slice" }, option("", "all"),
+      slices.map(slice => el("optgroup", { label: slice.name },
+        slice.parts.map(part => option(`${slice.name}:${part}`, part.replaceAll("_", " "))))))),
+    field("sort", "order by", el("select", { name: "sort" },
+      Object.entries(SORTS).map(([name, words]) => option(name, words)))),
+    el("button", { type: "button", id: "clear", onclick: () => go(cleared()) }, "Clear"),
+  ]);
+  document.getElementById("fold").open = innerWidth > 640;  // on a telephone they would fill the screen
+  form.addEventListener("submit", event => event.preventDefault());
+  form.addEventListener("input", event => {
+    const { name, value } = event.target;
+    if (name in DEFAULTS) go({ [name]: value, page: "", row: "" }, true);
+  });
+}
+const cleared = () => ({ ...Object.fromEntries(FILTERS.filter(name => name !== "class" || state.view !== "class")
+  .map(name => [name, ""])), page: "" });
+
+/* Show what applies to this view, as the address has it; what is being typed stays as it is typed. */
+function showFilters() {
+  const form = document.getElementById("filters"), apply = APPLY[state.view];
+  for (const label of form.querySelectorAll("[data-filter]")) {
+    const name = label.dataset.filter, input = label.querySelector("input, select");
+    label.hidden = name === "model" ? !["errors", "images", "class", "image"].includes(state.view) : !apply.includes(name);
+    if (input !== document.activeElement && input.value !== state[name]) input.value = state[name];
+    label.classList.toggle("set", FILTERS.includes(name) && state[name] !== "");
+  }
+  const active = FILTERS.filter(name => apply.includes(name) && state[name] !== "");
+  document.getElementById("set").textContent = active.length ? `(${active.map(name => `${name}: ${state[name]}`).join(", ")})` : "";
+  document.getElementById("clear").hidden = !FILTERS.some(name => apply.includes(name) && state[name] !== "") &&
+    (state.class === "" || state.view === "class" || !apply.includes("verb"));
+}
+
+const LISTED = [["classes", "Classes"], ["errors", "Errors"], ["images", "Images"], ["compare", "Compare"]];
+const shownViews = () => LISTED.filter(([view]) =>
+  !(view === "compare" && facts.models.length < 2) && !(facts.gallery && view === "classes"));
+
+function showViews() {
+  const here = { class: "classes", image: "images" }[state.view] || state.view;
+  document.getElementById("views").replaceChildren(...shownViews().map(([view, words]) => el("li", {},
+    el("a", { href: addressOf({ ...state, view, page: "", by: "", row: "", image: "" }),
+      "aria-current": view === here ? "page" : null }, words))),
+    el("li", {}, el("button", { type: "button", id: "keys", onclick: help }, "Keys ", el("kbd", {}, "?"))));
+}
+
+const KEYS = [
+  ["?", "show or hide this list"],
+  ["1 2 3 4", "classes, errors, images, compare"],
+  ["/", "go to the filters"],
+  ["\u2192 or j, \u2190 or k", "next and previous image, or page of a list"],
+  ["n, p", "next and previous prediction of an image"],
+  ["b", "boxes on and off"],
+  ["g, h", "the ground truth's boxes, the predictions' boxes on and off"],
+  ["l, s", "names on the boxes, scores on the boxes on and off"],
+  ["a", "every prediction of an image, or the chosen one"],
+  ["m", "the other model"],
+  ["u", "up: from an image or a class back to its list"],
+  ["x", "clear the filters"],
+];
+let keysOn = true;
+
+function help() {
+  const dialog = document.getElementById("help");
+  if (dialog.open) { dialog.close(); return; }
+  const box = el("input", { type: "checkbox", onchange: event => { keysOn = event.target.checked; } });
+  box.checked = keysOn;
+  dialog.replaceChildren(
+    el("h2", { id: "help-title" }, "Keys"),
+    el("dl", { class: "keys" }, KEYS.map(([keys, words]) => [el("dt", {}, el("kbd", {}, keys)), el("dd", {}, words)])),
+    el("p", {}, el("label", {}, box, " single keys work (? always does)")),
+    el("p", {}, "The address of the page holds the view: copy it to send what you see."),
+    el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
+  dialog.showModal();
+}
+
+const toggled = flag => go({ hide: state.hide.includes(flag) ? state.hide.replace(flag, "") : state.hide + flag }, true);
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  const field = event.target.closest("input, select, textarea");
+  if (field) {
+    if (event.key === "Escape") field.blur();
+    return;
+  }
+  if (event.key === "?") { help(); event.preventDefault(); return; }
+  if (!keysOn || document.getElementById("help").open) return;
+  const scrolls = event.target.closest(".scroll") && event.key.startsWith("Arrow");
+  const deed = { ArrowRight: () => step(1), j: () => step(1), ArrowLeft: () => step(-1), k: () => step(-1),
+    n: () => stepRow(1), p: () => stepRow(-1), b: () => toggled("b"), g: () => toggled("g"), h: () => toggled("p"),
+    l: () => toggled("l"), s: () => toggled("s"), a: () => toggled("a"), u: up, x: () => go(cleared()),
+    m: () => facts.models.length > 1 && go({ model: state.model === "a" ? "b" : "a", row: "" }),
+    "/": () => { document.getElementById("fold").open = true; const first = document.querySelector("#filters label:not([hidden]) :is(input, select)"); if (first) first.focus(); },
+  }[event.key] || viewKey(event.key);
+  if (!deed || scrolls) return;
+  event.preventDefault();
+  deed();
+}
+const viewKey = key => {
+  const view = LISTED[Number(key) - 1];
+  return view && shownViews().some(([name]) => name === view[0]) &&
+    (() => go({ view: view[0], page: "", by: "", row: "", image: "" }));
+};
+
+/* The next image, or page of a list. */
+function step(by) {
+  if (state.view === "image") return stepImage(by);
+  const button = document.querySelector(`.pager [data-key="${by > 0 ? "next" : "previous"}"]`);
+  if (button && !button.disabled) button.click();
+}
+const up = () => ({ image: () => go({ view: "images", image: "", row: "" }),
+  class: () => go({ view: "classes", class: "" }) }[state.view] || (() => {}))();

@@ -1,0 +1,109 @@
+/* One image: its ground truth and predictions, those of two models side by side; the keys go from image to image. */
+
+const imageNumber = () => {
+  if (!imageNumber.known) imageNumber.known = new Map(explorer.get("images").id.map((id, at) => [id, at]));
+  return imageNumber.known.get(state.image) ?? imagesInOrder()[0] ?? NONE;
+};
+
+/* Rows of a column that holds the image of each row. */
+function rowsIn(name, image) {
+  const rows = [];
+  column(name).forEach((each, row) => { if (each === image) rows.push(row); });
+  return rows;
+}
+
+/* The predictions of an image that the filter leaves, and all of them; without any, the list is of all. */
+function predictionsIn(model, image) {
+  const all = rowsIn(`model${model}.image`, image);
+  const classes = query.classesOf({ ...state, class: state.class }), error = ofModel(model, "error"), score = ofModel(model, "score");
+  const types = state.type === "" ? null : state.type.split(",").map(typeNumber);
+  const left = all.filter(row => classes[ofModel(model, "interaction")[row]] && (!types || types.includes(error[row])) &&
+    (state.from === "" || score[row] >= Number(state.from)) && (state.to === "" || score[row] < Number(state.to)));
+  return { all, left };
+}
+
+function imageView() {
+  const image = imageNumber();
+  if (image === NONE) return ["No image", nothing()];
+  const order = imagesInOrder(), place = order.indexOf(image), images = explorer.get("images");
+  const truths = rowsIn("truth.image", image);
+  const chosen = ofModels((_, at) => chosenItem(at, image));
+  const button = (words, by, key) => el("button", { type: "button", "data-key": key, disabled: order.length < 2, onclick: () => stepImage(by) }, words);
+  const flag = (words, letters, key) => el("button", { type: "button", "data-key": `hide-${letters}`, "aria-pressed": String(key === "a" ? state.hide.includes(key) : !state.hide.includes(key)),
+    onclick: () => toggled(key) }, words);
+  const sizes = images.width[image] ? `${images.width[image]} \u00d7 ${images.height[image]} pixels` : "of unknown size";
+  return [`${place < 0 ? "An image" : `Image ${whole(place + 1)} of ${whole(order.length)}`} of what the filter leaves`,
+    el("h2", { class: "name" }, imageName(image)),
+    el("p", { class: "facts" }, `${images.file[image] || "without file_name"}, ${sizes}`),
+    el("div", { class: "pager" }, button("Previous image", -1, "previous"), button("Next image", 1, "next"),
+      flag("boxes", "b", "b"), flag("truth", "g", "g"), flag("predictions", "p", "p"), flag("names", "l", "l"), flag("scores", "s", "s"), flag("all predictions", "a", "a")),
+    el("div", { class: two() ? "beside" : "alone" }, ofModels((model, at) => imageFigure(model, at, image, truths, chosen[at]))),
+    truthsTable(image, truths),
+    el("div", { class: two() ? "beside" : "alone" }, ofModels((model, at) => predictionsTable(model, at, image, chosen[at])))];
+}
+
+/* The item that is drawn: the address's, where it is of this model and image; else the first that the filter leaves. */
+function chosenItem(model, image) {
+  const row = state.row === "" ? null : Number(state.row);
+  const of = row === null || !Number.isInteger(row) ? null : row >= 0 ? ofModel(model, "image")[row] : column("truth.image")[~row];
+  if (of === image && (model === modelNumber() || row < 0)) return row;
+  const { all, left } = predictionsIn(model, image);
+  const first = left[0] ?? all[0];
+  return first === undefined ? null : first;
+}
+
+function imageFigure(model, at, image, truths, item) {
+  const shapes = [];
+  if (!state.hide.includes("b") && state.hide.includes("a")) {
+    const { left } = predictionsIn(at, image);
+    if (!state.hide.includes("g")) truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row), words: "", faint: true }));
+    if (!state.hide.includes("p")) left.forEach(row => shapes.push({ kind: "pr", pair: pairOf(`model${at}`, image, row), words: "", faint: true }));
+  }
+  const said = item === null ? null : told(at, item);
+  if (said) shapes.push(...shapesOf(at, item, said, true));
+  else if (!state.hide.includes("b") && !state.hide.includes("g")) {
+    truths.forEach(row => shapes.push({ kind: "gt", pair: pairOf("truth", image, row), words: className(column("truth.interaction")[row]) }));
+  }
+  const words = said ? `${typeWords(said.type)}: ${said.name}` : "no predictions";
+  const truth = said ? (said.truthName ? `${TRUTHS[said.relation]}: ${said.truthName}` : TRUTHS[said.relation]) : "";
+  return el("figure", { class: "large" }, scene(image, shapes, `${imageName(image)}, ${words}`),
+    el("figcaption", {}, two() ? el("b", {}, `${letter(at)} (${model.name}) `) : null, said && mark(said.type), words,
+      said && el("span", { class: "truth" }, `; ${truth}`), said && el("span", { class: "facts" }, ` \u00b7 ${said.facts.join(", ")}`)));
+}
+
+function truthsTable(image, truths) {
+  return table(`Ground truth: ${whole(truths.length)}`, [
+    { head: "class", cell: row => linkTo({ view: "class", class: String(column("truth.interaction")[row]), row: "" }, className(column("truth.interaction")[row])) },
+    ...ofModels((_, at) => ({ head: two() ? `in ${letter(at)}` : "what became of it", cell: row => {
+      const by = ofModel(at, "by")[row], type = ofModel(at, "state")[row], words = type === 0 ? "found" : by < 0 ? typeWords(type) : `could be ${typeWords(type).toLowerCase()}`;
+      return el("button", { type: "button", class: "type", "data-key": `truth-${at}-${row}`,
+        onclick: () => go({ row: String(by < 0 ? ~row : by), model: "ab"[at] }, true) }, mark(type), words);
+    } })),
+  ], truths);
+}
+
+function predictionsTable(model, at, image, item) {
+  const { all, left } = predictionsIn(at, image);
+  return table(`Predictions${two() ? ` of ${letter(at)}` : ""}: ${whole(left.length)} of ${whole(all.length)}`, [
+    { head: "class", cell: row => el("button", { type: "button", class: "type", "data-key": `row-${at}-${row}`, "aria-pressed": String(row === item),
+      onclick: () => go({ row: String(row), model: "ab"[at] }, true) }, mark(ofModel(at, "error")[row]), className(ofModel(at, "interaction")[row])) },
+    { head: "score", number: true, cell: row => ofModel(at, "score")[row].toFixed(3) },
+    { head: "IoU", number: true, cell: row => ["iou_subject", "iou_object"].map(name => ofModel(at, name)[row]).filter(value => value >= 0).map(hundredths).join(" / ") || DASH },
+    { head: "type", cell: row => typeWords(ofModel(at, "error")[row]) },
+  ], left);
+}
+
+function stepImage(by) {
+  const order = imagesInOrder(), place = order.indexOf(imageNumber());
+  if (!order.length) return null;
+  const next = place < 0 ? 0 : (place + by + order.length) % order.length;
+  return go({ image: imageName(order[next]), row: "" }, true);
+}
+
+function stepRow(by) {
+  if (state.view !== "image") return null;
+  const model = modelNumber(), image = imageNumber(), { left } = predictionsIn(model, image);
+  if (!left.length) return null;
+  const place = left.indexOf(chosenItem(model, image));
+  return go({ row: String(left[(Math.max(place, by > 0 ? -1 : 0) + by + left.length) % left.length]) }, true);
+}

@@ -1,0 +1,103 @@
+/* Elements. Text of the data goes into text nodes and attributes alone, never into markup. */
+
+function put(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== false));
+  return element;
+}
+const el = (tag, attributes, ...children) => put(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) =>
+  put(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+
+/* Numbers as hoicli's tables print them. */
+const DASH = "\u2013", MINUS = "\u2212";
+const whole = value => value === null || value === undefined ? DASH : value.toLocaleString("en-US");
+function fixed(value, digits = 2, signed = false) {
+  if (value === null || value === undefined) return DASH;
+  const text = value.toFixed(digits), nothing = !/[1-9]/.test(text);
+  if (nothing) return text.replace("-", "");
+  return (signed && value > 0 ? "+" : "") + text.replace("-", MINUS);
+}
+
+const mark = type => el("i", { class: `mark e-${typeof type === "number" ? typeName(type) : type}` });
+
+/* A link to another view; what it does not name keeps the filter. */
+function linkTo(changes, ...children) {
+  return el("a", { href: addressOf({ ...state, page: "", ...changes }) }, ...children);
+}
+
+/* A table in a box that scrolls sideways. columns: {head, number, sort, cell(row)}; cells are text or elements. A head
+   with `sort` (a key, its direction first) is a button that orders the rows by the address. */
+function table(caption, columns, rows, attributes = {}) {
+  const heads = columns.map(each => {
+    const classes = each.number ? "n" : null;
+    if (!each.sort) return el("th", { scope: "col", class: classes }, each.head);
+    const now = state.by || attributes.by, up = now === each.sort, down = now === `-${each.sort}`;
+    const next = up ? `-${each.sort}` : down ? each.sort : each.number ? `-${each.sort}` : each.sort;
+    return el("th", { scope: "col", class: classes, "aria-sort": up ? "ascending" : down ? "descending" : null },
+      el("button", { type: "button", class: "sort", "data-key": `sort-${each.sort}`,
+        onclick: () => go({ by: next, page: "" }, true) }, each.head, up ? " \u2191" : down ? " \u2193" : ""));
+  });
+  const body = rows.map(row => el("tr", {}, columns.map((each, at) => {
+    const tag = at === 0 ? "th" : "td";
+    return el(tag, { scope: at === 0 ? "row" : null, class: each.number ? "n" : null }, each.cell(row));
+  })));
+  return el("div", { class: "table" },
+    el("p", { class: "caption" }, caption),
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+      el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, body))));
+}
+
+/* A bar for a share in [0, 1]. */
+function bar(share) {
+  const inner = el("i");
+  inner.style.width = `${100 * Math.min(Math.max(share || 0, 0), 1)}%`;
+  return el("i", { class: "bar", "aria-hidden": "true" }, inner);
+}
+
+function tiles(items) {
+  return el("dl", { class: "headlines" }, items.map(([label, value, note]) =>
+    el("div", {}, el("dt", {}, label), el("dd", { class: "big" }, value), note && el("dd", {}, note))));
+}
+
+/* Which page of how many, with buttons; the keys of the images turn these pages, too. */
+function pager(count, size) {
+  const pages = Math.max(1, Math.ceil(count / size)), page = pageOf(count, size);
+  const button = (words, to, key) => el("button", { type: "button", disabled: to < 1 || to > pages, "data-key": key,
+    onclick: () => turn(to) }, words);
+  if (pages === 1) return null;
+  return el("div", { class: "pager" }, button("Previous", page - 1, "previous"),
+    el("span", {}, `page ${whole(page)} of ${whole(pages)}`), button("Next", page + 1, "next"));
+}
+const pageOf = (count, size) => Math.min(Math.max(1, Number(state.page) || 1), Math.max(1, Math.ceil(count / size)));
+const turn = page => go({ page: page > 1 ? String(page) : "" }, true);
+
+/* Precision over recall of some series: [{name, points}], one for each model. */
+function curveChart(series, caption) {
+  const width = 420, height = 300, left = 46, top = 10, right = 10, bottom = 42;
+  const x = recall => left + recall * (width - left - right), y = precision => top + (1 - precision) * (height - top - bottom);
+  const lines = [0, 0.25, 0.5, 0.75, 1].map(at => [
+    svg("line", { class: "grid", x1: x(at), x2: x(at), y1: y(0), y2: y(1) }),
+    svg("line", { class: "grid", x1: x(0), x2: x(1), y1: y(at), y2: y(at) }),
+    svg("text", { class: "note", x: x(at), y: y(0) + 15, "text-anchor": "middle" }, String(at * 100)),
+    svg("text", { class: "note", x: left - 6, y: y(at) + 4, "text-anchor": "end" }, String(at * 100)),
+  ]);
+  const curves = series.map(({ points, look }) => {
+    const places = points.map(point => `${x(point.recall).toFixed(1)},${y(point.precision).toFixed(1)}`);
+    const only = points.length === 1 ? points[0] : null;
+    return svg("g", { class: look },
+      svg("polyline", { class: "line", points: places.join(" ") }),
+      only && svg("circle", { cx: x(only.recall), cy: y(only.precision), r: 4 }));
+  });
+  return el("figure", {},
+    svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": caption }, lines,
+      svg("text", { x: x(0.5), y: height - 6, "text-anchor": "middle" }, "recall (%)"),
+      svg("text", { x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` }, "precision (%)"),
+      curves),
+    el("figcaption", {}, caption, el("span", { class: "legend" }, series.map(({ name, look, last }) =>
+      el("span", {}, el("i", { class: `mark ${look}` }), `${name}${last}`)))));
+}

@@ -1,0 +1,62 @@
+"""The images of an explorer: which are at hand, under which address the page has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hoicli.io.messages import note
+from hoicli.io.outputs import stays_inside
+from hoicli.records.parsing import Record, short
+
+STARTS = {b"\x89PNG\r\n\x1a\n": ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
+"""How files begin that browsers draw -> (the ending of their address, their type)."""
+
+TYPES = dict(STARTS.values())
+
+
+def pictures_in(
+    folder: str | None, image_ids: Sequence[str], facts: Mapping[str, Record]
+) -> tuple[list[str], dict[str, Path]]:
+    """([N] the address of each image in the page, "" for one that is not at hand; the file behind each address).
+
+    An address is made of the image's number alone: names out of records are not trusted. A name that leads out of the
+    folder, to no file, or to one that is neither PNG nor JPEG by its first bytes is not at hand; the folder is trusted:
+    links that its owner put there are followed.
+    """
+    if folder is None:
+        return [""] * len(image_ids), {}
+    addresses: list[str] = []
+    behind: dict[str, Path] = {}
+    missing: list[str] = []
+    for number, image_id in enumerate(image_ids):
+        name = facts[image_id]["file_name"]
+        path, ending = _picture(Path(folder), name)
+        address = f"pictures/{number:06d}.{ending}" if path is not None else ""
+        addresses.append(address)
+        if path is None:
+            missing.append(short(name or f"{image_id}, without file_name"))
+        else:
+            behind[address] = path
+    if missing:
+        note(
+            f"--images {folder}: no picture of {len(missing):,} of {len(image_ids):,} images (the first: "
+            f"{missing[0]}); their boxes stand on empty sheets"
+        )
+    return addresses, behind
+
+
+def _picture(folder: Path, name: object) -> tuple[Path | None, str]:
+    """(the file of a record's file_name, the ending of its address); None where it is not at hand."""
+    if not isinstance(name, str) or not stays_inside(name):
+        return None, ""
+    try:
+        path = folder / name
+        if not path.is_file():  # a pipe would block for ever
+            return None, ""
+        with path.open("rb") as stream:
+            start = stream.read(8)
+    except (OSError, ValueError):  # unreadable; or a name that no file can have
+        return None, ""
+    kinds = [ending for begin, (ending, _) in STARTS.items() if start.startswith(begin)]
+    return (path, kinds[0]) if kinds else (None, "")

@@ -1,0 +1,91 @@
+"""An explorer served on this machine alone: nothing is written, and pictures stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hoicli.errors import UsageError
+from hoicli.explorer.pictures import TYPES
+
+ADDRESS = "127.0.0.1"
+NAMES = (ADDRESS, "localhost")
+"""What a request may call this machine. Any other name is a page elsewhere whose name was made to lead here (DNS
+rebinding), which could read everything."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""As in the page itself, and nobody may frame it, which only a header can say."""
+
+KINDS = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+
+
+class Explorer(ThreadingHTTPServer):
+    """Serves the page's files and pictures; an address that is none of theirs is not there, whatever lies on disk."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, files: Mapping[str, bytes], pictures: Mapping[str, Path]) -> None:
+        """port: 0 takes a free one. Raises `UsageError` for a port that is taken or not allowed."""
+        self.files, self.pictures = files, pictures
+        try:
+            super().__init__((ADDRESS, port), _Answer)
+        except OSError as error:
+            raise UsageError(f"--port {port}: {error.strerror or error}; give another, or 0 for any") from None
+        self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that has left in the middle of an answer is no failure."""
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: Explorer
+    server_version, sys_version = "hoicli", ""
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """The file of an address."""
+        if self.headers.get("Host", "") not in self.server.hosts:
+            self._answer(403, b"only for this machine, by its own name\n", "text/plain; charset=utf-8")
+            return
+        name = urlsplit(self.path).path.removeprefix("/") or "index.html"
+        ending = name.rpartition(".")[2]
+        content = self.server.files.get(name)
+        if content is None and name in self.server.pictures:
+            try:
+                content = self.server.pictures[name].read_bytes()
+            except OSError:
+                content = None
+        if content is None:
+            self._answer(404, b"not there\n", "text/plain; charset=utf-8")
+        else:
+            self._answer(200, content, KINDS.get(ending) or TYPES[ending])
+
+    def _answer(self, code: int, content: bytes, kind: str) -> None:
+        self.send_response(code)
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            "Content-Security-Policy": POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: stderr is for the user."""

@@ -1,0 +1,145 @@
+"""The folder and the pictures: whole or not at all, nothing of others lost, whatever a record holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from hoicli.explorer.folder import is_explorer
+from tests.support.explorers import STRANGE, facts_of, write_scenes
+from tests.support.project import Hoicli
+from tests.support.tiny import png
+
+
+def tree(folder: Path) -> dict[str, bytes | str]:
+    return {
+        str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_bytes()
+        for path in folder.rglob("*")
+        if not path.is_dir()
+    }
+
+
+@pytest.mark.parametrize("how", ["link", "copy"])
+def test_pictures_have_names_of_their_own(hoicli: Hoicli, tmp_path: Path, how: str) -> None:
+    gt, one, _, images = write_scenes(tmp_path)
+    words = ("explore", "--gt", gt, one, "--images", images, "--pictures", how, "-o", tmp_path / "page")
+    result = hoicli(*words)
+    assert result.code == 0
+    assert result.err.splitlines()[-1] == (
+        f'hoicli: --images {images}: no picture of 3 of 40 images (the first: "image_005.png"); their boxes stand on '
+        "empty sheets"
+    )
+    named = facts_of(tmp_path / "page", "images")
+    assert [number for number, name in enumerate(named["picture"]) if not name] == [5, 6, 7]
+    assert named["picture"][12] == "pictures/000012.png"
+    drawn = tmp_path / "page/pictures/000012.png"
+    assert drawn.read_bytes() == png(48, 40)
+    assert drawn.is_symlink() == (how == "link")
+    first = tree(tmp_path / "page")
+    assert hoicli(*words).code == 0  # an explorer is replaced
+    assert tree(tmp_path / "page") == first
+    for name in ("index.html", "page.css", "page.js"):  # nothing is loaded from elsewhere
+        text = (tmp_path / "page" / name).read_text().replace("http://www.w3.org/2000/svg", "")
+        assert not re.findall(r"https?:|@import|url\(|(inner|outer)HTML|insertAdjacent|eval\(|Function\(", text)
+
+
+def test_only_images_inside_the_folder(hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").write_bytes(png())
+    images = tmp_path / "images"
+    (images / "sub").mkdir(parents=True)
+    os.mkfifo(images / "pipe.png")
+    (images / "in.png").symlink_to(tmp_path / "secret.png")  # the folder's owner may link as they please
+    names = ["../secret.png", "sub/../../secret.png", "..\\secret.png", str(tmp_path / "secret.png"), "C:\\one.png", "",
+             ".", "sub", "one.png\0", "x" * 5000, STRANGE, "pipe.png", None, 7, ["in.png"], "in.png"]  # fmt: skip
+    record = {"boxes": [[0, 0, 9, 9], [0, 0, 19, 19]], "labels": ["person", "cup"]}
+    gt, preds = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
+    hoi = {"subject": 0, "object": 1, "verb": "hold"}
+    gt.write_text("".join(
+        json.dumps({**record, "image_id": f"{number:02d}", "file_name": name, "hois": [hoi]}) + "\n"
+        for number, name in enumerate(names)
+    ))  # fmt: skip
+    preds.write_text(json.dumps({**record, "image_id": "00", "hois": [{**hoi, "score": 0.5}]}) + "\n")
+    assert hoicli("explore", "--gt", gt, preds, "--images", images, "-o", tmp_path / "page").code == 0
+    found = facts_of(tmp_path / "page", "images")
+    assert [bool(name) for name in found["picture"]] == [False] * (len(names) - 1) + [True]
+    assert found["width"] == [None] * len(names)
+    assert os.listdir(tmp_path / "page/pictures") == [f"{len(names) - 1:06d}.png"]
+
+
+def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, one, _, images = write_scenes(tmp_path, images=4)
+    folder = tmp_path / "page"
+    folder.mkdir()
+    assert hoicli("explore", "--gt", gt, one, "-o", folder).code == 0  # it is empty
+    assert is_explorer(folder)
+    (folder / "notes.txt").write_text("mine")
+    before = tree(folder)
+    for words in (("explore", "-o"), ("diagnose", "-o", tmp_path / "rows", "--gallery")):
+        result = hoicli(words[0], "--gt", gt, one, *words[1:], folder)
+        assert result.code == 2
+        assert f"{words[-1]} {folder}: there are other files in it" in result.err
+    assert tree(folder) == before
+    (folder / "notes.txt").unlink()
+    (folder / "pictures").mkdir()
+    (folder / "pictures/image_001.png").write_bytes(png())
+    result = hoicli("explore", "--gt", gt, one, "--images", folder / "pictures", "-o", folder)
+    assert (result.code, f"-o {folder}: is an input, too" in result.err) == (2, True)
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(one.read_text() + "{")
+    before = tree(folder)
+    assert hoicli("explore", "--gt", gt, broken, "-o", folder).code == 1
+    assert hoicli("explore", "--gt", gt, broken, "-o", tmp_path / "new").code == 1
+    assert tree(folder) == before
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith((".", "new"))]
+    assert images.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--serve", "-o", "page"), "give -o DIR, the folder to write, or --serve"),
+        ((), "give -o DIR, the folder to write, or --serve"),
+        (("-o", "-"), "give -o DIR, the folder to write, or --serve to look at once"),
+        (("-o", "page", "--port", "80"), "--port 80: goes with --serve"),
+        (("--serve", "--port", "70000"), "--port 70000: give a whole number from 0 to 65,535"),
+        (("--serve", "--pictures", "copy"), "--pictures copy: --serve reads pictures where they are"),
+        (("-o", "page", "two.jsonl", "three.jsonl"), "three.jsonl: the page shows one model or two"),
+        (("-o", "page", "--slice", "verb"), "--slice verb: the page filters by verb, object and frequency anyway"),
+        (("-o", "page", "--slice", "none"), "--slice none: there is no such slice or file"),
+    ],
+)
+def test_wrong_calls(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    write_scenes(tmp_path, images=2)
+    result = hoicli("explore", "--gt", "gt.jsonl", "one.jsonl", *words)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert said in result.err
+    assert not (tmp_path / "page").exists()
+
+
+def test_match_records_and_empty_streams_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, one, _, _ = write_scenes(tmp_path, images=4)
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--protocol", "diag", "--gt", gt, one, "-o", matches).code == 0
+    assert (
+        "explore needs the predictions themselves" in hoicli("explore", "--gt", gt, matches, "-o", tmp_path / "p").err
+    )
+    (tmp_path / "empty").write_text("")
+    assert hoicli("explore", "--gt", gt, tmp_path / "empty", "-o", tmp_path / "p").code == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_the_ground_truth_may_come_from_a_pipe_and_models_may_have_one_image(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, one, _, _ = write_scenes(tmp_path, images=4)
+    compressed = tmp_path / "gt.jsonl.gz"
+    compressed.write_bytes(gzip.compress(gt.read_bytes()))
+    (tmp_path / "few.jsonl").write_text(one.read_text().splitlines()[0] + "\n")
+    words = ("--name", "a", "--name", "b", "-o", tmp_path / "page", one, tmp_path / "few.jsonl")
+    assert hoicli("explore", "--gt", compressed, *words).code == 0
+    assert [model["name"] for model in facts_of(tmp_path / "page")["models"]] == ["a", "b"]
