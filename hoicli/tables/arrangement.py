@@ -27,6 +27,9 @@ _MODELS_OWN = frozenset({"nms", "topk", "det", "pairnms", "pairscore", "verbscor
 _SHARES = frozenset({"%", "fraction", "ratio", "probability"})
 """Units of values that are never whole; a whole number of any other is a count."""
 
+_VIEWS = frozenset({"iou", "slice", "part"})
+"""Tags of rows at other thresholds and on parts of the data, which are no rivals: the lines name them."""
+
 Head = tuple[str, str]
 Line = tuple[str, ...]
 
@@ -95,7 +98,8 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
     at = {number: column for column, number in enumerate(filled)}
     heads = [*(("Method" if tag == "model" else tag_column(tag)) for tag in tags), *keys] or ["Method"]
     cells = [(name or ("-",), at[number], row) for name, number, row in taken if number in at]
-    table = _assembled(cells, heads, columns, showing, ranked=True)
+    views = _VIEWS & set(tags)
+    table = _assembled(cells, heads, columns, showing, ranked=not views, shown=views)
     return table, [*left, *(row for row, _ in fitting if id(row) in others)]
 
 
@@ -197,7 +201,7 @@ def _assembled(
         found.setdefault((name, column), []).append(row)
     shown = set(shown)
     made = {place: _cell(of_place, showing) for place, of_place in found.items()}
-    apart = _apart(found, columns, shown) if ranked else {}
+    apart = _apart(found, columns, shown) if ranked or shown <= _VIEWS else {}
     names = _sorted(list(dict.fromkeys(name for name, _ in found)), made, columns, showing.sort)
     number_of = {name: number for number, name in enumerate(names)}
     empty = _Cell("-", "", None, ())

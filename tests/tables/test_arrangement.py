@@ -177,6 +177,15 @@ def test_splits_side_by_side() -> None:
     assert table.lines == [["a", "1.00", "1.00", "1.00", "0.00", "0.00", "0.00"]]
 
 
+def test_views_are_no_rivals() -> None:
+    rows = [row("a", value, tags={"iou": iou}, settings={"iou": iou}) for iou, value in (("0.5", 2.0), ("0.75", 1.0))]
+    table = hico(rows)
+    assert (table.best, table.notes) == (frozenset(), [])
+    assert table.heads == ["Method", "iou", "Full"]
+    mixed = hico([*rows, row("b", 3.0, tags={"iou": "0.5"}, settings={"iou": "0.5", "noint": "ignored"})])
+    assert [note for _, note in mixed.notes] == ["made with noint:ignored, unlike the others: not ranked with them"]
+
+
 def test_pivots() -> None:
     rows = [row(model, 1.0, subset) for model in "ab" for subset in SUBSETS]
     table = by_keys(rows, ["tag.model"], ["protocol", "subset"], Showing())
