@@ -52,6 +52,7 @@ class _Converted(Written):
             "what a vision-language model answered",
         ),
         ("hoicli convert --list", "the formats"),
+        ("hoicli convert --list-forms", "how models may answer"),
     ],
     see=["validate", "match", "eval", "prompts"],
     old={"--images": "--image-list", "--split": "--part"},
@@ -142,6 +143,7 @@ def convert(
     on_error: str = options.ON_ERROR,
     output: str = options.output(_Converted(check_output)),
     list_formats: bool = flag("--list", "List the formats and stop."),
+    list_forms: bool = flag("--list-forms", "List the forms of answers that are read, and stop.", panel=ANSWERS),
 ) -> None:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
@@ -154,8 +156,8 @@ def convert(
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.postprocessing import PostProcessing
 
-    if list_formats:
-        _print_formats()
+    if list_formats or list_forms:
+        (_print_forms if list_forms else _print_formats)()
         return
     if not paths:
         raise UsageError("convert: give a PATH to convert, or - for stdin (hoicli convert --list shows the formats)")
@@ -212,3 +214,12 @@ def _print_formats() -> None:
     for row in FORMATS.values():
         ways = "/".join(way for way, has in (("from", row.reads), ("to", row.writes)) if has)
         print(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}")
+
+
+def _print_forms() -> None:
+    from hoicli.converters.vlm.forms import FORMS
+
+    for form in FORMS:
+        print(f"{form.name}: {form.families}")
+        for line in form.example.splitlines():
+            print(f"    {line}")

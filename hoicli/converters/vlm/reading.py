@@ -22,17 +22,20 @@ unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
-from hoicli.converters.vlm.claims import Claim, Claims, claims_of, numbers_of
+from hoicli.converters.vlm.claims import claims_of
+from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
+from hoicli.converters.vlm.forms import UNREADABLE, Question, Reading, read_answer
 from hoicli.converters.vlm.frames import Frame, parse_frame
-from hoicli.converters.vlm.names import label_of, verbs_of
+from hoicli.converters.vlm.keys import numbers_of
+from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
 from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in, is_answers, rows
-from hoicli.converters.vlm.text import Mention, mentions_in, values_in
+from hoicli.converters.vlm.text import values_in
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
@@ -40,7 +43,7 @@ from hoicli.records.parsing import Record, parse
 
 
 def sniff(source: Source) -> bool:
-    """Rows with answers in a list, HOI-R1's lists, or one row. JSON lines need --from vlm: records look like them."""
+    """Rows with answers, as a list or as lines, or HOI-R1's lists."""
     return is_answers(source)
 
 
@@ -89,12 +92,20 @@ class _AnswerReader:
             frame: Frame | None = self._frame or self._known("pixels", "person_bbox and object_bbox of the rows")
         else:
             row_frame = self._row_frame(row, key)
-            claims, tokens = self._claims(answer, action, label)
+            reading = self._read(answer, Question(verbs_of(action, label) if action is not None else [], label))
+            claims = reading.claims
             if not claims.understood:
-                self._drop("an answer in which nothing can be read")
+                return
+            frame = self._tokens_frame(reading) or row_frame
+            if isinstance(answer, str) and (readings := order_doubt(answer[: 1 << 20], frame)):
+                self._drop("an answer that says another order of its boxes' numbers than --coords", *readings)
+                return
+            boxes = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
+            boxes += [box for box, _ in claims.located]
+            if readings := scale_doubt((box for box in boxes if isinstance(box, list)), frame):
+                self._drop("an answer whose boxes have another scale than --coords", *readings)
                 return
             image.read = True
-            frame = tokens or row_frame
         for claim in claims.triplets:
             self._placer.add_claim(image, claim, claims, frame)
         if not claims.triplets and claims.located:
@@ -146,48 +157,43 @@ class _AnswerReader:
 
     def _known(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
-        if what not in self._announced:
-            self._announced.add(what)
-            self._context.announce(f"{what}: taken as {kind}; --coords says otherwise")
+        self._announce_once(f"{what}: taken as {kind}; --coords says otherwise")
         return Frame(kind)
 
-    def _claims(self, answer: Any, action: str | None, label: str | None) -> tuple[Claims, Frame | None]:
-        """The claims of an answer, and the frame of its boxes if its tokens imply one."""
-        verbs = verbs_of(action, label) if action is not None else []
-        if not isinstance(answer, str):
-            return claims_of([answer], self._drop, verbs=verbs, label=label), None
-        mentions = mentions_in(answer)
-        if mentions:
-            claims = self._sentences(mentions, verbs if label is not None else [], label)
-            return claims, self._frame or self._known("1000", "boxes in <box> or <|box_start|> tokens")
-        found = values_in(answer)
-        if found.cut:
-            self._drop("the unfinished end of an answer that was cut off")
-        if found.unended_thought and found.values:
-            self._notice("answers whose thought has no end: the last list in it is taken")
-        return claims_of(found.values, self._drop, verbs=verbs, label=label), None
+    def _announce_once(self, what: str) -> None:
+        if what not in self._announced:
+            self._announced.add(what)
+            self._context.announce(what)
 
-    def _sentences(self, mentions: Sequence[Mention], verbs: list[str], label: str | None) -> Claims:
-        """Claims from mentioned boxes: of two consecutive boxes, the words between are the verb from the first to the
-        second."""
-        claims = Claims(understood=True)
-        index = 0
-        while index < len(mentions):
-            first, second = mentions[index], mentions[index + 1] if index + 1 < len(mentions) else None
-            said = verbs_of(first.after) or verbs
-            if second is not None and said:
-                claims.triplets.append(Claim(first.box, second.box, label_of(second.label) or label, tuple(said)))
-                index += 2
-                continue
-            if len(first.box) == 4 and first.label:
-                claims.located.append((first.box, label_of(first.label)))
-            else:
-                self._drop("a box without a name, or that is not four numbers")
-            index += 1
-        return claims
+    def _read(self, answer: Any, question: Question) -> Reading:
+        """An answer by the form that understands it; what it leaves out is counted."""
+        if isinstance(answer, str):
+            reading = read_answer(answer, question)
+        else:
+            reading = Reading()
+            reading.claims = claims_of([answer], reading.report, verbs=question.verbs, label=question.label)
+            if not reading.claims.understood:
+                reading.report(UNREADABLE)
+        for reason, readings in reading.reports:
+            self._drop(reason, *readings)
+        for what in reading.notes:
+            self._notice(what)
+        return reading
 
-    def _drop(self, reason: str) -> None:
-        self._context.drop(reason, self._context.place)
+    def _tokens_frame(self, reading: Reading) -> Frame | None:
+        """The convention of an answer's tokens; --coords comes before that of <box>, whose numbers a model may have
+        been trained on otherwise, not before those that count bins."""
+        if reading.frame is None or (reading.source.startswith("boxes in <box>") and self._frame is not None):
+            return self._frame if reading.frame is not None else None
+        if reading.source.startswith("boxes in <box>"):
+            return self._known(reading.frame.kind, reading.source)
+        self._announce_once(f"{reading.source}: taken as their model writes them")
+        return reading.frame
+
+    def _drop(self, reason: str, *readings: str) -> None:
+        """Count a part that is left out; of one with several readings, the first is shown with them."""
+        said = f": read as {', or as '.join(readings)}" if readings else ""
+        self._context.drop(reason, f"{self._context.place}{said}")
 
     def _notice(self, what: str) -> None:
         """Count an answer that is read, but worth a note."""
