@@ -92,6 +92,7 @@ def test_what_is_written_is_known_as_such() -> None:
         *((name, "--plot") for name in ("diagnose", "pairstats", "robust")),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
+        ("shoe-sim", "--export-batch"),
     }
 
 

@@ -2,7 +2,7 @@
 about an image are combined. A row names its image (`file_name`, `image_id`, `image_path`, ...) and holds the answer
 (`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already). Containers:
 
-- JSONL or a list of such rows; OpenAI's batch output ({custom_id, response: {body: {choices}}}); {file name: answer}
+- JSONL or a list of such rows; {file name: answer}; the results of batches (`batches`), whose ids name the images
 - {outputs, preds, gt_paths} of cjw2021/HOI-R1, joined by position
 - hoi-benchmarks grounding (SIT-AIGCDesignLab): action, object and predicted_pairs in pixels, or generated_text
 - hoi-benchmarks action referring: person_bbox, object_bbox in pixels and a phrase in `prediction`
@@ -23,10 +23,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
+from hoicli.converters.vlm.batches import Result, image_id_in, result_of
 from hoicli.converters.vlm.claims import claims_of
 from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
 from hoicli.converters.vlm.forms import UNREADABLE, Question, Reading, read_answer
@@ -72,11 +74,18 @@ class _AnswerReader:
         self._images: dict[str, AnsweredImage] = {}
         self._announced: set[str] = set()
         self._noticed: dict[str, Noticed] = defaultdict(Noticed)
+        self._results: set[str] = set()
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
+        result = result_of(row)
+        if result is not None:
+            answered = self._answered(result, row)
+            if answered is None:
+                return
+            row = answered
         image = self._image(row)
         key = next((key for key in ANSWER_KEYS if row.get(key) is not None), None)
         if key is None:
@@ -97,8 +106,8 @@ class _AnswerReader:
             if not claims.understood:
                 return
             frame = self._tokens_frame(reading) or row_frame
-            if isinstance(answer, str) and (readings := order_doubt(answer[: 1 << 20], frame)):
-                self._drop("an answer that says another order of its boxes' numbers than --coords", *readings)
+            if isinstance(answer, str) and (orders := order_doubt(answer[: 1 << 20], frame)):
+                self._drop("an answer that says another order of its boxes' numbers than --coords", *orders)
                 return
             boxes = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
             boxes += [box for box, _ in claims.located]
@@ -124,9 +133,32 @@ class _AnswerReader:
         elif scored and not any(scored):
             self._context.announce("the answers give no scores: good for mF1 (hoicli shoe-eval), mAP needs them")
         self._placer.announce()
+        without = [name for name in map(str, self._context.images or ()) if name not in self._results]
+        if self._results and without:
+            many = f"{len(without):,} of {len(self._known_images):,} images of --image-list have no batch result"
+            self._context.announce(f"{many} (the first: {without[0]})")
         for image in self._images.values():
             if image.read:
                 yield image.record()
+
+    def _answered(self, result: Result, row: dict[str, Any]) -> dict[str, Any] | None:
+        """A batch result as a row with its answer; None, and counted, for one without, or that nobody asked for."""
+        if result.custom_id is None:
+            raise DataError("a batch result without the id of its request (Vertex AI keeps none): add custom_id or key")
+        image_id = image_id_in(result.custom_id)
+        self._results.add(image_id)
+        if self._context.images is not None and image_id not in self._known_images:
+            self._drop("a batch result about an image that --image-list does not have")
+            return None
+        if result.text is None:
+            self._drop(f"a batch result without an answer ({result.problem})")
+            return None
+        own: dict[str, Any] = {key: row[key] for key in ("coords", "width", "height", "file_name") if key in row}
+        return {**own, "custom_id": image_id, "response": result.text, "logprobs": result.logprobs}
+
+    @cached_property
+    def _known_images(self) -> frozenset[str]:
+        return frozenset(map(str, self._context.images or ()))
 
     def _image(self, row: dict[str, Any]) -> AnsweredImage:
         """The image of a row, created at its first row; with --boxes it begins with these."""

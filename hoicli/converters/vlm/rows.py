@@ -1,6 +1,6 @@
 """Files of answers: their detection, and their rows one at a time, from any container. A row is an object that names
 its image and has the model's answer, under one of the keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021),
-mllms-zs-hoi (oriol-rabasseda) and OpenAI's batches have such rows, or are converted to them here.
+mllms-zs-hoi (oriol-rabasseda) and the results of batches have such rows, or are converted to them here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
+from hoicli.converters.vlm.batches import result_of
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
 from hoicli.records.names import image_id_of, image_number
@@ -52,6 +53,8 @@ def is_row(item: Any) -> bool:
         or {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"} & item.keys()
     ):
         return False
+    if result_of(item) is not None:
+        return True
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
 
 
