@@ -116,6 +116,14 @@ def convert(
         "Map names to the dataset's spelling (riding to ride), and leave out those it does not have.",
         panel=ANSWERS,
     ),
+    scores: str | None = option(
+        None,
+        "--scores NAME",
+        "said: the scores that the model states (default). tokens: the probability of the tokens of the verb and the "
+        "object's name, where the answer has its log-probabilities.",
+        one_of="converters.vlm.rows:SCORES",
+        panel=ANSWERS,
+    ),
     activation: str | None = option(
         None,
         "--activation NAME",
@@ -163,7 +171,7 @@ def convert(
         raise UsageError("convert: give a PATH to convert, or - for stdin (hoicli convert --list shows the formats)")
     check_format_options(
         source_format,
-        of_answers=(coords, boxes, to_vocabulary or None),
+        of_answers=(coords, boxes, to_vocabulary or None, scores),
         of_logits=(activation, power, threshold, box_scores, box_nms),
     )
     policy = options.policy(on_error, unit="item")
@@ -178,6 +186,7 @@ def convert(
         coords=coords,
         boxes=boxes,
         to_vocabulary=to_vocabulary,
+        scores=scores or "said",
         target=target_format or "",
         logits=PostProcessing.checked(
             activation=activation, power=power, threshold=threshold, box_scores=box_scores, box_nms=box_nms

@@ -15,6 +15,7 @@ from hoicli.converters.vlm.names import label_of
 from hoicli.converters.vlm.persons import PERSONS
 from hoicli.converters.vlm.spelling import Spelling
 from hoicli.errors import DataError, UsageError
+from hoicli.records.caveats import BY_TOKENS
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import SUBJECT
 
@@ -25,7 +26,7 @@ Size = tuple[float, float]
 @dataclass
 class AnsweredImage:
     """An image while its answers are read: its triplets with their scores, and the record of --boxes that was `shown`.
-    `read`: some answer about it could be read.
+    `read`: some answer about it could be read. `token_scores`: scores are those of `logprobs`.
     """
 
     image_id: str | int
@@ -35,6 +36,7 @@ class AnsweredImage:
     hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
     shown: Record | None = None
     read: bool = False
+    token_scores: bool = False
 
     def show(self, record: Record) -> None:
         """Begin with the boxes of a record of --boxes, so that indices mean them."""
@@ -66,7 +68,7 @@ class AnsweredImage:
             {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
             for (subject, object_, verb), score in self.hois.items()
         ]
-        return record
+        return {**record, "caveats": [BY_TOKENS]} if self.token_scores else record
 
 
 def size_of(record: Record) -> Size | None:

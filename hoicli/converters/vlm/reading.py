@@ -22,18 +22,20 @@ unchanged; `--to-vocabulary` maps them, gerunds included, to the dataset's own a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
 from hoicli.converters.vlm.batches import Result, image_id_in, result_of
-from hoicli.converters.vlm.claims import claims_of
+from hoicli.converters.vlm.claims import Claim, claims_of
 from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
 from hoicli.converters.vlm.forms import UNREADABLE, Question, Reading, read_answer
 from hoicli.converters.vlm.frames import Frame, parse_frame
 from hoicli.converters.vlm.keys import numbers_of
+from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
 from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in, is_answers, rows
@@ -115,6 +117,9 @@ class _AnswerReader:
                 self._drop("an answer whose boxes have another scale than --coords", *readings)
                 return
             image.read = True
+            if self._context.scores == "tokens":
+                claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
+                image.token_scores |= any(claim.score is not None for claim in claims.triplets)
         for claim in claims.triplets:
             self._placer.add_claim(image, claim, claims, frame)
         if not claims.triplets and claims.located:
@@ -126,11 +131,11 @@ class _AnswerReader:
         """The images with a readable answer."""
         for what, noticed in self._noticed.items():
             self._context.announce(f"{what}: {noticed}")
-        scored = [score is not None for image in self._images.values() for score in image.hois.values()]
-        if any(scored) and not all(scored):
-            missing = f"{scored.count(False):,} of {len(scored):,} triplets have no score"
+        given = [score is not None for image in self._images.values() for score in image.hois.values()]
+        if any(given) and not all(given):
+            missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
             self._context.announce(f"{missing}, the others do: mAP needs one on each")
-        elif scored and not any(scored):
+        elif given and not any(given):
             self._context.announce("the answers give no scores: good for mF1 (hoicli shoe-eval), mAP needs them")
         self._placer.announce()
         without = [name for name in map(str, self._context.images or ()) if name not in self._results]
@@ -211,6 +216,22 @@ class _AnswerReader:
         for what in reading.notes:
             self._notice(what)
         return reading
+
+    def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
+        """The claims with the scores of their tokens, or without scores, and counted, where there are none."""
+        try:
+            tokens = Tokens(answer, logprobs) if isinstance(answer, str) else None
+        except ValueError:
+            tokens = None
+        if tokens is None:
+            self._drop("the scores of an answer without log-probabilities of its tokens (its triplets are kept)")
+            return [replace(claim, score=None) for claim in claims]
+        self._announce_once(f"--scores tokens: the score of a triplet is {RULE}")
+        found = scored(claims, tokens)
+        for claim in found:
+            if claim.score is None:
+                self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
+        return found
 
     def _tokens_frame(self, reading: Reading) -> Frame | None:
         """The convention of an answer's tokens; --coords comes before that of <box>, whose numbers a model may have

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hoicli.converters.vlm.claims import EITHER, NO_PERSON, Claim, Claims
@@ -311,7 +311,7 @@ class _Sentences:
             clause = _Clause(False, verbs, [])
         if clause.verbs:
             self._used |= {number - 1, number}
-            self._tell(number, clause, Spoken.at(self._text[start:end], self._text.start + start))
+            self._tell(number, clause, start)
             if names_person(self._mentions[number].label) and not clause.passive:
                 self.persons.append(number)
         elif clause.joined and self.told:
@@ -319,17 +319,17 @@ class _Sentences:
         elif names_person(self._mentions[number].label):
             self.persons.append(number)
 
-    def _tell(self, number: int, clause: _Clause, between: Spoken) -> None:
-        """Add the triplet of a clause, or report why there is none."""
+    def _tell(self, number: int, clause: _Clause, start: int) -> None:
+        """Add the triplet of a clause that begins at `start`, or report why there is none."""
         before, mention = self._mentions[number - 1], self._mentions[number]
         label = mention.label or label_of(" ".join(clause.noun)) or self._asked
-        said = ", ".join(clause.verbs)
+        verbs = ", ".join(clause.verbs)
         subject, object_ = before, mention
         if clause.passive:
             subject, object_, label = mention, before, before.label
         elif len(self.persons) > 1:
             ends = [self._mentions[at] for at in (self.persons[0], self.persons[-1])]
-            readings = [f"{shown(one.label, one.places[0])} {said} {label}" for one in ends]
+            readings = [f"{shown(one.label, one.places[0])} {verbs} {label}" for one in ends]
             self._report("two persons before a verb, of whom either may act", *readings)
             return
         elif self.persons:
@@ -338,21 +338,26 @@ class _Sentences:
         if not names_person(subject.label):
             if subject.label and label is not None and names_person(label) and not clause.passive:
                 ends_ = shown(subject.label, subject.places[0]), shown(label, object_.places[0])
-                readings = [f"{ends_[0]} {said} {ends_[1]}", f"{ends_[1]} {said} {ends_[0]}"]
+                readings = [f"{ends_[0]} {verbs} {ends_[1]}", f"{ends_[1]} {verbs} {ends_[0]}"]
                 self._report(EITHER, *readings)
             else:
                 self._report(NO_PERSON)
             return
         if len(subject.places) > 1 or len(object_.places) > 1:
             many = subject if len(subject.places) > 1 else object_
-            readings = [f"{said}: {shown(many.label or label or '', place)}" for place in many.places[:2]]
+            readings = [f"{verbs}: {shown(many.label or label or '', place)}" for place in many.places[:2]]
             self._report("a noun with several boxes in a triplet, of which any may be meant", *readings)
             return
         self.told = True
-        spans = tuple(span_of(between, verb) for verb in clause.verbs)
-        self.claims.triplets.append(
-            Claim(subject.places[0], object_.places[0], label or None, tuple(clause.verbs), spans=spans)
-        )
+        said = self._spoken(start, mention.start)
+        spans = tuple(span_of(said, verb) for verb in clause.verbs)
+        named = self._spoken(object_.start if clause.passive else start, object_.end)
+        claim = Claim(subject.places[0], object_.places[0], label or None, tuple(clause.verbs), spans=spans)
+        self.claims.triplets.append(replace(claim, label_span=span_of(named, label) if label else None))
+
+    def _spoken(self, start: int, end: int) -> Spoken:
+        """A part of the text, with its place in the answer."""
+        return Spoken.at(self._text[start:end], self._text.start + start)
 
     def finish(self) -> None:
         """Keep the boxes that no clause has."""
