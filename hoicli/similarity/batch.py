@@ -72,15 +72,19 @@ def results_in(paths: Sequence[str], policy: ErrorPolicy) -> Results:
     return found
 
 
-def tell_unasked(results: Results, interview: Interview, questions: Sequence[Question], models: Sequence[str]) -> None:
-    """Say how many results are of questions that this run does not have, or of one that has an answer. Raises
-    `DataError` if none is of a question of this run."""
+def remarks_on(
+    results: Results, interview: Interview, questions: Sequence[Question], models: Sequence[str], place: str
+) -> list[str]:
+    """How many results are of questions that this run does not have, or of one that has an answer. Raises `DataError`
+    about `place` if none is of a question of this run."""
     ids = {interview.request_id(model, question) for model in models for question in questions}
     unasked = [custom_id for custom_id in results if custom_id not in ids]
     if unasked and len(unasked) == len(results):
-        problem = f"none of the {len(results):,} results is for a question of this run (the first: {unasked[0][:64]})"
-        raise DataError(f"{problem}; give the inputs, --model and --body of --export-batch", place="--import-batch")
+        problem = f"none of the {len(results):,} results is for a question of this run (the first: {unasked[0][:64]!r})"
+        raise DataError(f"{problem}; give the inputs, --model and --body of --export-batch", place=place)
+    remarks = []
     if unasked:
-        note(f"left out: results for questions that nobody asked: {len(unasked):,} (the first: {unasked[0][:64]})")
+        remarks.append(f"results for questions that nobody asked: {len(unasked):,} (the first: {unasked[0][:64]!r})")
     if again := results.again:
-        note(f"results for a question that has one: {len(again):,} (the first: {again[0]}); the first of each counts")
+        remarks.append(f"results for a question that has one: {len(again):,} (the first: {again[0]}); the first counts")
+    return remarks

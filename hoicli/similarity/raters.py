@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hoicli.converters.vlm.batches import request_fields
-from hoicli.errors import UsageError
-from hoicli.io.messages import note
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import display_name, note
 from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.answers import AnswerCache
 from hoicli.similarity.backends import synsets_of
-from hoicli.similarity.batch import export, results_in, tell_unasked
+from hoicli.similarity.batch import export, remarks_on, results_in
 from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
 from hoicli.similarity.pairs import SCALE, Pair, Rated
@@ -111,24 +111,30 @@ class Raters:
             elif self.dry_run:
                 self._count(interview, work, output)
             else:
+                remarks: list[str] = []
                 if results is not None:
-                    tell_unasked(results, interview, questions(work.pairs), self.models)
+                    asked = questions(work.pairs)
+                    remarks = remarks_on(results, interview, asked, self.models, display_name(self.import_batch[0]))
                 elif self.cache is None:
                     note("without --cache FILE a run that ends early loses its answers")
-                self._ask(interview, work, policy, output)
+                self._ask(interview, work, policy, output, remarks)
         finally:
             cache.close()
 
-    def _ask(self, interview: Interview, work: Work, policy: ErrorPolicy, output: str) -> None:
-        """Ask the models, and write the rated pairs."""
+    def _ask(self, interview: Interview, work: Work, policy: ErrorPolicy, output: str, remarks: Sequence[str]) -> None:
+        """Ask the models, and write the rated pairs. `remarks`: what to say about the results of a batch."""
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
         rated = [Rated(sum(scores.values()) / (SCALE * len(scores)) if scores else None, scores) for scores in ratings]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
         batch = bool(self.import_batch)
         error = failures_error(interview.failures, kept=self.cache is not None, batch=batch) if failed else None
+        if error is not None and remarks and not policy.skip:
+            error = DataError("; ".join([error.problem, *remarks]))
         if not policy.skip:  # a mean over only some of the models would mislead
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
         write_rows(work.rows(rated), output, None if policy.skip else error)
+        for remark in remarks:
+            note(remark)
         used = interview.usage
         tokens = f": {used.prompt:,} tokens in, {used.completion:,} out" if used.prompt or used.completion else ""
         note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {used.answers:,} answers in this run{tokens}")

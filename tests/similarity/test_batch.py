@@ -100,12 +100,18 @@ def test_what_a_batch_did_not_answer_is_named(hoicli: Hoicli, pairs: Path, tmp_p
     written(path, [*good, result(provider, "another", '{"rating": 4}'), good[0]])
     more = hoicli(*call)
     assert more.code == 0
-    assert "results for questions that nobody asked: 1 (the first: another)" in more.err
+    assert "results for questions that nobody asked: 1 (the first: 'another')" in more.err
     assert f"results for a question that has one: 1 (the first: {path}:5)" in more.err
 
+    written(path, [*good[:2], result(provider, "another", '{"rating": 4}')])
+    both = hoicli(*call)
+    assert (both.code, both.err.count("\n")) == (1, 1)
+    assert "no result in the batch" in both.err
+    assert "results for questions that nobody asked: 1" in both.err
+    written(path, good)
     other = hoicli(*CALL, pairs, "--model", "m2", "--import-batch", path)
     assert (other.code, other.out, other.err.count("\n")) == (1, "", 1)
-    assert "none of the 4 results is for a question of this run" in other.err
+    assert "none of the 3 results is for a question of this run" in other.err
 
 
 def test_the_screening_model_is_exported_first(hoicli: Hoicli, pairs: Path, tmp_path: Path) -> None:
