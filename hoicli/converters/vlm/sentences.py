@@ -150,14 +150,17 @@ _NO_VERBS = PREPOSITIONS | frozenset(
     (
         *("and", "or", "next", "beside", "behind", "above", "below", "between", "there"),
         *("here", "also", "has", "have", "a", "an", "the", "near", "while"),
-        *("but", "another"),
+        *("but", "another", "not", "never", "no", "without", "may", "might", "could"),
+        *("would", "can", "cannot", "will", "does", "do", "did", "doesn't", "don't"),
+        *("isn't", "probably", "possibly", "both", "than"),
     )
 )
+"""First words of what is no verb, or of a verb that is denied or only possible."""
 MOST_BETWEEN = 300
 """Characters between two boxes of one clause."""
 _DASHES = "\N{EN DASH}\N{EM DASH}"
 _ARROW = rf"(?:^|(?<=\s))[-{_DASHES}]+>?(?=\s|$)|[\N{{RIGHTWARDS ARROW}}{_DASHES}]|=>|\|"
-_WORD = re.compile(r"[^\s,;:()\[\]]+")
+_WORD = re.compile(r"[^\s,;:()\[\]<>]+")
 
 
 def _noun_before(text: str, end: int, before: Sequence[Mention]) -> str:
@@ -173,6 +176,8 @@ def _noun_before(text: str, end: int, before: Sequence[Mention]) -> str:
     for opening in (_MARKER, _SCENE):
         match = opening.match(piece, start)
         start = match.end() if match else start
+    colon = piece.rfind(":", start)
+    start = colon + 1 if colon >= 0 and _WORD.search(piece, colon + 1) else start
     words = [found.group().strip("*`_\"'").lower() for found in _WORD.finditer(piece, start)]
     return " ".join(_chunk(_without_locators([word for word in words if word])))
 
@@ -228,7 +233,7 @@ def _clause(between: str, *, tagged: bool) -> _Clause | None:
     if words and words[0].endswith("ly") and len(words[0]) > 5:
         words.pop(0)
     bare = len(words) == size and not ARTICLES & set(words)
-    if not tagged and words and (len(words) == 1 or (bare and _is_noun("_".join(words)))):
+    if not tagged and words and (len(words) == 1 or (bare and not _is_verb(words))):
         return _Clause(joined, [], words if words[0] not in _NO_VERBS else [])
     verbs, noun = _verbs_and_noun(words)
     passive = len(verbs) == 1 and verbs[0].endswith("_by") and not verbs[0].endswith("ing_by")
@@ -261,12 +266,20 @@ def _last_noun(words: list[str]) -> list[str]:
     return noun if len(noun) <= 3 and not any(word in _STOPS for word in noun) else []
 
 
-@lru_cache(maxsize=1024)
-def _is_noun(name: str) -> bool:
-    """Whether two words without an article are one noun (dining table), not a verb and its object (riding horse)."""
+def _is_verb(words: list[str]) -> bool:
+    """Whether words without an auxiliary or an article are a verb and its object (riding horse), not one noun (dining
+    table, red bicycle)."""
+    nouns, verbs = _known()
+    return "_".join(words) not in nouns and (words[0].endswith(("ing", "s")) or words[0] in verbs)
+
+
+@lru_cache(maxsize=1)
+def _known() -> tuple[frozenset[str], frozenset[str]]:
+    """HICO-DET's objects, and the first words of its verbs."""
     from hoicli.vocabulary.datasets import load
 
-    return name in load("hico").objects
+    known = load("hico")
+    return frozenset(known.objects), frozenset(verb.split("_")[0] for verb in known.verbs)
 
 
 def _joined(fields: list[list[str]]) -> bool:
