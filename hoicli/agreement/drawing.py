@@ -7,9 +7,10 @@ from hoicli.agreement.ratings import Ratings
 from hoicli.agreement.votes import votes_by_majority
 from hoicli.errors import UsageError
 from hoicli.figures.ratings import MOST_LEVELS, Counts, plot_counts, plot_kappa
+from hoicli.figures.styles import PAPER, Look
 
 
-def draw(ratings: Ratings, path: str, *, kind: str, levels: int) -> None:
+def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PAPER) -> None:
     """One of the PLOTS of people's ratings, or of all raters' where there are no people.
 
     Raises `UsageError` for more levels than a figure has room for, and where there is nothing to draw.
@@ -19,7 +20,7 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int) -> None:
     if kind == "kappa":
         if len(raters) < 2:
             raise UsageError(f"--plot-kind kappa: {raters[0]} is the only rater; kappa is of two")
-        plot_kappa(raters, {(a, b): kappa for a, b, kappa, _ in measures.pairwise_kappa(values)}, path)
+        plot_kappa(raters, {(a, b): kappa for a, b, kappa, _ in measures.pairwise_kappa(values)}, path, look)
         return
     if levels > MOST_LEVELS:
         raise UsageError(f"--plot-kind {kind}: has room for {MOST_LEVELS} levels, not {levels}; kappa has for any")
@@ -30,4 +31,4 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int) -> None:
         ]
     else:
         panels = [Counts("", len(ratings.items), measures.distribution(values, levels).T.tolist())]
-    plot_counts(raters, panels, path)
+    plot_counts(raters, panels, path, look)

@@ -93,6 +93,7 @@ def agree(
         one_of="figures.ratings:PLOTS",
     ),
     *,
+    drawing: options.Drawing,
     out: options.ResultRows,
 ) -> None:
     """Agreement between raters, and of models with people, from lines of item, rater and rating.
@@ -110,6 +111,7 @@ def agree(
 
     if plot is None and plot_kind != "distribution":
         raise UsageError(f"--plot-kind {plot_kind}: name the figure with --plot FILE")
+    look = drawing.look(plot)
     settings = AgreementSettings.checked(
         levels=levels, permutations=permutations, seed=seed, merge=merge, bootstrap=bootstrap, subsets=subsets,
         distribution=distribution, votes=votes, group=group,
@@ -133,4 +135,4 @@ def agree(
     policy.report()
     out.write(*(blocks(rows) if out.notation() in ("table", "md", "latex") else [rows]))
     if plot is not None:
-        draw(table, plot, kind=plot_kind, levels=levels)
+        draw(table, plot, kind=plot_kind, levels=levels, look=look)

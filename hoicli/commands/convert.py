@@ -52,6 +52,7 @@ class _Converted(Written):
             "what a vision-language model answered",
         ),
         ("hoicli convert --list", "the formats"),
+        ("hoicli convert --list-forms", "how models may answer"),
     ],
     see=["validate", "match", "eval", "prompts"],
     old={"--images": "--image-list", "--split": "--part"},
@@ -115,6 +116,14 @@ def convert(
         "Map names to the dataset's spelling (riding to ride), and leave out those it does not have.",
         panel=ANSWERS,
     ),
+    scores: str | None = option(
+        None,
+        "--scores NAME",
+        "said: the scores that the model states (default). tokens: the probability of the tokens of the verb and the "
+        "object's name, where the answer has its log-probabilities.",
+        one_of="converters.vlm.rows:SCORES",
+        panel=ANSWERS,
+    ),
     activation: str | None = option(
         None,
         "--activation NAME",
@@ -142,6 +151,7 @@ def convert(
     on_error: str = options.ON_ERROR,
     output: str = options.output(_Converted(check_output)),
     list_formats: bool = flag("--list", "List the formats and stop."),
+    list_forms: bool = flag("--list-forms", "List the forms of answers that are read, and stop.", panel=ANSWERS),
 ) -> None:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
@@ -154,14 +164,14 @@ def convert(
     from hoicli.converters.imagelist import read_image_list
     from hoicli.converters.postprocessing import PostProcessing
 
-    if list_formats:
-        _print_formats()
+    if list_formats or list_forms:
+        (_print_forms if list_forms else _print_formats)()
         return
     if not paths:
         raise UsageError("convert: give a PATH to convert, or - for stdin (hoicli convert --list shows the formats)")
     check_format_options(
         source_format,
-        of_answers=(coords, boxes, to_vocabulary or None),
+        of_answers=(coords, boxes, to_vocabulary or None, scores),
         of_logits=(activation, power, threshold, box_scores, box_nms),
     )
     policy = options.policy(on_error, unit="item")
@@ -176,6 +186,7 @@ def convert(
         coords=coords,
         boxes=boxes,
         to_vocabulary=to_vocabulary,
+        scores=scores or "said",
         target=target_format or "",
         logits=PostProcessing.checked(
             activation=activation, power=power, threshold=threshold, box_scores=box_scores, box_nms=box_nms
@@ -212,3 +223,12 @@ def _print_formats() -> None:
     for row in FORMATS.values():
         ways = "/".join(way for way, has in (("from", row.reads), ("to", row.writes)) if has)
         print(f"{row.name:<{width}}  {ways:<7}  {row.holds:<12}  {row.description}")
+
+
+def _print_forms() -> None:
+    from hoicli.converters.vlm.forms import FORMS
+
+    for form in FORMS:
+        print(f"{form.name}: {form.families}")
+        for line in form.example.splitlines():
+            print(f"    {line}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ
+from hoicli.commands.checks import READ, READ_FOLDER
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import DataError, UsageError
@@ -11,6 +11,8 @@ from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
+
+BATCHES = "Options of --batch (a provider's batch file)"
 
 
 @command(
@@ -21,6 +23,10 @@ from hoicli.vocabulary.datasets import load
         (
             "hoicli prompts --task pairs --vocabulary hico --response-format gt.jsonl > pairs.jsonl",
             "ask what given pairs do, in HICO-DET's verbs",
+        ),
+        (
+            "hoicli prompts --batch openai --model gpt-4.1 --images images gt.jsonl > batch.jsonl",
+            "a file for OpenAI's Batch API; convert reads its results",
         ),
         (
             "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
@@ -53,6 +59,23 @@ def prompts(
         offer=choices.vocabularies,
     ),
     response_format: bool = flag("--response-format", "Add a JSON schema of the reply, as OpenAI's protocol takes it."),
+    batch: str | None = option(
+        None,
+        "--batch NAME",
+        "Write a provider's batch file instead, with the pictures: openai, anthropic or gemini.",
+        one_of="converters.vlm.batches:PROVIDERS",
+        panel=BATCHES,
+    ),
+    model: str | None = option(None, "--model NAME", "The model that the requests name.", panel=BATCHES),
+    pictures: str | None = option(
+        None, "--images DIR", "Put the pictures of this folder into the file.", mark=READ_FOLDER, panel=BATCHES
+    ),
+    image_url: str | None = option(
+        None, "--image-url URL", "Name the pictures by this URL and their file name instead.", panel=BATCHES
+    ),
+    body: str | None = option(
+        None, "--body JSON", "More request fields, for example '{\"max_tokens\": 500}'.", panel=BATCHES
+    ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
@@ -74,6 +97,13 @@ def prompts(
         raise UsageError(
             "--coords qwen2.5: resize the images yourself and use resized:WxH, so that the prompt can say it"
         )
+    maker = None
+    if batch is not None:
+        from hoicli.converters.vlm.requests import BatchMaker
+
+        maker = BatchMaker.checked(batch, model=model, folder=pictures, url=image_url, body=body)
+    elif model or pictures or image_url or body:
+        raise UsageError("--model, --images, --image-url and --body go with --batch NAME")
     known = None if vocabulary == "open" else load(vocabulary)
     policy = options.policy(on_error)
     written = without = 0
@@ -87,12 +117,16 @@ def prompts(
                     made = list(prompts_of(record, task, frame, known, response_format=response_format))
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
+                if maker is not None:
+                    made = maker.requests(made, line.place)
             except DataError as error:
                 policy.handle(error)
                 continue
             written += len(made)
             without += not made
             for prompt in made:
-                write(dump(prompt))
+                write(dump(prompt) if maker is None else maker.counted(dump(prompt)))
     policy.report()
+    if maker is not None and (too_large := maker.problem()):
+        note(too_large)
     note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))

@@ -62,6 +62,7 @@ def shoe_eval(
     *,
     scoring: Scoring,
     dumps: options.Dumps,
+    drawing: options.Drawing,
     out: options.ResultRows,
 ) -> None:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
@@ -87,6 +88,7 @@ def shoe_eval(
         raise UsageError("--reasons: give one --delta, of which the reasons are")
     if plot is not None and not asked.tags:
         raise UsageError("--plot: draws the numbers over --delta; give several, for example --delta 0.3:0.7:0.1")
+    look = drawing.look(plot)
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     tags, policy = out.tags(*asked.tags), out.policy()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
@@ -104,5 +106,5 @@ def shoe_eval(
     if plot is not None:
         from hoicli.figures.deltas import plot_deltas
 
-        plot_deltas(rows, plot)
+        plot_deltas(rows, plot, look)
     out.write(rows)

@@ -37,8 +37,9 @@ class Context:
     split: "test" or "train", for sources that hold both.
     open_names: labels may be any, because the files state them and no dataset was named.
     verb_base, object_order: the file's numbering of verbs and objects, if it differs from its format's. coords, boxes,
-    to_vocabulary: the options of these names, for answers of models. announce: prints an assumption (joins by position,
-    derived labels). dropped: what was left out: (count, first place) by reason. place: the current item of `each`.
+    to_vocabulary, scores: the options of these names, for answers of models. announce: prints an assumption (joins by
+    position, derived labels). dropped: what was left out: (count, first place) by reason. place: the current item of
+    `each`.
     """
 
     vocabulary: Vocabulary
@@ -57,6 +58,7 @@ class Context:
     coords: str | None = None
     boxes: str | None = None
     to_vocabulary: bool = False
+    scores: str = "said"
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     place: str = ""
 
@@ -159,7 +161,7 @@ def check_format_options(
     """Raises `UsageError` for options of one format (those that are not None) that go with another: of the answers of
     models, which may be detected, and of raw outputs, which may not."""
     if source_format not in (None, "vlm") and set(of_answers) != {None}:
-        raise UsageError("--coords, --boxes and --to-vocabulary are for --from vlm, the answers of models")
+        raise UsageError("--coords, --boxes, --to-vocabulary and --scores are for --from vlm, the answers of models")
     if source_format != "logits" and set(of_logits) != {None}:
         raise UsageError("--activation, --lambda, --threshold, --box-scores and --box-nms go with --from logits")
 

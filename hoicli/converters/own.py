@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
+from hoicli.converters.vlm.rows import first_line, is_answers
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
 from hoicli.io.streams import Line
@@ -14,8 +15,8 @@ from hoicli.records.parsing import Problem, Record, parse
 
 
 def sniff(source: Source) -> bool:
-    """JSON lines, the first with an image_id."""
-    return source.kind == "json-lines"
+    """JSON lines, the first with an image_id and no answer of a model."""
+    return source.kind == "json-lines" and "image_id" in first_line(source) and not is_answers(source)
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:

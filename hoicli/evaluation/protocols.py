@@ -121,6 +121,7 @@ class Protocol:
             caveats.PAIRS_ONLY: self.roles,
             caveats.UNMARKED_PEOPLE: self.person_first,
             caveats.LAST_PIXELS: self.last_pixel_shift != NO_SHIFT,
+            caveats.BY_TOKENS: True,
         }
         return caveats.mask(name for name, concerns in concerned.items() if concerns)
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from hoicli.figures.canvas import add_foot, draw_lines, saved
 from hoicli.figures.shown import caveats_of
-from hoicli.figures.styles import COLUMN_WIDTH, SMALL
+from hoicli.figures.styles import COLUMN_WIDTH, PAPER, Look
 from hoicli.records.results import Row
 
 DRAWN = {"soft_map": "soft mAP", "mf1": "mF1"}
 """The metrics that depend on delta."""
 
 
-def plot_deltas(rows: Iterable[Row], path: str) -> None:
+def plot_deltas(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     """soft_map and mf1 (y) over delta (x), a line each, from rows that have the tag `delta`; a column wide. Raises
     `UsageError` as `plot_diagnosis` does."""
     rows = list(rows)
@@ -25,13 +25,12 @@ def plot_deltas(rows: Iterable[Row], path: str) -> None:
         )
         for metric, words in DRAWN.items()
     }
-    with saved(path) as figure:
-        figure.set_size_inches(COLUMN_WIDTH, 2.6)
+    with saved(path, look) as figure:
+        width = look.room(COLUMN_WIDTH)
+        figure.set_size_inches(width, min(2.4, 0.7 * width))
         ax = figure.add_subplot()
         draw_lines(ax, ((words, points) for words, points in lines.items() if points))
         ax.set_ylim(bottom=0)
         ax.set_xlabel("delta")
         ax.set_ylabel("%")
-        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=SMALL)
-        if caveats := caveats_of(rows):
-            add_foot(figure, "", caveats)
+        add_foot(figure, "", caveats_of(rows), legend=ax.get_legend_handles_labels()[0])

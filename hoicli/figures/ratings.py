@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hoicli.errors import visible
-from hoicli.figures.canvas import LETTERS_PER_INCH, add_foot, fill, hide_frame, saved
+from hoicli.figures.canvas import add_foot, fill, hide_frame, saved
 from hoicli.figures.shown import label
-from hoicli.figures.styles import COLUMN_WIDTH, LEGEND_LINE, LINES, LOOKS, NORMAL, PAGE_WIDTH, SMALL
+from hoicli.figures.styles import COLUMN_WIDTH, LINES, LOOKS, NORMAL, PAGE_WIDTH, PAPER, SMALL, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,21 +39,18 @@ class Counts:
     votes: Sequence[Sequence[int]]
 
 
-def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str) -> None:
+def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look: Look = PAPER) -> None:
     """Bars of how often each of the first MOST_RATERS raters gave each level, a panel for each of `panels`, with the
     counts on top where there is room."""
     names = _short(raters[:MOST_RATERS])
-    width = PAGE_WIDTH
+    width = look.room(PAGE_WIDTH)
     across = min(len(panels), 2 if width >= 2 * _NARROWEST else 1)
     down = math.ceil(len(panels) / across)
-    entry = (max(map(len, names)) + 7) / LETTERS_PER_INCH  # with its patch and what parts it from the next
-    columns = max(1, min(len(names), int(width / entry)))
-    with saved(path) as figure:
+    with saved(path, look) as figure:
         from matplotlib.patches import Patch
 
         legend = [Patch(label=name, **fill(LOOKS[f"s{at}"])) for at, name in enumerate(names)]
-        lines = math.ceil(len(names) / columns)
-        figure.set_size_inches(width, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4 + LEGEND_LINE * lines)
+        figure.set_size_inches(width, down * _PANEL * (1.4 if down == 1 else 1.0) + 0.4)
         axes = figure.subplots(down, across, squeeze=False, sharex=True).ravel()
         room = (width / across - _MARGIN) / (len(panels[0].votes[0]) * (len(names) + 1))
         for at, (ax, panel) in enumerate(zip(axes, panels, strict=False)):
@@ -68,7 +65,7 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str) -> N
         caption = f"{sum(panel.items for panel in panels):,} items."
         if len(raters) > len(names):
             caption += f" The first {len(names)} of {len(raters)} raters."
-        add_foot(figure, caption, legend=legend, columns=columns)
+        add_foot(figure, caption, legend=legend, columns=len(names))
 
 
 def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
@@ -95,7 +92,9 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
         ax.set_title(f"{panel.title} ({panel.items:,} items)", fontsize=NORMAL, loc="left")
 
 
-def plot_kappa(raters: Sequence[str], kappas: Mapping[tuple[int, int], float | None], path: str) -> None:
+def plot_kappa(
+    raters: Sequence[str], kappas: Mapping[tuple[int, int], float | None], path: str, look: Look = PAPER
+) -> None:
     """Quadratic weighted kappa of every two raters by colour and number, from 0 (or the lowest, if below) to 1.
 
     kappas: by the places of two raters in `raters`, the smaller first; None, where it is not defined, is grey.
@@ -106,10 +105,11 @@ def plot_kappa(raters: Sequence[str], kappas: Mapping[tuple[int, int], float | N
         rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
     known = [kappa for kappa in kappas.values() if kappa is not None]
     low = min([0.0, *known])
-    with saved(path) as figure:
-        cell = min(0.45, max(0.16, (COLUMN_WIDTH - 1.0) / number))
+    with saved(path, look) as figure:
+        width = look.room(COLUMN_WIDTH)
+        cell = min(0.45, max(0.16, (width - 1.0) / number))
         side = cell * number
-        figure.set_size_inches(max(COLUMN_WIDTH, side + 1.4), side + 1.05)
+        figure.set_size_inches(max(width, side + 1.4), side + 1.05)
         ax = figure.add_subplot()
         ax.set_facecolor("#DDDDDD")
         mesh = ax.pcolormesh(rows, cmap="cividis", vmin=low, vmax=1.0, edgecolors="#FFFFFF", linewidth=0.3)

@@ -33,6 +33,7 @@ class Caveat:
 DERIVED_LABELS, PAIRS_ONLY = "derived_labels", "pairs_only"
 UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
 UNMARKED_AMBIGUOUS, WHOLE_IMAGE = "unmarked_ambiguous", "whole_image"
+BY_TOKENS = "token_scores"
 
 CAVEATS: Mapping[str, Caveat] = {
     row.name: row
@@ -69,6 +70,12 @@ CAVEATS: Mapping[str, Caveat] = {
             "both",
             ("boxes", "none"),
             lacks="it has labels or scores of whole images, without boxes; name --protocol hico-image or hico-image-ko",
+        ),
+        Caveat(
+            BY_TOKENS,
+            "predictions",
+            ("scores", "verb_and_object_tokens"),
+            "scores are the probabilities of the tokens of a triplet's verb and object in a model's answer",
         ),
     )
 }

@@ -90,17 +90,20 @@ class AnswerCache:
         """The days on which a model answered, where that is known."""
         return self._days.get((model, setup), set())
 
-    def add(self, answer: Answer) -> None:
-        """Store an answer; when this returns, it is on disk. Raises `DataError` if it cannot be written."""
+    def add(self, *answers: Answer) -> None:
+        """Store answers; when this returns, they are on disk. Raises `DataError` if they cannot be written."""
         with self._adding:
-            if answer.rating is not None:
-                self._know(answer.key, answer.rating, answer.date)
-            if not self.on_disk:
+            for answer in answers:
+                if answer.rating is not None:
+                    self._know(answer.key, answer.rating, answer.date)
+            if not self.on_disk or not answers:
                 return
             try:
                 with self._locked():
                     self._read_on()
-                    left = memoryview((b"\n" if self._ends_inside_a_line else b"") + answer.line())
+                    left = memoryview(
+                        (b"\n" if self._ends_inside_a_line else b"") + b"".join(answer.line() for answer in answers)
+                    )
                     while left:
                         left = left[os.write(self._file, left) :]
                     os.fsync(self._file)

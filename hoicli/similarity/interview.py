@@ -9,12 +9,14 @@ The standard library's HTTP client in threads is all this needs: a request takes
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from hoicli.converters.vlm.batches import Result
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
@@ -29,6 +31,10 @@ ASKS = 3
 
 CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER = 4, 8
 """For the estimate of a dry run: English text in current tokenizers, and `{"rating": 3}`."""
+
+
+Task = tuple[str, Question]
+"""A model, and what it is asked."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,16 @@ class Interview:
     `usage`: the cost of this run.
     """
 
-    def __init__(self, endpoint: Endpoint, cache: AnswerCache, *, jobs: int = 8, skip: bool = False) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        cache: AnswerCache,
+        *,
+        jobs: int = 8,
+        skip: bool = False,
+        results: Mapping[str, Result] | None = None,
+    ) -> None:
+        """results: the answers of a batch by the ids of their requests; nothing is asked of a server then."""
         self.failures: list[Failure] = []
         self.usage = Usage()
         self._endpoint = endpoint
@@ -66,6 +81,7 @@ class Interview:
         self._cache = cache
         self._jobs = jobs
         self._skip = skip
+        self._results = results
         self._counting = threading.Lock()
 
     def ratings(
@@ -103,15 +119,32 @@ class Interview:
                 "completion_tokens": TOKENS_AN_ANSWER * len(rest),
             }
 
+    def tasks(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> list[Task]:
+        """The questions that `ratings` would ask next: those of the screening model alone while it has any."""
+        if screen is not None:
+            first = [(screen, question) for question in questions if self._known(screen, question) is None]
+            if first:
+                return first
+            questions = [question for question in questions if self._known(screen, question)]
+        every = [(model, question) for question in questions for model in models if model != screen]
+        return [task for task in every if self._known(*task) is None]
+
+    def request_id(self, model: str, question: Question) -> str:
+        """The id of a question in a batch: of its model, wording, request fields and senses."""
+        return "q" + hashlib.sha256("\0".join(self._key(model, question)).encode()).hexdigest()[:40]
+
     def _key(self, model: str, question: Question) -> Key:
         return model, self._setup, question.pos, question.a, question.b
 
     def _known(self, model: str, question: Question) -> int | None:
         return self._cache.rating(self._key(model, question))
 
-    def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
+    def _ask(self, tasks: Sequence[Task], label: str) -> None:
         """Ask every question without an answer. Raises the first `DataError` after all threads have ended."""
         tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
+        if self._results is not None:
+            self._take(tasks)
+            return
         stop = threading.Event()
         client = Client(self._endpoint, stop)
         waiting = iter(enumerate(tasks))
@@ -184,7 +217,7 @@ class Interview:
                     raise
                 return Failure(model, question, error.problem)
             rating = parse_rating(reply.text)
-            self._keep(model, question, reply, rating)
+            self._cache.add(self._answer(model, question, reply, rating))
             if rating is not None:
                 return None
             # The same question would get the same answer at temperature 0, so a reminder is added.
@@ -193,29 +226,49 @@ class Interview:
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
         return Failure(model, question, f"said {one_line_of(text)!r}")
 
-    def _keep(self, model: str, question: Question, reply: Reply, rating: int | None) -> None:
-        self._cache.add(
-            Answer(
-                *self._key(model, question),
-                rating,
-                answer=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
-                prompt_tokens=reply.prompt_tokens,
-                completion_tokens=reply.completion_tokens,
-                date=time.strftime("%Y-%m-%d", time.gmtime()),
-            )
-        )
+    def _take(self, tasks: Sequence[Task]) -> None:
+        """Keep the ratings of tasks from the results of a batch, or their failures."""
+        answers = []
+        for model, question in tasks:
+            result = (self._results or {}).get(self.request_id(model, question))
+            if result is None or result.text is None:
+                reason = result.problem if result is not None else "no result in the batch"
+                self.failures.append(Failure(model, question, self._endpoint.shown(reason)))
+                continue
+            rating = parse_rating(result.text)
+            reply = Reply(result.text, result.prompt_tokens, result.completion_tokens)
+            answers.append(self._answer(model, question, reply, rating))
+            if rating is None:
+                self.failures.append(Failure(model, question, f"said {one_line_of(result.text)!r}"))
+        self._cache.add(*answers)
+
+    def _answer(self, model: str, question: Question, reply: Reply, rating: int | None) -> Answer:
+        """An answer to keep; it is counted."""
         with self._counting:
             self.usage.answers += 1
             self.usage.prompt += reply.prompt_tokens or 0
             self.usage.completion += reply.completion_tokens or 0
+        return Answer(
+            *self._key(model, question),
+            rating,
+            answer=self._endpoint.shown(reply.text)[:2000] if rating is None else None,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            date=time.strftime("%Y-%m-%d", time.gmtime()),
+        )
 
 
-def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
-    """The failures as one error. `kept`: whether the answers to other questions are on disk."""
+def failures_error(failures: Iterable[Failure], *, kept: bool, batch: bool = False) -> DataError:
+    """The failures as one error. `kept`: whether the answers to other questions are on disk; `batch`: whether they are
+    those of a batch."""
     failures = list(failures)
     shown = "; ".join(map(str, failures[:10]))
     more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
     again = "run again to ask them again" if kept else "run again with --cache FILE to ask all again once"
+    if batch:
+        again = "ask them with --export-batch again" + (
+            "" if kept else " (import with --cache FILE to keep the others)"
+        )
     return DataError(
         f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass --on-error skip"
     )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
-from hoicli.errors import UsageError
-from hoicli.io.messages import note
+from hoicli.converters.vlm.batches import request_fields
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import display_name, note
 from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.answers import AnswerCache
 from hoicli.similarity.backends import synsets_of
-from hoicli.similarity.client import one_line_of
+from hoicli.similarity.batch import export, remarks_on, results_in
 from hoicli.similarity.endpoint import Endpoint
 from hoicli.similarity.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
 from hoicli.similarity.pairs import SCALE, Pair, Rated, days_of
@@ -43,11 +42,17 @@ class Raters:
     body: str | None = None
     dry_run: bool = False
     prices: tuple[str, ...] = ()
+    export_batch: str | None = None
+    import_batch: tuple[str, ...] = ()
+    batch: str = "openai"
 
     def __post_init__(self) -> None:
         if not self.models:
             raise UsageError("--backend llm: name a --model to ask")
-        if self.base_url is None and not self.dry_run:
+        chosen = [self.base_url is not None, self.export_batch is not None, bool(self.import_batch)]
+        if sum(chosen) > 1 or (self.dry_run and any(chosen[1:])):
+            raise UsageError("--base-url asks now, --export-batch and --import-batch later: give one of them")
+        if not any(chosen) and not self.dry_run:
             raise UsageError("--backend llm: give the endpoint with --base-url, for example http://localhost:8000/v1")
         if self.jobs < 1:
             raise UsageError(f"--jobs {self.jobs}: give more than 0")
@@ -66,15 +71,15 @@ class Raters:
     def endpoint(self) -> Endpoint:
         """The server, with the key and the request fields."""
         key_env = self.key_env or "OPENAI_API_KEY"
-        key = "" if self.dry_run else os.environ.get(key_env, "").strip()
-        if self.key_env is not None and not key and not self.dry_run:
+        key = "" if self.base_url is None else os.environ.get(key_env, "").strip()
+        if self.key_env is not None and not key and self.base_url is not None:
             # A value that does not look like a variable's name may be the key itself.
             named = f" {key_env}" if re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", key_env) else ""
             problem = f"--key-env{named}: there is no such environment variable, or it is empty"
             raise UsageError(problem if named else f"{problem}; give the name of the variable, not the key")
-        url = self.base_url or "http://localhost/v1"  # a dry run needs none
+        url = self.base_url or "http://localhost/v1"  # a dry run or a batch needs none
         endpoint = Endpoint(url, key or None, key_env, self.timeout)
-        return replace(endpoint, body=_json_object(self.body, endpoint))
+        return replace(endpoint, body=request_fields(self.body, endpoint.shown))
 
     @cached_property
     def _price(self) -> dict[str, tuple[float, float]]:
@@ -98,18 +103,34 @@ class Raters:
         try:
             if cache.cut:
                 note(f"{self.cache}: lines that were cut off: {cache.cut:,}; their questions are asked again")
-            interview = Interview(self.endpoint, cache, jobs=self.jobs, skip=policy.skip)
-            if self.dry_run:
+            results = results_in(self.import_batch, policy) if self.import_batch else None
+            interview = Interview(self.endpoint, cache, jobs=self.jobs, skip=policy.skip, results=results)
+            if self.export_batch is not None:
+                asked = questions(work.pairs)
+                export(self.export_batch, self.batch, interview, self.endpoint, asked, self.models, self.screen)
+            elif self.dry_run:
                 self._count(interview, work, output)
             else:
-                if self.cache is None:
+                remarks: list[str] = []
+                if results is not None:
+                    asked = questions(work.pairs)
+                    remarks = remarks_on(results, interview, asked, self.models, display_name(self.import_batch[0]))
+                elif self.cache is None:
                     note("without --cache FILE a run that ends early loses its answers")
-                self._ask(interview, cache, work, policy, output)
+                self._ask(interview, cache, work, policy, output, remarks)
         finally:
             cache.close()
 
-    def _ask(self, interview: Interview, cache: AnswerCache, work: Work, policy: ErrorPolicy, output: str) -> None:
-        """Ask the models, and write the rated pairs."""
+    def _ask(
+        self,
+        interview: Interview,
+        cache: AnswerCache,
+        work: Work,
+        policy: ErrorPolicy,
+        output: str,
+        remarks: Sequence[str],
+    ) -> None:
+        """Ask the models, and write the rated pairs. `remarks`: what to say about the results of a batch."""
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
         prompt = setup_of(self.endpoint)
         days = {model: days_of(cache.days(model, prompt)) for model in self.models}
@@ -125,10 +146,15 @@ class Raters:
             for scores in ratings
         ]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
-        error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
+        batch = bool(self.import_batch)
+        error = failures_error(interview.failures, kept=self.cache is not None, batch=batch) if failed else None
+        if error is not None and remarks and not policy.skip:
+            error = DataError("; ".join([error.problem, *remarks]))
         if not policy.skip:  # a mean over only some of the models would mislead
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
         write_rows(work.rows(rated), output, None if policy.skip else error)
+        for remark in remarks:
+            note(remark)
         used = interview.usage
         tokens = f": {used.prompt:,} tokens in, {used.completion:,} out" if used.prompt or used.completion else ""
         note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {used.answers:,} answers in this run{tokens}")
@@ -157,17 +183,3 @@ def questions(pairs: Sequence[Pair]) -> list[Question]:
     wordnet = open_wordnet()
     gloss = {sense: wordnet.synset(wordnet.name(row)).definition() for sense, row in synsets_of(wordnet, pairs).items()}
     return [Question(pos, a, b, gloss[a], gloss[b]) for pos, a, b in pairs]
-
-
-def _json_object(text: str | None, endpoint: Endpoint) -> dict[str, Any]:
-    """The value of `--body`. Raises `UsageError` for anything but a JSON object of finite numbers."""
-    try:
-        value = json.loads("{}" if text is None else text)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise UsageError(
-            f"--body {endpoint.shown(one_line_of(str(text)))}: give a JSON object, for example '{{\"max_tokens\": 50}}'"
-        )
-    return value

@@ -93,6 +93,7 @@ def test_what_is_written_is_known_as_such() -> None:
         *((name, "--plot") for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval")),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
+        ("shoe-sim", "--export-batch"),
     }
 
 

@@ -49,6 +49,7 @@ OPEN_NAMES = {
     ("report", "--name"): "the user's names",
     ("vocab", "--name"): "the user's names",
     ("shoe-sim", "--model"): "the endpoint's names",
+    ("prompts", "--model"): "the provider's names",
     ("shoe-sim", "--screen"): "the endpoint's names",
     ("shoe-sim", "--key-env"): "the user's environment",
 }

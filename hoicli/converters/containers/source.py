@@ -69,17 +69,18 @@ class Source:
         if head[:1] == b'"':
             return "json-text"
         if head[:1] == b"{":
-            first_line = head.split(b"\n", 1)[0].rstrip()
-            return "json-lines" if first_line[-1:] == b"}" and self._is_object(first_line) else "json-object"
+            return "json-lines" if self._has_lines() else "json-object"
         if self.data[:1] == b"\x80" or self.data.endswith(b"."):
             return "pickle"
         return "unknown"
 
-    @staticmethod
-    def _is_object(line: bytes) -> bool:
-        """Whether a line is a whole JSON object with an image_id: then the file is JSON lines."""
+    def _has_lines(self) -> bool:
+        """Whether the first line is a whole JSON object, and has an image_id or another object after it."""
+        first, _, rest = self.data.lstrip().partition(b"\n")
+        if first.rstrip()[-1:] != b"}":
+            return False
         try:
-            return "image_id" in orjson.loads(line)
+            return "image_id" in orjson.loads(first) or rest[:HEAD].lstrip()[:1] == b"{"
         except orjson.JSONDecodeError:
             return False
 

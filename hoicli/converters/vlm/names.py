@@ -16,13 +16,15 @@ _PREFIX = re.compile(
     r"(?:is|are|appears\s+to\s+be)\s+|(?:is|are)\s+)?",
     re.IGNORECASE,
 )
-_ARTICLES = ("a", "an", "the", "a/an")
-_PREPOSITIONS = frozenset(
+ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
+"""Words before a noun that are not part of its name."""
+PREPOSITIONS = frozenset(
     (
         *("about", "against", "along", "around", "at", "by", "down", "for", "from", "in", "into", "near"),
         *("of", "off", "on", "onto", "out", "over", "through", "to", "under", "up", "with"),
     )
 )
+"""Words that follow a verb and belong to it."""
 MOST_WORDS = 6
 """Words of a phrase that may still be "verb object"; no rule finds the verb of a longer sentence."""
 
@@ -49,7 +51,7 @@ def verbs_of(said: Any, label: str | None = None) -> list[str]:
         words = _words(part)
         if label is not None:
             words = _without_object(words, label)
-        words = [word for word in words if word not in _ARTICLES]
+        words = [word for word in words if word not in ARTICLES]
         if words and len(words) <= MOST_WORDS:
             verbs.append(_verb(words))
     return list(dict.fromkeys(verbs))
@@ -66,12 +68,12 @@ def split_phrase(said: str) -> tuple[list[str], str | None]:
         words = _words(part)
         if not words or len(words) > MOST_WORDS:
             continue
-        article = next((place for place, word in enumerate(words) if place and word in _ARTICLES), None)
+        article = next((place for place, word in enumerate(words) if place and word in ARTICLES), None)
         if article is not None:
             verb, name = words[:article], words[article + 1 :]
         else:
             end = 1
-            while end < len(words) and words[end] in _PREPOSITIONS:
+            while end < len(words) and words[end] in PREPOSITIONS:
                 end += 1
             verb, name = words[:end], words[end:]
         verbs.append(_verb(verb))

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hoicli.converters.context import BoxTable, Context, Noticed
-from hoicli.converters.vlm.claims import PERSONS, Claim, Claims, Place
-from hoicli.converters.vlm.frames import CONVENTIONS, Frame
+from hoicli.converters.vlm.claims import Claim, Claims
+from hoicli.converters.vlm.frames import CONVENTIONS, Frame, parse_frame
+from hoicli.converters.vlm.keys import Named, Place
 from hoicli.converters.vlm.names import label_of
+from hoicli.converters.vlm.persons import PERSONS
 from hoicli.converters.vlm.spelling import Spelling
 from hoicli.errors import DataError, UsageError
+from hoicli.records.caveats import BY_TOKENS
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import SUBJECT
 
@@ -23,7 +26,7 @@ Size = tuple[float, float]
 @dataclass
 class AnsweredImage:
     """An image while its answers are read: its triplets with their scores, and the record of --boxes that was `shown`.
-    `read`: some answer about it could be read.
+    `read`: some answer about it could be read. `token_scores`: scores are those of `logprobs`.
     """
 
     image_id: str | int
@@ -33,6 +36,7 @@ class AnsweredImage:
     hois: dict[tuple[int, int, str], float | None] = field(default_factory=dict)
     shown: Record | None = None
     read: bool = False
+    token_scores: bool = False
 
     def show(self, record: Record) -> None:
         """Begin with the boxes of a record of --boxes, so that indices mean them."""
@@ -64,7 +68,7 @@ class AnsweredImage:
             {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
             for (subject, object_, verb), score in self.hois.items()
         ]
-        return record
+        return {**record, "caveats": [BY_TOKENS]} if self.token_scores else record
 
 
 def size_of(record: Record) -> Size | None:
@@ -151,7 +155,7 @@ class Placer:
                     raise _NotPlacedError("a triplet whose object has no name")
                 return _Placed(pixels, label)
             if isinstance(place, int):
-                return self._of_index(image, place, claims, frame)
+                return self._of_index(image, place)
             if isinstance(place, str):
                 return self._of_name(image, [label_of(place), *([label] if label is not None else [])], claims, frame)
             raise _NotPlacedError("a triplet without a person or an object, or with a box that is not four numbers")
@@ -159,13 +163,11 @@ class Placer:
             self._drop(str(error))
             return None
 
-    def _of_index(self, image: AnsweredImage, index: int, claims: Claims, frame: Frame | None) -> _Placed:
-        if claims.listed:
-            if 0 <= index < len(claims.located):
-                return self._located(image, *claims.located[index], frame)
-        elif not self._indexed:
+    def _of_index(self, image: AnsweredImage, index: int) -> _Placed:
+        """A box of --boxes by its number (those of the answer itself are found by then)."""
+        if not self._indexed:
             raise DataError("names boxes by index; give the boxes that were shown with --boxes FILE")
-        elif image.shown is not None and 0 <= index < len(image.shown["boxes"]):
+        if image.shown is not None and 0 <= index < len(image.shown["boxes"]):
             return _Placed(image.shown["boxes"][index], image.shown["labels"][index], index)
         raise _NotPlacedError("a triplet with the index of a box that is not there")
 
@@ -195,8 +197,10 @@ class Placer:
         if len(box) != 4:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:
-            problem = "nothing says what the boxes' numbers mean; tell it with --coords"
-            raise UsageError(f"{self._context.place}: {problem}: {CONVENTIONS}")
+            problem = f"nothing says what the boxes' numbers mean; tell it with --coords: {CONVENTIONS}"
+            raise UsageError(f"{self._context.place}: {problem}{_readings(box, image.size)}")
+        if isinstance(box, Named) and frame.kind == "1000-yx":
+            frame = Frame("1000")
         x1, y1, x2, y2 = pixels = frame.to_pixels(box, image.size)
         if x2 < x1 or y2 < y1:
             raise _NotPlacedError("a box whose second corner lies before its first")
@@ -206,3 +210,14 @@ class Placer:
             if x1 < -0.1 * width or y1 < -0.1 * height or x2 > 1.1 * width or y2 > 1.1 * height:
                 self._outside.add(f"{self._context.place}: {list(box)}")
         return pixels
+
+
+def _readings(box: Sequence[float], size: Size | None) -> str:
+    """For a message: what a box is in pixels by several conventions, if the picture's size is known."""
+    if size is None:
+        return ""
+    said = [f"{[round(number, 1) for number in parse_frame(name).to_pixels(box, size)]} as {name}" for name in _SHOWN]
+    return f"; the first, {[*box]}, is in pixels {', '.join(said)}"
+
+
+_SHOWN = ("1000", "1000-yx", "pixels")

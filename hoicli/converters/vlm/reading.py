@@ -2,7 +2,7 @@
 about an image are combined. A row names its image (`file_name`, `image_id`, `image_path`, ...) and holds the answer
 (`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already). Containers:
 
-- JSONL or a list of such rows; OpenAI's batch output ({custom_id, response: {body: {choices}}}); {file name: answer}
+- JSONL or a list of such rows; {file name: answer}; the results of batches (`batches`), whose ids name the images
 - {outputs, preds, gt_paths} of cjw2021/HOI-R1, joined by position
 - hoi-benchmarks grounding (SIT-AIGCDesignLab): action, object and predicted_pairs in pixels, or generated_text
 - hoi-benchmarks action referring: person_bbox, object_bbox in pixels and a phrase in `prediction`
@@ -23,16 +23,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
-from hoicli.converters.vlm.claims import Claim, Claims, claims_of, numbers_of
+from hoicli.converters.vlm.batches import Result, image_id_in, result_of
+from hoicli.converters.vlm.claims import Claim, claims_of
+from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
+from hoicli.converters.vlm.forms import UNREADABLE, Question, Reading, read_answer
 from hoicli.converters.vlm.frames import Frame, parse_frame
-from hoicli.converters.vlm.names import label_of, verbs_of
+from hoicli.converters.vlm.keys import numbers_of
+from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
+from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
 from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in, is_answers, rows
-from hoicli.converters.vlm.text import Mention, mentions_in, values_in
+from hoicli.converters.vlm.text import values_in
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
@@ -40,7 +47,7 @@ from hoicli.records.parsing import Record, parse
 
 
 def sniff(source: Source) -> bool:
-    """Rows with answers in a list, HOI-R1's lists, or one row. JSON lines need --from vlm: records look like them."""
+    """Rows with answers, as a list or as lines, or HOI-R1's lists."""
     return is_answers(source)
 
 
@@ -69,11 +76,18 @@ class _AnswerReader:
         self._images: dict[str, AnsweredImage] = {}
         self._announced: set[str] = set()
         self._noticed: dict[str, Noticed] = defaultdict(Noticed)
+        self._results: set[str] = set()
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
+        result = result_of(row)
+        if result is not None:
+            answered = self._answered(result, row)
+            if answered is None:
+                return
+            row = answered
         image = self._image(row)
         key = next((key for key in ANSWER_KEYS if row.get(key) is not None), None)
         if key is None:
@@ -89,12 +103,23 @@ class _AnswerReader:
             frame: Frame | None = self._frame or self._known("pixels", "person_bbox and object_bbox of the rows")
         else:
             row_frame = self._row_frame(row, key)
-            claims, tokens = self._claims(answer, action, label)
+            reading = self._read(answer, Question(verbs_of(action, label) if action is not None else [], label))
+            claims = reading.claims
             if not claims.understood:
-                self._drop("an answer in which nothing can be read")
+                return
+            frame = self._tokens_frame(reading) or row_frame
+            if isinstance(answer, str) and (orders := order_doubt(answer[: 1 << 20], frame)):
+                self._drop("an answer that says another order of its boxes' numbers than --coords", *orders)
+                return
+            boxes = [place for claim in claims.triplets for place in (claim.subject, claim.object)]
+            boxes += [box for box, _ in claims.located]
+            if readings := scale_doubt((box for box in boxes if isinstance(box, list)), frame):
+                self._drop("an answer whose boxes have another scale than --coords", *readings)
                 return
             image.read = True
-            frame = tokens or row_frame
+            if self._context.scores == "tokens":
+                claims.triplets = self._by_tokens(claims.triplets, answer, logprobs_in(row))
+                image.token_scores |= any(claim.score is not None for claim in claims.triplets)
         for claim in claims.triplets:
             self._placer.add_claim(image, claim, claims, frame)
         if not claims.triplets and claims.located:
@@ -106,16 +131,39 @@ class _AnswerReader:
         """The images with a readable answer."""
         for what, noticed in self._noticed.items():
             self._context.announce(f"{what}: {noticed}")
-        scored = [score is not None for image in self._images.values() for score in image.hois.values()]
-        if any(scored) and not all(scored):
-            missing = f"{scored.count(False):,} of {len(scored):,} triplets have no score"
+        given = [score is not None for image in self._images.values() for score in image.hois.values()]
+        if any(given) and not all(given):
+            missing = f"{given.count(False):,} of {len(given):,} triplets have no score"
             self._context.announce(f"{missing}, the others do: mAP needs one on each")
-        elif scored and not any(scored):
+        elif given and not any(given):
             self._context.announce("the answers give no scores: good for mF1 (hoicli shoe-eval), mAP needs them")
         self._placer.announce()
+        without = [name for name in map(str, self._context.images or ()) if name not in self._results]
+        if self._results and without:
+            many = f"{len(without):,} of {len(self._known_images):,} images of --image-list have no batch result"
+            self._context.announce(f"{many} (the first: {without[0]})")
         for image in self._images.values():
             if image.read:
                 yield image.record()
+
+    def _answered(self, result: Result, row: dict[str, Any]) -> dict[str, Any] | None:
+        """A batch result as a row with its answer; None, and counted, for one without, or that nobody asked for."""
+        if result.custom_id is None:
+            raise DataError("a batch result without the id of its request (Vertex AI keeps none): add custom_id or key")
+        image_id = image_id_in(result.custom_id)
+        self._results.add(image_id)
+        if self._context.images is not None and image_id not in self._known_images:
+            self._drop("a batch result about an image that --image-list does not have")
+            return None
+        if result.text is None:
+            self._drop(f"a batch result without an answer ({result.problem})")
+            return None
+        own: dict[str, Any] = {key: row[key] for key in ("coords", "width", "height", "file_name") if key in row}
+        return {**own, "custom_id": image_id, "response": result.text, "logprobs": result.logprobs}
+
+    @cached_property
+    def _known_images(self) -> frozenset[str]:
+        return frozenset(map(str, self._context.images or ()))
 
     def _image(self, row: dict[str, Any]) -> AnsweredImage:
         """The image of a row, created at its first row; with --boxes it begins with these."""
@@ -146,48 +194,59 @@ class _AnswerReader:
 
     def _known(self, kind: str, what: str) -> Frame:
         """The frame of boxes whose convention is known; a note says so once."""
-        if what not in self._announced:
-            self._announced.add(what)
-            self._context.announce(f"{what}: taken as {kind}; --coords says otherwise")
+        self._announce_once(f"{what}: taken as {kind}; --coords says otherwise")
         return Frame(kind)
 
-    def _claims(self, answer: Any, action: str | None, label: str | None) -> tuple[Claims, Frame | None]:
-        """The claims of an answer, and the frame of its boxes if its tokens imply one."""
-        verbs = verbs_of(action, label) if action is not None else []
-        if not isinstance(answer, str):
-            return claims_of([answer], self._drop, verbs=verbs, label=label), None
-        mentions = mentions_in(answer)
-        if mentions:
-            claims = self._sentences(mentions, verbs if label is not None else [], label)
-            return claims, self._frame or self._known("1000", "boxes in <box> or <|box_start|> tokens")
-        found = values_in(answer)
-        if found.cut:
-            self._drop("the unfinished end of an answer that was cut off")
-        if found.unended_thought and found.values:
-            self._notice("answers whose thought has no end: the last list in it is taken")
-        return claims_of(found.values, self._drop, verbs=verbs, label=label), None
+    def _announce_once(self, what: str) -> None:
+        if what not in self._announced:
+            self._announced.add(what)
+            self._context.announce(what)
 
-    def _sentences(self, mentions: Sequence[Mention], verbs: list[str], label: str | None) -> Claims:
-        """Claims from mentioned boxes: of two consecutive boxes, the words between are the verb from the first to the
-        second."""
-        claims = Claims(understood=True)
-        index = 0
-        while index < len(mentions):
-            first, second = mentions[index], mentions[index + 1] if index + 1 < len(mentions) else None
-            said = verbs_of(first.after) or verbs
-            if second is not None and said:
-                claims.triplets.append(Claim(first.box, second.box, label_of(second.label) or label, tuple(said)))
-                index += 2
-                continue
-            if len(first.box) == 4 and first.label:
-                claims.located.append((first.box, label_of(first.label)))
-            else:
-                self._drop("a box without a name, or that is not four numbers")
-            index += 1
-        return claims
+    def _read(self, answer: Any, question: Question) -> Reading:
+        """An answer by the form that understands it; what it leaves out is counted."""
+        if isinstance(answer, str):
+            reading = read_answer(answer, question)
+        else:
+            reading = Reading()
+            reading.claims = claims_of([answer], reading.report, verbs=question.verbs, label=question.label)
+            if not reading.claims.understood:
+                reading.report(UNREADABLE)
+        for reason, readings in reading.reports:
+            self._drop(reason, *readings)
+        for what in reading.notes:
+            self._notice(what)
+        return reading
 
-    def _drop(self, reason: str) -> None:
-        self._context.drop(reason, self._context.place)
+    def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
+        """The claims with the scores of their tokens, or without scores, and counted, where there are none."""
+        try:
+            tokens = Tokens(answer, logprobs) if isinstance(answer, str) else None
+        except ValueError:
+            tokens = None
+        if tokens is None:
+            self._drop("the scores of an answer without log-probabilities of its tokens (its triplets are kept)")
+            return [replace(claim, score=None) for claim in claims]
+        self._announce_once(f"--scores tokens: the score of a triplet is {RULE}")
+        found = scored(claims, tokens)
+        for claim in found:
+            if claim.score is None:
+                self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
+        return found
+
+    def _tokens_frame(self, reading: Reading) -> Frame | None:
+        """The convention of an answer's tokens; --coords comes before that of <box>, whose numbers a model may have
+        been trained on otherwise, not before those that count bins."""
+        if reading.frame is None or (reading.source.startswith("boxes in <box>") and self._frame is not None):
+            return self._frame if reading.frame is not None else None
+        if reading.source.startswith("boxes in <box>"):
+            return self._known(reading.frame.kind, reading.source)
+        self._announce_once(f"{reading.source}: taken as their model writes them")
+        return reading.frame
+
+    def _drop(self, reason: str, *readings: str) -> None:
+        """Count a part that is left out; of one with several readings, the first is shown with them."""
+        said = f": read as {', or as '.join(readings)}" if readings else ""
+        self._context.drop(reason, f"{self._context.place}{said}")
 
     def _notice(self, what: str) -> None:
         """Count an answer that is read, but worth a note."""

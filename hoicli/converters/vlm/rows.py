@@ -1,6 +1,6 @@
 """Files of answers: their detection, and their rows one at a time, from any container. A row is an object that names
 its image and has the model's answer, under one of the keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021),
-mllms-zs-hoi (oriol-rabasseda) and OpenAI's batches have such rows, or are converted to them here.
+mllms-zs-hoi (oriol-rabasseda) and the results of batches have such rows, or are converted to them here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
+from hoicli.converters.vlm.batches import result_of
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
 from hoicli.records.names import image_id_of, image_number
@@ -22,32 +23,40 @@ ANSWER_KEYS = (
 )  # fmt: skip
 """The keys of a row's answer; the first present one counts: `prediction` before `raw_output`, which is cut at 200
 characters."""
+SCORES = ("said", "tokens")
+"""What `--scores` takes."""
 FILE_KEYS = ("file_name", "filename", "image_path", "img_path", "image_file", "image", "img", "path")
 ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
 
 def is_answers(source: Source) -> bool:
-    """HOI-R1's three lists, or rows with an answer. JSON lines with image_id are records, unless --from names another
-    format."""
+    """HOI-R1's three lists, or rows with an answer; lines with boxes of their own are records."""
+    if source.kind == "json-lines":
+        return is_row(first_line(source))
     if source.kind == "json-object":
-        return {"outputs", "gt_paths"} <= source.mapping.keys() or is_row(_first_line(source))
+        return {"outputs", "gt_paths"} <= source.mapping.keys() or is_row(first_line(source))
     if source.kind != "json-list":
         return False
     return is_row(source.first_item)
 
 
-def _first_line(source: Source) -> Any:
+def first_line(source: Source) -> Any:
     """The first line of a file as JSON, None if it is not JSON."""
     try:
-        return orjson.loads(source.data.lstrip().split(b"\n", 1)[0])
+        return orjson.loads(source.data.lstrip().partition(b"\n")[0])
     except orjson.JSONDecodeError:
         return None
 
 
 def is_row(item: Any) -> bool:
     """Whether an item is a row with an answer, not a record or an image of another format."""
-    if not isinstance(item, dict) or {"hois", "hoi_prediction", "annotations", "box_annotations"} & item.keys():
+    if (
+        not isinstance(item, dict)
+        or {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"} & item.keys()
+    ):
         return False
+    if result_of(item) is not None:
+        return True
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
 
 
@@ -78,7 +87,7 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
                 yield f"{source.name}: {position}", item
         except DataError as error:  # the list breaks off; what came before is kept
             context.policy.handle(error)
-    elif source.kind == "json-lines" or is_row(_first_line(source)):
+    elif source.kind == "json-lines" or is_row(first_line(source)):
         for number, data in enumerate(source.data.splitlines(), start=1):
             if data and not data.isspace():
                 try:

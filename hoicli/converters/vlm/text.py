@@ -1,4 +1,4 @@
-"""The values in the text of a vision-language model's answer: JSON as models write it, and boxes in tokens.
+"""The values in the text of a vision-language model's answer: JSON as models write it.
 
 Accepted: prose around, code fences, `<think>` with or without its end, `<answer>`, single quotes, comments, trailing
 or missing commas, Python's words for true and null, parentheses for brackets, and a text that is cut off, of which
@@ -27,6 +27,48 @@ class Values:
     unended_thought: bool = False
 
 
+class Spoken(str):
+    """A string of an answer with its place: `start`, the index of its first character in the answer's text."""
+
+    __slots__ = ("start",)
+    start: int
+
+    @classmethod
+    def at(cls, text: str, start: int) -> Spoken:
+        """A text that begins at `start` of the answer."""
+        made = cls(text)
+        made.start = start
+        return made
+
+
+Span = tuple[int, int]
+"""The first character of something in an answer's text, and the one after its last."""
+
+
+def span_of(said: Any, words: str) -> Span | None:
+    """Where in an answer a value says the words of a verb or a label, spaces for underscores; None for a value without
+    a place, as in an answer that was parsed before. In a list it is the first item that has them."""
+    if isinstance(said, list):
+        return next((span for item in said if (span := span_of(item, words)) is not None), None)
+    if not isinstance(said, Spoken) or not words:
+        return None
+    pattern = r"[\W_]+".join(map(re.escape, words.split("_")))
+    found = re.search(pattern, said, re.IGNORECASE)
+    return (said.start + found.start(), said.start + found.end()) if found else None
+
+
+def final_part(text: str) -> Spoken:
+    """The part of an answer that counts: after its thoughts, within `<answer>`, and at most `LONGEST` characters."""
+    start, end = 0, min(len(text), LONGEST)
+    if (thought := text.rfind("</think>", 0, end)) >= 0:
+        start = thought + len("</think>")
+    if (answer := text.rfind("<answer>", start, end)) >= 0:
+        start = answer + len("<answer>")
+        close = text.find("</answer>", start, end)
+        end = close if close >= 0 else end
+    return Spoken.at(text[start:end], start)
+
+
 def values_in(text: str) -> Values:
     """The objects and lists of an answer, in order. Without any, `values` is empty.
 
@@ -34,61 +76,22 @@ def values_in(text: str) -> Values:
     holds a value, only code fences count.
     """
     found = Values()
-    text, beyond = text[:LONGEST], len(text) > LONGEST
-    if "</think>" in text:
-        text = text.rsplit("</think>", 1)[1]
-    elif "<think>" in text:
-        found.unended_thought = "<answer>" not in text
-    if "<answer>" in text:
-        text = text.rsplit("<answer>", 1)[1].split("</answer>", 1)[0]
-    effort = Effort(len(text))
-    fenced = [_scan(part, effort) for part in _FENCE.findall(text)]
+    part = final_part(text)
+    found.unended_thought = "<think>" in text[:LONGEST] and not {"</think>", "<answer>"} & set(_ENDS.findall(text))
+    effort = Effort(len(part))
+    fenced = [_scan(fence.group(1), effort, part.start + fence.start(1)) for fence in _FENCE.finditer(part)]
     if any(values for values, _ in fenced):
         found.values, found.cut = [value for values, _ in fenced for value in values], any(cut for _, cut in fenced)
     else:
-        found.values, found.cut = _scan(text, effort)
-    found.cut |= beyond
+        found.values, found.cut = _scan(part, effort, part.start)
+    found.cut |= len(text) > LONGEST
     if found.unended_thought:
         found.values = found.values[-1:]
     return found
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Mention:
-    """A named box in a sentence: `label`, the numbers, and the words up to the next mention."""
-
-    label: str
-    box: list[float]
-    after: str
-
-
-def mentions_in(text: str) -> list[Mention]:
-    """The boxes of `<ref>..</ref><box>[[..]]</box>` (InternVL) and `<|box_start|>(x,y),(x,y)<|box_end|>` (Qwen2-VL).
-
-    A reference with several boxes gives several mentions; the last may have fewer than four numbers.
-    """
-    if "</think>" in text:
-        text = text.rsplit("</think>", 1)[1]
-    matches = list(_MENTION.finditer(text[:LONGEST]))
-    mentions = []
-    for number, match in enumerate(matches):
-        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
-        label = (match["ref"] or match["qwen"] or "").strip()
-        numbers = [float(found) for found in _NUMBER.findall(match["box"] or match["points"] or "")]
-        boxes = [numbers[start : start + 4] for start in range(0, len(numbers), 4)] or [[]]
-        mentions += [Mention(label, box, "") for box in boxes[:-1]]
-        mentions.append(Mention(label, boxes[-1], text[match.end() : end].strip()))
-    return mentions
-
-
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_MENTION = re.compile(
-    r"(?:<ref>(?P<ref>[^<]{0,200})</ref>\s*|<\|object_ref_start\|>(?P<qwen>[^<]{0,200})<\|object_ref_end\|>\s*)?"
-    r"(?:<box>(?P<box>[^<]{0,20000})</box>|<\|box_start\|>(?P<points>[^<]{0,20000})<\|box_end\|>)"
-)
+_ENDS = re.compile("</think>|<answer>")
 
 
 class _NoValueError(Exception):
@@ -110,16 +113,16 @@ class Effort:
         self.left = 2 * length + (1 << 18)
 
 
-def _scan(text: str, effort: Effort) -> tuple[list[Any], bool]:
+def _scan(text: str, effort: Effort, base: int) -> tuple[list[Any], bool]:
     """(values, cut): every object and list that starts outside another, and whether the last one was cut off, or some
-    text was not read for want of `effort`."""
+    text was not read for want of `effort`. `base`: where the text begins in the answer."""
     values: list[Any] = []
     cut = False
     position, ends_seen = 0, 0
     while (found := _OPENING.search(text, position)) and ends_seen < MOST_ENDS:
         if effort.left <= 0:
             return values, True
-        reader = _ValueReader(text, found.start())
+        reader = _ValueReader(text, found.start(), base)
         try:
             value = reader.value(0)
         except _TooDeepError:
@@ -141,6 +144,7 @@ def _scan(text: str, effort: Effort) -> tuple[list[Any], bool]:
 
 MOST_ENDS = 20
 """How often the end of the text may be reached: by wrappers that are not closed."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _OPENING = re.compile(r"[\[{]")
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
@@ -154,7 +158,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 class _ValueReader:
     """Reads one value from a place in a text; `cut` says that the text ended within it."""
 
-    def __init__(self, text: str, position: int) -> None:
+    def __init__(self, text: str, position: int, base: int = 0) -> None:
+        self.base = base
         self.text = text
         self.position = position
         self.cut = False
@@ -245,7 +250,7 @@ class _ValueReader:
         if match is None:
             raise _CutOffError
         self.position = match.end()
-        return _unescaped(match.group(1))
+        return Spoken.at(_unescaped(match.group(1)), self.base + match.start(1))
 
     def _skip(self) -> None:
         match = _SKIP.match(self.text, self.position)

@@ -1,0 +1,100 @@
+"""Scores of triplets from the probabilities of an answer's tokens (`--scores tokens`).
+
+The score of a triplet is the probability with which the model said its words: the product of the probabilities of the
+tokens that hold a letter of its verb or of its object's name, where this triplet says them. A token counts whole, once,
+even if it holds other letters. Boxes, keys and punctuation do not count; the object does not where the answer names it
+by a number. The supplement of SHOE (section 1) ranks vision-language models by "token probabilities" and does not say
+of which tokens: this choice is ours. Longer names have lower scores, so compare scores of one vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any
+
+from hoicli.converters.vlm.claims import Claim
+from hoicli.converters.vlm.text import Span
+
+RULE = "the product of the probabilities of the tokens of its verb and of its object's name"
+"""The rule, for the note of a conversion."""
+
+
+def logprobs_in(row: dict[str, Any]) -> Any:
+    """The log-probabilities of a row's answer: its own `logprobs`, or those of the first choice of a chat
+    completion."""
+    if row.get("logprobs") is not None:
+        return row["logprobs"]
+    holder: Any = row
+    for _ in range(3):
+        choices = holder.get("choices") if isinstance(holder, dict) else None
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            return choices[0].get("logprobs")
+        holder = (holder.get("response") or holder.get("body")) if isinstance(holder, dict) else None
+    return None
+
+
+class Tokens:
+    """The tokens of an answer with their log-probabilities, by the characters they spell. Raises `ValueError` if they
+    do not spell the answer, or have no log-probabilities."""
+
+    def __init__(self, answer: str, said: Any) -> None:
+        """said: OpenAI's {content: [{token, logprob, bytes}]}, Gemini's {chosenCandidates: [{token, logProbability}]},
+        or such a list."""
+        if isinstance(said, dict):
+            said = said.get("content", said.get("chosenCandidates"))
+        if not isinstance(said, list) or not said:
+            raise ValueError
+        pieces = [_piece(item) for item in said]
+        if not b"".join(pieces).startswith(answer.encode("utf-8", "surrogatepass")):  # an end token may follow
+            raise ValueError
+        self._logs = [_logarithm(item) for item in said]
+        self._ends = list(accumulate(map(len, pieces)))
+        lengths = (len(letter.encode("utf-8", "surrogatepass")) for letter in answer)
+        self._bytes = None if answer.isascii() else [0, *accumulate(lengths)]
+
+    def score(self, spans: Sequence[Span]) -> float:
+        """The probability of the tokens that hold a character of the spans."""
+        held: set[int] = set()
+        for start, end in spans:
+            first, last = (start, end) if self._bytes is None else (self._bytes[start], self._bytes[end])
+            held.update(range(bisect_right(self._ends, first), bisect_left(self._ends, last) + 1))
+        return math.exp(math.fsum(self._logs[number] for number in held))
+
+
+def _piece(item: Any) -> bytes:
+    """The bytes of a token: its `bytes`, which also tell of half a character, or its text."""
+    if not isinstance(item, dict):
+        raise ValueError
+    given = item.get("bytes")
+    if isinstance(given, list):
+        return bytes(given) if all(type(number) is int for number in given) else _bad()
+    if not isinstance(item.get("token"), str):
+        raise ValueError
+    return str(item["token"]).encode("utf-8", "surrogatepass")
+
+
+def _bad() -> bytes:
+    raise ValueError
+
+
+def _logarithm(item: dict[str, Any]) -> float:
+    value = item.get("logprob", item.get("logProbability"))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value <= 1e-3:
+        raise ValueError
+    return min(float(value), 0.0)
+
+
+def scored(claims: Sequence[Claim], tokens: Tokens) -> list[Claim]:
+    """The claims with the scores of their tokens, one for each verb; None for a verb whose place is not known."""
+    found = []
+    for claim in claims:
+        for verb, span in zip(claim.verbs, claim.spans or (None,) * len(claim.verbs), strict=True):
+            spans = [span, *([claim.label_span] if claim.label_span is not None else [])]
+            known = [one for one in spans if one is not None]
+            score = tokens.score(known) if span is not None else None
+            found.append(replace(claim, verbs=(verb,), spans=(span,), score=score))
+    return found

@@ -1,0 +1,75 @@
+"""The corpus of answers, fixtures/vlm/forms.jsonl: each is read to the triplets it tells, or refused for its reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.converters.containers.source import Source
+from hoicli.converters.context import Context
+from hoicli.converters.vlm.forms import FORMS, Question, read_answer
+from hoicli.converters.vlm.reading import read
+from hoicli.errors import HoicliError
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES
+
+CORPUS = [json.loads(line) for line in (FIXTURES / "vlm/forms.jsonl").read_text().splitlines()]
+
+
+def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]], str]:
+    """The records of an answer, and everything said about it."""
+    row = {"image_id": entry["id"], **{key: entry[key] for key in ("width", "height", "response")}}
+    path = folder / "answers.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    said: list[str] = []
+    context = Context(load("hico"), ErrorPolicy(), announce=said.append, coords=entry.get("coords"))
+    if "boxes" in entry:
+        shown = {"image_id": entry["id"], "width": row["width"], "height": row["height"], **entry["boxes"]}
+        (folder / "boxes.jsonl").write_text(json.dumps(shown) + "\n")
+        context.boxes = str(folder / "boxes.jsonl")
+    try:
+        records = list(read(Source(str(path)), context))
+    except HoicliError as error:
+        return [], str(error)
+    return records, "\n".join([*said, *(f"{reason} ({place})" for reason, (_, place) in context.dropped.items())])
+
+
+@pytest.mark.parametrize("entry", CORPUS, ids=[entry["id"] for entry in CORPUS])
+def test_an_answer_is_read_or_refused_as_its_entry_says(entry: dict[str, Any], tmp_path: Path) -> None:
+    records, said = converted(entry, tmp_path)
+    found = [
+        (record["boxes"][hoi["subject"]], hoi["verb"], record["labels"][hoi["object"]], record["boxes"][hoi["object"]])
+        for record in records
+        for hoi in record["hois"]
+    ]
+    told = entry.get("triplets", [])
+    assert [triplet[1:3] for triplet in found] == [tuple(triplet[1:3]) for triplet in told], said
+    for triplet, expected in zip(found, told, strict=True):
+        assert triplet[0] == pytest.approx(expected[0]), said
+        assert triplet[3] == pytest.approx(expected[3]), said
+    for words in (entry.get("refused"), entry.get("note"), *entry.get("left_out", ()), *entry.get("readings", ())):
+        assert words is None or words in said, said
+    if "refused" not in entry and "left_out" not in entry:
+        dropped = [line for line in said.splitlines() if line.endswith("answers.jsonl:1)") and "score" not in line]
+        assert dropped == [] or "located" in entry or "note" in entry, said
+    if "located" in entry:
+        assert len(records[0]["boxes"]) == entry["located"], said
+    assert read_answer(entry["response"], Question()).form == entry["form"], said
+
+
+def test_the_corpus_has_every_form_and_enough_answers() -> None:
+    assert len(CORPUS) >= 120
+    assert {form.name for form in FORMS} <= {entry["form"] for entry in CORPUS}
+    assert len({entry["id"] for entry in CORPUS}) == len(CORPUS)
+    assert len({entry["family"] for entry in CORPUS}) >= 12
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
+def test_the_example_of_a_form_is_read_by_it(form: Any) -> None:
+    reading = read_answer(form.example, Question())
+    assert (reading.form, reading.reports) == (form.name, [])
+    assert len(reading.claims.triplets) == (form.name != "nothing")
