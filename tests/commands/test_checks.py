@@ -89,7 +89,7 @@ def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
     assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
     assert {(name, option) for name, option in written if option != "-o"} == {
-        *((name, "--plot") for name in ("diagnose", "pairstats", "robust")),
+        *((name, "--plot") for name in ("diagnose", "pairstats", "robust", "curves", "confusion")),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
     }
