@@ -90,7 +90,10 @@ def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
     assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
     assert {(name, option) for name, option in written if option != "-o"} == {
-        *((name, "--plot") for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval")),
+        *(
+            (name, "--plot")
+            for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval", "curves", "confusion")
+        ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
         ("shoe-sim", "--export-batch"),
