@@ -35,6 +35,7 @@ COMMANDS = {
     "curriculum": "SAMPL's curriculum: the next epoch's masking level from the scores so far.",
     "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
     "shoe-eval": "Open-vocabulary predictions by meaning: SHOE's soft mAP and mF1.",
+    "choice-eval": "Answers to multiple-choice questions: macro, instance and micro F1, exact match (CrossHOI-Bench).",
     "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
     "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
     "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",

@@ -15,6 +15,7 @@ SIGNATURE_KEYS = (
     *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
+    *("setting", "choose"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "published"),
     "version",
@@ -55,7 +56,7 @@ def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]
 
 ROW_KEYS = (
     *("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature", "note"),
-    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
+    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint", "setting"),
     *("verb", "object", "role"),
     *("raters", "level", "rating", "ci_low", "ci_high", "p", "p_bootstrap", "q", "from", "to", "comparable"),
 )

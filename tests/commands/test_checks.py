@@ -27,13 +27,13 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...",
-    "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR", "NAME|FILE.json", "DATASET",
+    "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "ANSWERS...", "NAME|DIR", "NAME|FILE.json", "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
     "NAME", "NAME,...", "LABEL...", "DATASET", "ACTION", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE",
-    "WHAT", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5",
-    "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
+    "WHAT", "WHICH", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...",
+    "1-5", "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "predictions",
 }  # fmt: skip
 """Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
