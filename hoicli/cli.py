@@ -36,6 +36,8 @@ COMMANDS = {
     "shoe-sim": "How alike senses are, for shoe-eval: from WordNet, from language models, or tables merged.",
     "shoe-eval": "Open-vocabulary predictions by meaning: SHOE's soft mAP and mF1.",
     "choice-eval": "Answers to multiple-choice questions: macro, instance and micro F1, exact match (CrossHOI-Bench).",
+    "ground-eval": "Which pairs of an interaction a model finds when asked for them: AR, as hoi-benchmarks has it.",
+    "refer-eval": "Phrases for what a pair does: exact match, and the similarity of the verbs.",
     "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
     "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
     "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",

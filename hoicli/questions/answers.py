@@ -69,7 +69,7 @@ class Answers:
     def report(self) -> None:
         """Say what was odd, and how many questions have no answer."""
         for what, (times, first) in self.named.items():
-            note(f"{times:,} {what} (the first: {first})")
+            note(f"{what}: {times:,} (the first: {first})")
         if self.missing:
             count = len(self.bank.questions)
             note(f"{self.missing:,} of {count:,} questions have no answer: they count as answered with nothing")
@@ -100,7 +100,7 @@ def read_answers(
                 elif image_id in bank.by_image:
                     images[image_id] = detected
                 else:
-                    answers.count("images that no question is about: left out", place)
+                    answers.count("images that no question is about, left out", place)
     if answers.detected:
         every = np.concatenate([*scores, np.zeros(0, dtype=np.float32)])
         for question, chosen in Detector(images, every, bank, selection, released).choices():
@@ -167,7 +167,7 @@ def _entries(
                 if name in bank.by_image.get(image_id, {}):
                     yield place, image_id, name, _Entry(answer, None)
                 elif not str(name).endswith("_reasoning"):
-                    answers.count("answers to questions that nobody asked: left out", place, str(name)[:40])
+                    answers.count("answers to questions that nobody asked, left out", place, str(name)[:40])
         return
     for place, row in rows:
         try:
@@ -184,7 +184,7 @@ def _entries(
             if name is None:
                 raise DataError(f"missing; {image_id} has {len(asked)} questions", field="question")
             if not isinstance(name, str) or name not in asked:
-                answers.count("answers to questions that nobody asked: left out", place, f"{image_id} {short(name)}")
+                answers.count("answers to questions that nobody asked, left out", place, f"{image_id} {short(name)}")
                 continue
             key = next((key for key in ANSWER_KEYS if key in row), None)
             if key is None:
@@ -238,9 +238,9 @@ def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPol
         saved = entry.labels is None and entry.answer == []
         choice = Choice() if saved else read_choice(entry.answer, entry.labels or {}, question.options)
         for other in choice.others:
-            answers.count("choices of what was not offered: they count for nothing", place, short(other))
+            answers.count("choices of what was not offered, which count for nothing", place, short(other))
         if choice.silent:
-            answers.count("answers that are none: they count as answered with nothing", place, short(entry.answer))
+            answers.count("answers that are none, which count as answered with nothing", place, short(entry.answer))
         answers.add(key, (*choice.options, *choice.others), place)
     except DataError as error:
         policy.handle(DataError(error.problem, place=place, field=error.field))

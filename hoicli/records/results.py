@@ -15,7 +15,7 @@ SIGNATURE_KEYS = (
     *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "wordnet", "merge", "delta", "against", "combine", "verb", "ap", "minscore", "minrank"),
-    *("setting", "choose"),
+    *("setting", "choose", "match"),
     *("boot", "swaps", "levels", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "published"),
     "version",

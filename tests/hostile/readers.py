@@ -304,6 +304,19 @@ READERS: list[Reader] = [
     Reader("choice-eval:saved", CHOICE / "saved.json", "json", _asked(CHOICE / "pair.json", "IN")),
     Reader("choice-eval:dump", CHOICE / "detector.json", "json", _asked(CHOICE / "pair.json", "IN")),
     Reader("choice-eval:records", PREDICTIONS, "jsonl", _asked(CHOICE / "pair.json", "IN")),
+    Reader(
+        "ground-eval:results",
+        CHOICE / "grounded.json",
+        "json",
+        _both("ground-eval IN -o OUT", "ground-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
+    ),
+    *_predictions("ground-eval", "", "--match both --top-k 2"),
+    Reader(
+        "refer-eval:results",
+        CHOICE / "referred.json",
+        "json",
+        _both("refer-eval --dataset hico IN -o OUT", "refer-eval --needed IN -o OUT"),
+    ),
     *_predictions("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
     Reader("recall:training", GT, "jsonl", _both(f"recall --gt {GT} --train IN {PREDICTIONS} -o OUT")),
     *_predictions(

@@ -180,8 +180,9 @@ def test_actions_of_vcoco_have_the_benchmarks_names(tmp_path: Path) -> None:
 def test_answers_in_text(hoicli: Hoicli) -> None:
     result = hoicli("choice-eval", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl")
     assert result.err.splitlines() == [
-        f'hoicli: 1 choices of what was not offered: they count for nothing (the first: {CHOICE}/answers.jsonl:6: "E")',
-        f"hoicli: 1 answers that are none: they count as answered with nothing (the first: {CHOICE}/answers.jsonl:7: "
+        f"hoicli: choices of what was not offered, which count for nothing: 1 (the first: {CHOICE}/answers.jsonl:6: "
+        '"E")',
+        f"hoicli: answers that are none, which count as answered with nothing: 1 (the first: {CHOICE}/answers.jsonl:7: "
         '"I cannot tell from this picture.")',
     ]
     found = {row["metric"]: row["value"] for row in map(json.loads, result.out.splitlines())}
@@ -250,7 +251,7 @@ def test_answers_nobody_asked_for_are_counted(hoicli: Hoicli, tmp_path: Path) ->
     answers = written(tmp_path / "a.json", {"a.jpg": {"QA_0": ["ride a/an horse"], "QA_1": []}, "b.jpg": {"QA_0": []}})
     result = hoicli("choice-eval", "--questions", bank, answers)
     assert result.code == 0
-    assert "2 answers to questions that nobody asked: left out" in result.err
+    assert "answers to questions that nobody asked, left out: 2" in result.err
 
 
 def test_an_answer_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:

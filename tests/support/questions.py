@@ -1,4 +1,5 @@
-"""Made-up multiple-choice questions in the manner of CrossHOI-Bench, answers to them, and a detector's dump about them.
+"""Made-up multiple-choice questions in the manner of CrossHOI-Bench, answers to them, and a detector's dump about them;
+and results of grounding in the manner of hoi-benchmarks.
 
 Names of files, images and classes are such that the released scripts take them (tests/questions/golden). What is odd in
 the published files is odd here: options listed twice, or as right and wrong; questions without a right option, with
@@ -169,3 +170,46 @@ def only_classes(found: Json) -> Json:
         rows = [at for at, name in enumerate(image["ao_names"]) if is_one(name)]
         kept[file_name] = {key: [values[at] for at in rows] for key, values in image.items()}
     return kept
+
+
+def grounding(seed: int, questions: int = 120) -> list[Json]:
+    """Results of grounding: pairs that are equal, or differ in the object alone; predictions near the true boxes or
+    elsewhere, some that overlap by exactly one half, some without area; questions without a pair."""
+    random = Random(f"grounding {seed}")
+    rows = []
+    for number in range(questions):
+        truth = [_pair(_sized(random), _sized(random)) for _ in range(random.choice((0, 1, 1, 1, 2, 3, 6)))]
+        if truth and random.random() < 0.3:
+            truth.append(_pair(truth[0]["person_bbox"], _moved(random, truth[0]["object_bbox"])))
+        if truth and random.random() < 0.2:
+            truth.append(dict(truth[0]))
+        found = [
+            _pair(_moved(random, pair["person_bbox"]), _moved(random, pair["object_bbox"]))
+            for pair in truth
+            for _ in range(random.randrange(3))
+        ]
+        random.shuffle(found)
+        if random.random() < 0.1:
+            found.append(_pair([30.0, 30.0, 10.0, 10.0], [0.0, 0.0, 0.0, 0.0]))
+        row = {"image_id": number, "image_path": f"{number % 80}.jpg", "action": "riding", "object_category": "horse"}
+        rows.append({**row, "predicted_pairs": found, "gt_pairs": truth, "status": "success"})
+    return rows
+
+
+def _pair(person: list[float], other: list[float]) -> Json:
+    return {"person_bbox": person, "object_bbox": other}
+
+
+def _sized(random: Random) -> list[float]:
+    x, y, side = random.randrange(2000) / 4, random.randrange(1600) / 4, random.choice((40, 128, 400, 1200))
+    return [x, y, x + random.randrange(side // 3, side) / 4, y + random.randrange(side // 3, side) / 4]
+
+
+def _moved(random: Random, box: list[float]) -> list[float]:
+    if random.random() < 0.15:
+        return _sized(random)
+    if random.random() < 0.1:
+        return [box[0], box[1], box[0] + (box[2] - box[0]) / 2, box[3]]
+    by = random.choice((0.0, 0.0625, 0.25))
+    sides = (box[2] - box[0], box[3] - box[1]) * 2
+    return [at + random.choice((-by, 0.0, by)) * side for at, side in zip(box, sides, strict=True)]
