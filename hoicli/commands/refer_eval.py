@@ -73,6 +73,7 @@ def refer_eval(
     from hoicli.records.parsing import dump
     from hoicli.resampling.draws import Resampling
     from hoicli.similarity.backends import offline_backend
+    from hoicli.vocabulary.datasets import load
     from hoicli.wordnet.selection import choose
 
     if sim == "llm":
@@ -82,7 +83,11 @@ def refer_eval(
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     paths, tags, policy = options.inputs(results, "RESULTS"), out.tags(), out.policy()
     choose(None)
+    if not sim.removeprefix("table:") or (not sim.startswith("table:") and sim not in offline_backends()):
+        raise UsageError(f"--sim {sim}: choose from {', '.join(offline_backends())}FILE")
     backend = offline_backend(sim, policy)
+    if dataset is not None:
+        load(dataset)
     asked = read_referring(paths, policy)
     phrases = Phrases.of(asked, dataset)
     if needed:

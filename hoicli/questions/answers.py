@@ -27,6 +27,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.questions.bank import FIRST, Bank, Question
 from hoicli.questions.detectors import DUMP_KEYS, Detected, Detector, Selection, of_dump, of_record
 from hoicli.questions.letters import Choice, read_choice, released_choice
+from hoicli.questions.results import listed
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
@@ -40,12 +41,13 @@ Key = tuple[str, str]
 @dataclass
 class Answers:
     """The answers to the questions of a bank. given: the options that each answer names, in the order of the answer and
-    as often as named. named: what is wrong with others, each with how often and the first place. images: those of which
-    the files say something; detected: whether a detector answers."""
+    as often as named; silent: how many are no answers. named: what is wrong with others, each with how often and the
+    first place. images: those of which the files say something; detected: whether a detector answers."""
 
     bank: Bank
     given: dict[Key, list[str]] = field(default_factory=dict)
     named: dict[str, tuple[int, str]] = field(default_factory=dict)
+    silent: int = 0
     images: set[str] = field(default_factory=set)
     detected: bool = False
 
@@ -105,8 +107,9 @@ def read_answers(
         every = np.concatenate([*scores, np.zeros(0, dtype=np.float32)])
         for question, chosen in Detector(images, every, bank, selection, released).choices():
             answers.add(question.key, chosen, question.image_id)
-    if not answers.given:
-        raise DataError("no answer to a question of the file; give answers to these questions", place=", ".join(paths))
+    if not answers.given or (answers.silent and not any(answers.given.values())):
+        problem = "no answer to a question of the file" if not answers.given else "no answer names an option"
+        raise DataError(f"{problem}; give answers to these questions", place=", ".join(paths))
     return answers
 
 
@@ -199,7 +202,7 @@ def _entries(
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]] | None:
     """(place, row) of a list or of lines; None for an object by file name."""
     if source.is_list:
-        return ((f"{source.name}: {position}", item) for position, item in source.items())
+        return listed(source, policy)
     if source.kind == "json-lines" or is_row(_first_line(source)):
         return _lines(source, policy)
     return None
@@ -239,6 +242,7 @@ def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPol
         choice = Choice() if saved else read_choice(entry.answer, entry.labels or {}, question.options)
         for other in choice.others:
             answers.count("choices of what was not offered, which count for nothing", place, short(other))
+        answers.silent += choice.silent
         if choice.silent:
             answers.count("answers that are none, which count as answered with nothing", place, short(entry.answer))
         answers.add(key, (*choice.options, *choice.others), place)

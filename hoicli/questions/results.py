@@ -107,10 +107,18 @@ def _read(paths: Sequence[str], policy: ErrorPolicy, made: Callable[[Mapping[str
         raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=", ".join(paths))
 
 
-def _rows(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    if source.is_list:
+def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+    """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
+    try:
         for position, item in source.items():
             yield f"{source.name}: {position}", item
+    except DataError as error:
+        policy.handle(error)
+
+
+def _rows(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+    if source.is_list:
+        yield from listed(source, policy)
         return
     first = source.data.lstrip(MARK + b" \t\r\n").split(b"\n", 1)[0]
     try:

@@ -254,6 +254,13 @@ def test_answers_nobody_asked_for_are_counted(hoicli: Hoicli, tmp_path: Path) ->
     assert "answers to questions that nobody asked, left out: 2" in result.err
 
 
+def test_files_that_answer_nothing_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [{"file_name": f"HICO_test2015_{n:08}.jpg", "options": {}, "response": "I cannot help."} for n in (1, 2)]
+    result = hoicli("choice-eval", "--questions", CHOICE / "scene.json", written(tmp_path / "a.json", rows))
+    assert (result.code, result.out) == (1, "")
+    assert "no answer names an option" in result.err
+
+
 def test_an_answer_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = written(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
     paths = [written(tmp_path / f"{name}.json", {"a.jpg": {"QA_0": ["ride a/an horse"]}}) for name in "xy"]
