@@ -7,9 +7,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from hoicli.questions.grounding import MATCHES, grounded
+from hoicli.questions.grounding import MATCHES, THRESHOLDS, grounded
 from hoicli.questions.results import read_grounding
 from hoicli.records.intake import ErrorPolicy
 from tests.support.project import FIXTURES, Hoicli
@@ -70,17 +71,19 @@ def test_the_released_thresholds_are_a_little_more(tmp_path: Path) -> None:
 
 
 def test_order_matters_to_mean_alone(tmp_path: Path) -> None:
-    """In order, the loose prediction takes the pair that the exact one would; best first, both are found."""
-    truth = [pair(), pair(other=[200, 0, 300, 80])]
-    loose, exact = pair(other=[200, 0, 300, 90]), pair(other=[200, 0, 300, 100])
-    rows = [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": [loose, exact]}]
-    hits = {
-        match: grounded(read_grounding([str(written(tmp_path, rows))], ErrorPolicy()), match).hits for match in MATCHES
-    }
-    at_95 = {match: int(found[:, -1].sum()) for match, found in hits.items()}
-    assert at_95 == {"mean": 1, "both": 1}
-    at_85 = {match: int(found[:, 2 + 7].sum()) for match, found in hits.items()}
-    assert at_85 == {"mean": 2, "both": 2}
+    """In order, the loose prediction takes the pair that is the exact one's; best first, both are found."""
+    truth = [pair(), pair(other=[200, 0, 300, 76])]
+    loose, exact = pair(other=[200, 0, 300, 88]), pair()  # IoU of objects: 0.88 and 0.864; 1 and 0.76
+
+    def found(match: str, threshold: float, *predicted: Json) -> int:
+        path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}])
+        column = 2 + int(np.flatnonzero(threshold == THRESHOLDS)[0])
+        return int(grounded(read_grounding([str(path)], ErrorPolicy()), match).hits[:, column].sum())
+
+    assert found("mean", 0.9, loose, exact) == 1
+    assert found("mean", 0.9, exact, loose) == 2
+    assert found("both", 0.85, loose, exact) == found("both", 0.85, exact, loose) == 2
+    assert found("both", 0.9, loose, exact) == 1
 
 
 def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
