@@ -27,7 +27,7 @@ GROUP: Any = typer.main.get_command(app)
 
 OPEN_METAVARS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...", "RATINGS...",
-    "ROWS...", "EPOCHS...",
+    "ROWS...", "EPOCHS...", "ANSWERS...", "RESULTS...",
     "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
     "NAME|DIR", "[MODEL=]IN,OUT", "[NAME=]A,B",
     "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...", "K,K,...",
