@@ -20,7 +20,7 @@ from hoicli.questions.answers import Answers
 from hoicli.questions.bank import Class, Question, class_of
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.ranked import Weights
+from hoicli.resampling.weighted import Weights
 
 METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
 """In the order of the rows. The last two are micro F1's."""

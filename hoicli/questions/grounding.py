@@ -22,7 +22,7 @@ from hoicli.arrays.kit import Bools, Floats, Ints, expanded, run_starts, runs_of
 from hoicli.questions.results import Grounding
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.ranked import Weights
+from hoicli.resampling.weighted import Weights
 
 MATCHES = {
     "mean": "the mean of the two IoUs reaches the threshold",
