@@ -125,7 +125,16 @@ def prompts(
         from hoicli.questions.prompts import write_prompts
 
         paths = options.inputs(images, "questions")
-        write_prompts(paths, frame, dumps.image_list, policy, output, setting=setting, response_format=response_format)
+        write_prompts(
+            paths,
+            frame,
+            dumps.image_list,
+            policy,
+            output,
+            setting=setting,
+            response_format=response_format,
+            maker=maker,
+        )
         return
     if setting is not None:
         raise UsageError("--setting goes with --task choice")

@@ -4,6 +4,7 @@
 | --- | --- |
 | `{file name: {"QA_0": [options]}}` | what the released scripts save (`merged_hoi_eval.json`) |
 | rows `{file_name, question, options, response}`, JSONL or a list | the lines of `hoicli prompts` with a model's text |
+| results of a provider's batch | the answers to `hoicli prompts --batch` |
 | `{file name: {h_boxes, o_boxes, ho_scores, ao_names}}` | a detector's output, as released |
 | image records with scores, or a dump that `hoicli convert` reads | a detector's output |
 """
@@ -19,14 +20,15 @@ import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.opening import Opening
-from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in, is_row
+from hoicli.converters.vlm.rows import is_row
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
-from hoicli.questions.bank import FIRST, Bank, Question
+from hoicli.questions.bank import FIRST, Bank
 from hoicli.questions.detectors import DUMP_KEYS, Detected, Detector, Selection, of_dump, of_record
 from hoicli.questions.letters import Choice, read_choice, released_choice
+from hoicli.questions.replies import prompted, reply_of
 from hoicli.questions.results import listed
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
@@ -172,31 +174,19 @@ def _entries(
                 elif not str(name).endswith("_reasoning"):
                     answers.count("answers to questions that nobody asked, left out", place, str(name)[:40])
         return
+    known = prompted(bank)
     for place, row in rows:
         try:
-            if not isinstance(row, dict):
-                raise DataError(f"{short(row)} is no row of an answer; a row is an object")
-            image_id = str(image_named_in(row)[0])
-            setting = row.get("setting", bank.setting)
-            if setting != bank.setting:
-                raise DataError(
-                    f"{short(setting)}, but the questions are of the setting {bank.setting}", field="setting"
-                )
-            asked = bank.by_image.get(image_id, {})
-            name = row.get("question", FIRST if len(asked) < 2 else None)
-            if name is None:
-                raise DataError(f"missing; {image_id} has {len(asked)} questions", field="question")
-            if not isinstance(name, str) or name not in asked:
-                answers.count("answers to questions that nobody asked, left out", place, f"{image_id} {short(name)}")
-                continue
-            key = next((key for key in ANSWER_KEYS if key in row), None)
-            if key is None:
-                raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")
-            labels = _labels(row.get("options", {}), asked[name])
+            reply = reply_of(row, bank, known)
         except DataError as error:
             policy.handle(DataError(error.problem, place=place, field=error.field))
+            continue
+        if reply.question is None:
+            answers.count("answers to questions that nobody asked, left out", place, reply.asked)
+        elif reply.problem:
+            answers.count("batch results without an answer", place, reply.problem)
         else:
-            yield place, image_id, name, _Entry(content(row[key]), labels)
+            yield place, *reply.question.key, _Entry(reply.answer, reply.labels)
 
 
 def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]] | None:
@@ -216,20 +206,6 @@ def _lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
                 yield f"{source.name}:{number}", parse(Line(source.name, number, line))
             except DataError as error:
                 policy.handle(error)
-
-
-def _labels(options: Any, question: Question) -> dict[str, str]:
-    """What letters stand for; raises `DataError` where that is no option of the question."""
-    if isinstance(options, list):
-        options = {chr(ord("A") + at): option for at, option in enumerate(options)} if len(options) <= 26 else None
-    if not isinstance(options, dict) or not all(isinstance(text, str) for text in options.values()):
-        raise DataError("is no object of letters and options", field="options")
-    strange = [text for text in options.values() if text not in question.listed and text != "None"]
-    if strange:
-        raise DataError(
-            f"{short(strange[0])} is no option of the question; are the files of one setting?", field="options"
-        )
-    return {str(label).upper(): text for label, text in options.items()}
 
 
 def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPolicy, *, released: bool) -> None:

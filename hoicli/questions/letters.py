@@ -173,8 +173,8 @@ class _Reader:
         letters stand for."""
         known = [label.upper() for label in labels]
         if known and not self.labels:
-            problem = "letters, and nothing says what they stand for; keep the `options` of hoicli prompts in the line"
-            raise DataError(problem)
+            problem = "letters, and nothing says what they stand for"
+            raise DataError(f"{problem}; keep `options` or `custom_id` of hoicli prompts in the line")
         found = [self.labels[label] for label in known if label in self.labels]
         return self.choice(found, [label for label in known if label not in self.labels])
 

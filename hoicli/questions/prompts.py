@@ -2,18 +2,23 @@
 
 The words are ours, the options are the benchmark's. Its own script mixes them at random in every run; here their order
 is one that looks random and depends on the question alone. As there, a list of fewer than four is filled up with
-`None`.
+`None`. So `request_id` says what the letters of an answer stand for, without the prompt.
 """
 
 from __future__ import annotations
 
+import hashlib
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from hoicli.converters.context import Context
 from hoicli.converters.imagelist import read_image_list
+from hoicli.converters.vlm.batches import is_batch_id
 from hoicli.converters.vlm.frames import Frame
+from hoicli.converters.vlm.requests import BatchMaker
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
@@ -58,11 +63,20 @@ def lettered(question: Question) -> dict[str, str]:
     return dict(zip(string.ascii_uppercase, options, strict=False))
 
 
+def request_id(setting: str, question: Question) -> str:
+    """The id of a question's prompt: image, name, and eight digits of the setting and of the options by letter, so that
+    no prompt with other letters has it; a digest alone where providers take no such id. Raises `DataError` as above."""
+    content = orjson.dumps([setting, *question.key, list(lettered(question).values())])
+    digest = hashlib.sha256(content).hexdigest()
+    named = "-".join((*question.key, digest[:8]))
+    return named if is_batch_id(named) else f"choice-{digest[:40]}"
+
+
 def prompt_of(
     bank: Bank, question: Question, frame: Frame, size: tuple[float, float] | None, *, response_format: bool = False
 ) -> Record:
-    """The line of a question: image_id, file_name, question, setting, options by letter, coords, system, prompt. Raises
-    `DataError` where boxes need the image's size, which is None."""
+    """The line of a question: image_id, file_name, question, custom_id (`request_id`), setting, options by letter,
+    coords, system, prompt. Raises `DataError` where boxes need the image's size, which is None."""
     options = lettered(question)
     asked = (_AMONG_PEOPLE if bank.dataset == "swig" else _ASKED)[bank.setting]
     lines = []
@@ -78,6 +92,7 @@ def prompt_of(
         lines.append(_COORDS[kind].format(size=extent))
     lines += [asked, *(f"({letter}) {shown(option)}" for letter, option in options.items()), _REPLY]
     line: Record = {"image_id": question.image_id, "file_name": question.file_name, "question": question.name}
+    line |= {"custom_id": request_id(bank.setting, question)}
     line |= {"task": "choice", "setting": bank.setting, "options": options, "coords": str(frame)}
     line |= {"system": SYSTEM, "prompt": "\n".join(lines)}
     if response_format:
@@ -100,8 +115,10 @@ def write_prompts(
     *,
     setting: str | None,
     response_format: bool,
+    maker: BatchMaker | None = None,
 ) -> None:
-    """Write a line for every question of the files. image_list: ground truth that has the images' sizes."""
+    """Write a line for every question of the files, or its request. image_list: ground truth that has the images'
+    sizes."""
     banks = [read_bank(path, policy, setting=setting) for path in paths]
     sizes: Mapping[str, tuple[float, float]] = {}
     if image_list is not None:
@@ -110,14 +127,17 @@ def write_prompts(
     with open_output(output) as write:
         for bank in banks:
             for question in bank.questions:
-                size = sizes.get(question.image_id)
+                size, place = sizes.get(question.image_id), f"{bank.name}: {question.file_name}"
                 try:
                     line = prompt_of(bank, question, frame, size, response_format=response_format)
+                    made = [line] if maker is None else maker.requests([line], place)
                 except DataError as error:
-                    place = f"{bank.name}: {question.file_name}"
                     policy.handle(DataError(error.problem, place=place, field=error.field))
                     continue
-                write(dump(line))
+                for each in made:
+                    write(dump(each) if maker is None else maker.counted(dump(each)))
                 written += 1
     policy.report()
+    if maker is not None and (too_large := maker.problem()):
+        note(too_large)
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,15 +13,18 @@ import numpy as np
 import pytest
 
 from hoicli.converters.opening import Opening
+from hoicli.converters.vlm.batches import PROVIDERS
 from hoicli.errors import UsageError
 from hoicli.questions.answers import Answers, read_answers
-from hoicli.questions.bank import SETTINGS, read_bank
+from hoicli.questions.bank import SETTINGS, Question, read_bank
 from hoicli.questions.choice import METRICS, Tallied, tallied
 from hoicli.questions.detectors import Selection
+from hoicli.questions.prompts import request_id
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text
 from hoicli.resampling.draws import Resampling
 from tests.support import questions as made
+from tests.support.batches import FAILED, failed, prompt_in, result
 from tests.support.project import FIXTURES, SHARED, Hoicli
 
 CHOICE = FIXTURES / "choice"
@@ -318,6 +322,50 @@ def test_prompts_are_answered(hoicli: Hoicli, tmp_path: Path, name: str) -> None
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = rows(hoicli, "--questions", CHOICE / name, path)
     assert {found[metric]["value"] for metric in METRICS} == {100.0}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_batch_is_answered(hoicli: Hoicli, tmp_path: Path, provider: str) -> None:
+    """Results have no options: what a letter stands for is known by the id of the request alone. One of each fault is
+    counted."""
+    call = ("prompts", "--task", "choice", "--coords", "pixels", CHOICE / "pair.json")
+    lines = [json.loads(line) for line in hoicli(*call).out.splitlines()]
+    batch = hoicli(*call, "--batch", provider, "--model", "m", "--image-url", "https://example.org/")
+    requests = [json.loads(line) for line in batch.out.splitlines()]
+    ids, texts = zip(*map(prompt_in, requests), strict=True)
+    assert [(line["custom_id"], line["prompt"]) for line in lines] == list(zip(ids, texts, strict=True))
+    bank = {(q.image_id, q.name): q for q in read_bank(str(CHOICE / "pair.json"), ErrorPolicy()).questions}
+    results, plain = [], []
+    for line in lines:
+        right = bank[line["image_id"], line["question"]].right
+        text = ", ".join(letter for letter, option in line["options"].items() if option in right)
+        results.append(result(provider, line["custom_id"], text))
+        plain.append({"custom_id": line["custom_id"], "response": text})
+    path = tmp_path / "results.jsonl"
+    for answered in (results, plain):
+        path.write_text("".join(json.dumps(row) + "\n" for row in reversed(answered)))
+        found = rows(hoicli, "--questions", CHOICE / "pair.json", path)
+        assert {found[metric]["value"] for metric in METRICS} == {100.0}
+    strange = result(provider, ids[1][:-8] + "00000000", "A")  # another order of its options, or another setting
+    path.write_text("".join(json.dumps(row) + "\n" for row in (*results[2:], failed(provider, ids[0]), strange)))
+    told = hoicli("choice-eval", "--questions", CHOICE / "pair.json", path)
+    assert f"batch results without an answer: 1 (the first: {path}:{len(ids) - 1}: " in told.err
+    assert FAILED[provider] in told.err
+    assert f'nobody asked, left out: 1 (the first: {path}:{len(ids)}: "{ids[1][:-8]}00000000")' in told.err
+    assert f"2 of {len(ids)} questions have no answer" in told.err
+
+
+def test_the_id_of_a_prompt_is_of_its_letters() -> None:
+    question = Question("a" * 60, "a.jpg", "QA_0", ("ride a/an horse",), ("hold a/an horse",))
+    assert request_id("scene", question).startswith("choice-")  # longer ids are not taken
+    short = replace(question, image_id="a")
+    ids = [
+        request_id("scene", short),
+        request_id("pair", short),
+        request_id("scene", replace(short, wrong=("feed a/an horse",))),
+    ]
+    assert all(each.startswith("a-QA_0-") and len(each) == 15 for each in ids)
+    assert len(set(ids)) == 3
 
 
 def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:
