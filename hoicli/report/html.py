@@ -142,7 +142,8 @@ def _table(table: Table) -> str:
         f"<thead>{_heads(table)}</thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
     if table.folded:
-        return f"<details{id_}><summary>{caption}</summary>\n{box}</details>\n"
+        look = ' class="wide"' if wide else ""
+        return f"<details{look}{id_}><summary>{caption}</summary>\n{box}</details>\n"
     return f'<div class="table{wide}"{id_}><p class="caption">{caption}</p>\n{box}</div>\n'
 
 

@@ -172,7 +172,17 @@ def test_headlines(hoicli: Hoicli) -> None:
 
 def test_sections_in_order(hoicli: Hoicli) -> None:
     ours = [
-        *("predictions on HICO-DET", "Protocols", "Errors", "Pairs", "Classes", "Images", "Gallery"),
+        *(
+            "predictions on HICO-DET",
+            "Protocols",
+            "Curves and thresholds",
+            "Errors",
+            "Confusions",
+            "Pairs",
+            "Classes",
+            "Images",
+        ),
+        "Gallery",
         "How these numbers were made",
     ]
     assert page_of(hoicli, "--gt", GT, PREDICTIONS).titles == ours
