@@ -24,8 +24,8 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row
 from hoicli.resampling.draws import Resampling
-from hoicli.resampling.ranked import Lists
 from hoicli.resampling.rounds import RESAMPLING, SWAPPING
+from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 

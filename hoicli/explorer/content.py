@@ -32,7 +32,8 @@ class Explored:
     """What an explorer shows: one or two models with the columns of each, the ground truth, the facts of the images by
     their ids (`diagnosis.run.image_facts`), and slices of images with their parts [parts, N] and of triplets.
 
-    limit: of a gallery, the errors of each type; None for everything.
+    limit: of a gallery, the errors of each type; None for everything. whole: how many images and ground-truth triplets
+    there are, where only some are shown.
     """
 
     models: Sequence[DiagnosedModel]
@@ -42,6 +43,7 @@ class Explored:
     of_images: Sequence[tuple[Slice, Any]] = ()
     of_triplets: Sequence[Slice] = ()
     limit: int | None = None
+    whole: tuple[int, int] | None = None
 
     def shown(self) -> Explored:
         """What is written: of a gallery, the best-scored errors of each type with their images."""
@@ -49,7 +51,8 @@ class Explored:
             return self
         rows, missed = best_of_each(self.tables[0], NEVER, self.limit)
         truth, table = subset(self.truth, self.tables[0], rows, missed)
-        return Explored(self.models[:1], [table], truth, self.facts, limit=self.limit)
+        whole = len(self.truth.image_ids), len(self.truth.image)
+        return Explored(self.models[:1], [table], truth, self.facts, limit=self.limit, whole=whole)
 
     @property
     def title(self) -> str:
@@ -102,7 +105,7 @@ def _facts(explored: Explored, note: str) -> Record:
         "every": every,
         "groups": {name: sorted(members) for name, members in vocabulary.groups.items()},
         "images": images,
-        "truths": len(explored.truth.image),
+        "whole": explored.whole or (images, len(explored.truth.image)),
         "note": note,
         "image_slices": [
             {

@@ -27,7 +27,7 @@ GROUP: Any = typer.main.get_command(app)
 
 OPEN_METAVARS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...", "RATINGS...",
-    "ROWS...", "EPOCHS...",
+    "ROWS...", "EPOCHS...", "ANSWERS...", "RESULTS...",
     "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
     "NAME|DIR", "[MODEL=]IN,OUT", "[NAME=]A,B",
     "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...", "K,K,...",
@@ -40,6 +40,9 @@ OPEN_NAMES = {
     ("diagnose", "--name"): "the user's names",
     ("explore", "--name"): "the user's names",
     ("pairstats", "--name"): "the user's names",
+    ("curves", "--name"): "the user's names",
+    ("confusion", "--name"): "the user's names",
+    **{("curves", f"--{what}"): "names of the dataset's, by the hundred" for what in ("verb", "object", "interaction")},
     ("robust", "--name"): "the user's names",
     ("robust", "--metric"): "the rows say which metrics there are",
     ("robust", "--subset"): "the rows say which subsets there are",

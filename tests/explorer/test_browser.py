@@ -144,7 +144,7 @@ def test_the_worst_class_and_its_curve(opened: Open, made: Path) -> None:
     points = [(found / facts["positives"][worst], found / rank) for found, rank in enumerate(hits, start=1)]
     drawn_points = [tuple(map(float, point.split(","))) for point in lines[0].split()]
     assert len(lines) == 2
-    assert drawn_points == [pytest.approx((46 + 364 * x, 10 + 248 * (1 - y)), abs=0.06) for x, y in points]
+    assert drawn_points == [pytest.approx((46 + 360 * x, 10 + 248 * (1 - y)), abs=0.06) for x, y in points]
     page.get_by_role("link", name="All of its errors").click()
     assert count(status(page)) == sum(row[4] != "true_positive" for row in rows) + facts["models"][0]["class_counts"][
         "missed_gt"][worst]  # fmt: skip
@@ -254,15 +254,14 @@ def test_the_keys_go_through_the_images(opened: Open) -> None:
         drawn(page)
         seen.append(page.inner_text("h2.name"))
     assert seen == [order[0], order[1], order[2], order[1], order[0], order[-1]]
-    boxes = lambda: page.locator("figure.large g rect").count()  # noqa: E731
-    shown = boxes()
-    assert shown > 0
-    page.keyboard.press("b")
-    assert (drawn(page), boxes()) == (None, 0)
-    page.keyboard.press("b")
-    page.keyboard.press("g")
-    assert (drawn(page), page.locator("figure.large g.gt").count()) == (None, 0)
-    page.keyboard.press("g")
+    for key, what in (("b", "g"), ("g", "g.gt"), ("h", "g.pr")):
+        boxes = page.locator(f"figure.large {what} rect")
+        assert boxes.count() > 0
+        page.keyboard.press(key)
+        drawn(page)
+        assert boxes.count() == 0
+        page.keyboard.press(key)
+        drawn(page)
     words = page.locator("figure.large g.pr text").first.text_content() or ""
     assert re.fullmatch(r"\w+ \w+, 0\.\d{3}(, IoU 0\.\d\d/0\.\d\d)?", words)
     page.keyboard.press("s")

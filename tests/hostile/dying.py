@@ -21,7 +21,7 @@ from typing import Any
 
 from hoicli.cli import run
 from hoicli.io import signals
-from tests.hostile.readers import CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
+from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
 from tests.support.project import FIXTURES
 
 STEPS = {"open", "os.rename", "os.remove", "os.chmod", "os.mkdir", "tempfile.mkstemp", "os.truncate"}
@@ -107,6 +107,11 @@ WRITERS = [
     Writer("mask", f"mask {CORPUS / 'pictures.jsonl'} -o OUT"),
     Writer("mask images", f"mask --images {CORPUS} --save-images DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
     Writer("prompts", f"prompts {GT} -o OUT"),
+    Writer("prompts --task choice", f"prompts --task choice {CHOICE / 'scene.json'} -o OUT"),
+    Writer("choice-eval", f"choice-eval --questions {CHOICE / 'scene.json'} {CHOICE / 'answers.jsonl'} -o OUT"),
+    Writer("ground-eval", f"ground-eval {CHOICE / 'grounded.json'} -o OUT"),
+    Writer("refer-eval", f"refer-eval --sim wordnet:wup {CHOICE / 'referred.json'} -o OUT"),
+    Writer("refer-eval --needed", f"refer-eval --needed {CHOICE / 'referred.json'} -o OUT"),
     Writer("agree", f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} -o OUT"),
     Writer("validate", f"validate --gt {GT} {PREDICTIONS} -o OUT"),
     Writer("shoe-sim", f"shoe-sim --backend wordnet:path --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
