@@ -152,8 +152,9 @@ def _letters(table: Table) -> int:
     space between columns."""
     columns = zip(table.heads, *([cell.text for cell in line] for line in table.lines), strict=True)
     widest = (max(map(len, column)) for column in columns)
-    bars = sum(10 for cell in table.lines[0] if cell.share is not None) if table.lines else 0
-    return sum(wide + 2 for wide in widest) + bars
+    first = table.lines[0] if table.lines else ()
+    drawn = sum(10 * (cell.share is not None) + 3 * bool(cell.mark) for cell in first)
+    return sum(wide + 2 for wide in widest) + drawn + sum(map(bool, table.groups))
 
 
 def _heads(table: Table) -> str:

@@ -69,7 +69,7 @@ def test_rows_of_other_commands(given: dict[str, Path], hoicli: Hoicli) -> None:
         assert line[8] == (DASH if row["p"] is None else f"{row['p']:.4f}")
     agreement = {row["subset"]: row["value"] for row in rows["agree"] if row["metric"] == "agreement"}
     assert [line[1] for line in page.table("of", "agreement", "spearman")] == list(map(shown, agreement.values()))
-    assert len(page.all("figure")) == 5
+    assert len(page.all("figure")) == 8
 
 
 def test_rows_of_one_model(given: dict[str, Path], tmp_path: Path, hoicli: Hoicli) -> None:
