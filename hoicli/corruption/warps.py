@@ -116,8 +116,15 @@ class Lens:
         """(x, y), each [height, width]: where every pixel of the result comes from."""
         x = (np.arange(self.size[1]) - self.centre[0])[None, :]
         y = (np.arange(self.size[0]) - self.centre[1])[:, None]
-        factor = (1 + self.k * (x * x + y * y) / self.radius**2) / self.shrink
-        return self.centre[0] + x * factor, self.centre[1] + y * factor
+        factor = x * x + y * y
+        factor *= self.k
+        factor /= self.radius**2
+        factor += 1
+        factor /= self.shrink
+        from_x, from_y = x * factor, np.multiply(y, factor, out=factor)
+        from_x += self.centre[0]
+        from_y += self.centre[1]
+        return from_x, from_y
 
     def forward(self, points: Points) -> Points:
         """Newton's method on r (1 + k r^2) = R (1 + k n^2); points far outside stay outside."""
