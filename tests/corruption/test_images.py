@@ -196,6 +196,8 @@ def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) 
         stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
         path.write_bytes(finished(picture, encode(picture, picture.pixels, None), stamp))
         assert stamp_of(path) == stamp
+        path.write_bytes(path.read_bytes()[:-1])
+        assert stamp_of(path) is None
     for content in (JPEG, b"", b"hoicli corrupt {broken", b"hoicli corrupt [1]"):
         path.write_bytes(content)
         assert stamp_of(path) is None
