@@ -18,7 +18,7 @@ WINDOW = 7
 C1, C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 """The constants of the SSIM paper for values from 0 to 255."""
 
-ROWS = 32
+ROWS = 40
 """Rows of windows at a time: few enough that all of it stays in the processor's cache, which halves the time."""
 
 Sums = NDArray[np.int32]
@@ -60,12 +60,13 @@ class Original:
             variances *= count
             variances += squares[rows]
             variances -= both
-            value = _scaled(product, 2, mean_constant)
-            value *= _scaled(covariance, 2, variance_constant)
-            below = _scaled(both, 1, mean_constant)
-            below *= _scaled(variances, 1, variance_constant)
+            # (2 a + c) (2 b + d) is 4 (a + c / 2) (b + d / 2), to the last bit
+            value = _raised(product, mean_constant / 2)
+            value *= _raised(covariance, variance_constant / 2)
+            below = _raised(both, mean_constant)
+            below *= _raised(variances, variance_constant)
             value /= below
-            total += sum(cv2.sumElems(value[:, half:-half]))
+            total += 4 * sum(cv2.sumElems(value[:, half:-half]))
         return round(total / (sums.size - sums[:, : 2 * half].size), 6)
 
     def _like(self, image: Image) -> tuple[Image, Sums, Sums]:
@@ -95,10 +96,8 @@ def _window_sums(values: NDArray[np.uint16]) -> Sums:
     return sums.reshape(values.shape)[half:-half]
 
 
-def _scaled(values: Sums, factor: int, constant: np.float32) -> NDArray[np.float32]:
-    """factor * values + constant, in few passes over memory."""
+def _raised(values: Sums, constant: np.float32) -> NDArray[np.float32]:
+    """values + constant, in float32."""
     result = values.astype(np.float32)
-    if factor != 1:
-        result *= np.float32(factor)
     result += constant
     return result
