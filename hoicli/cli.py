@@ -46,6 +46,8 @@ COMMANDS = {
     "agree": "How well raters and models agree: kappa, alpha, agreement, Spearman's rho.",
     "prompts": "What to ask a vision-language model about each image, for convert --from vlm to read the answers.",
     "validate": "Check any stream, and a pair of them, for what makes numbers quietly wrong.",
+    "audit": "What to look at in the ground truth: boxes drawn twice, labels that models contradict or miss.",
+    "show": "Ground truth and predictions drawn on the images: a folder of pictures, one sheet, or a page.",
     "data": "Ground truth by name: what is published where, and the copies kept here for --gt hico:test.",
     "vocab": "The verbs, objects, interactions and splits of a dataset.",
     "synsets": "What a label may mean in WordNet, and what a benchmark's label means.",

@@ -127,7 +127,7 @@ class RoleColumns:
         box_of_image = np.full(len(flagged), -1, dtype=np.int64)
         box_of_image[flagged] = added
         verbs, is_agent = class_columns(self._vocabulary)
-        return _with_triplets(
+        return with_triplets(
             scenes,
             image,
             subject=subject,
@@ -174,7 +174,7 @@ def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out
         return scenes
     score = np.maximum.reduceat(scenes.score[candidates], first) if scored else np.full(len(said), np.nan)
     subject, verb = np.divmod(said, verbs)
-    return _with_triplets(
+    return with_triplets(
         scenes,
         scenes.image_of_hoi[candidates[first]],
         subject=subject,
@@ -185,7 +185,7 @@ def _with_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out
     )
 
 
-def _with_triplets(
+def with_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
     """`scenes` with more triplets, each after the others of its image."""

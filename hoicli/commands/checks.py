@@ -126,9 +126,17 @@ def _check_page(path: str, option: str) -> None:
     check_folder(path, option)
 
 
+def _check_shown(path: str, option: str) -> None:
+    from hoicli.figures.shown_files import check_shown
+
+    check_shown(path, option)
+
+
 Mark = Read | Written | Count | OneOf
 
 READ = Read()
+READ_NAMED = Read(only_with=("-",))
+"""Of an argument: left out, it means nothing, not stdin."""
 READ_DATASET = ReadDataset()
 READ_JSON = ReadJson()
 READ_FOLDER = Read(folder=True)
@@ -136,6 +144,7 @@ READ_TRUTH = Read(named=True)
 OUTPUT = Written(destinations.check_output)
 FIGURE = Written(destinations.check_figure)
 PAGE_FOLDER = Written(_check_page, whole=True)
+SHOWN = Written(_check_shown, whole=True)
 FOLDER = Written(destinations.check_folder)
 FOLDERS = Written(destinations.check_folders)
 APPENDED = Written(destinations.check_appended)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hoicli.commands import choices, options
 from hoicli.commands.manual import command
 from hoicli.commands.options import option
-from hoicli.errors import UsageError
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
 
@@ -66,7 +65,7 @@ def confusion(
     from hoicli.figures.shown import caveats_of
     from hoicli.records.results import Row
 
-    most, look = _top(top), drawing.look(plot)
+    most, look = options.top_of(top), drawing.look(plot)
     row = diagnosing([protocol] if protocol else [], dataset, "shared")
     if row is not None:
         dataset = dataset or row.dataset
@@ -91,12 +90,3 @@ def confusion(
     if plot is not None:
         plot_confusion(panels, plot, look, caveats=caveats_of(rows))
     out.write(rows)
-
-
-def _top(text: str) -> int | None:
-    """The value of --top, None for all; raises `UsageError` for anything but a whole number or all."""
-    if text.strip() == "all":
-        return None
-    if not (text.isascii() and text.isdecimal()):
-        raise UsageError(f"--top {text}: give a whole number, or all")
-    return int(text[:9])

@@ -404,6 +404,15 @@ def numbers(name: str, text: str | None) -> list[float]:
     return found
 
 
+def top_of(text: str, option: str = "--top") -> int | None:
+    """The value of --top, None for all; raises `UsageError` for anything but a whole number or all."""
+    if text.strip() == "all":
+        return None
+    if not (text.isascii() and text.isdecimal()):
+        raise UsageError(f"{option} {text}: give a whole number, or all")
+    return int(text[:9])
+
+
 def at_least_zero(name: str, number: int) -> None:
     """Raises `UsageError` for a number below 0."""
     if number < 0:

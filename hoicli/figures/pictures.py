@@ -62,8 +62,8 @@ class Pictures:
         return self._known.get(file_name) if isinstance(file_name, str) else None
 
 
-def image_bytes(folder: Path | None, file_name: str) -> bytes:
-    """What the file holds; nothing where the name leads out of the folder, or to no file, or to one too large.
+def image_bytes(folder: Path | None, file_name: str, largest: int = LARGEST_IMAGE) -> bytes:
+    """What the file holds; nothing where the name leads out of the folder, or to no file, or to one over `largest`.
 
     The name is not trusted, the folder is: links that its owner put there are followed.
     """
@@ -71,7 +71,7 @@ def image_bytes(folder: Path | None, file_name: str) -> bytes:
         return b""
     try:
         path = folder / file_name
-        if not path.is_file() or path.stat().st_size > LARGEST_IMAGE:  # is_file: a pipe would block for ever
+        if not path.is_file() or path.stat().st_size > largest:  # is_file: a pipe would block for ever
             return b""
         return path.read_bytes()
     except (OSError, ValueError):  # unreadable; or a name that no file can have

@@ -104,7 +104,9 @@ class Gallery:
     An item holds `image_id`, `file_name` (optional), `width` and `height` (or None), `error` (a key of STYLES), `verb`,
     `label`, `score` and `rank` (or None), `predicted` and `truth` (None, or [subject box, object box], the subject's
     alone where there is no object), `truth_name`, `relation` (of `diagnosis.beside.RELATIONS`) and `iou` (None, or of
-    both boxes). images: the folder that file names are looked up in.
+    both boxes). What is no error has `words` (heading, what stands under it, facts) in place of `error`, `verb`,
+    `label`, `score`, `rank`, `relation` and `iou`, and may have its drawing as markup (`scene`). images: the folder
+    that file names are looked up in.
     """
 
     items: Sequence[Mapping[str, Any]]

@@ -213,7 +213,8 @@ def _value(cell: Cell) -> str:
 
 def _gallery(gallery: Gallery, folder: Path | None, pictures: Pictures) -> Iterator[str]:
     """A card for each error; a picture is written out where it is first shown."""
-    yield '<div class="gallery">\n'
+    wide = " wide" if any("scene" in item for item in gallery.items) else ""
+    yield f'<div class="gallery{wide}">\n'
     missing: dict[str, str] = {}
     for item in gallery.items:
         file_name = item.get("file_name")
@@ -232,20 +233,29 @@ def _gallery(gallery: Gallery, folder: Path | None, pictures: Pictures) -> Itera
 
 
 def card(item: Mapping[str, Any], picture: tuple[str, Size] | None) -> str:
-    """An error: its drawing, and in words its type, class, truth, score, IoU and image.
+    """An error: its drawing, and in words its type, class, truth, score, IoU and image; of an item with `words`
+    (heading, what stands under it, facts), these.
 
     item: of `Gallery`; picture: see `drawing`. The explorer's page makes the same card (explorer/page/drawing.js;
     tests/explorer/test_browser.py compares them).
     """
+    if "words" in item:
+        name, under, facts = item["words"]
+        scene = item["scene"] if "scene" in item else drawing(item, item.get("predicted_name", name), picture)
+        return _card(scene, f"<b>{escaped(name)}</b>", under, [facts], item)
     error, score = item["error"], item.get("score")
     name = f"{item['verb']} {item['label']}".strip()
     facts = ["no score" if score is None else f"score {score:.3f}", *_overlap(item.get("iou"))]
     facts += [f"rank {item['rank']}"] if item.get("rank") is not None else []
+    heading = f"{_swatch(error)}{STYLES[error].words}: <b>{escaped(name)}</b>"
+    return _card(drawing(item, name, picture), heading, _truth(item), facts, item)
+
+
+def _card(scene: str, heading: str, under: str, facts: Sequence[str], item: Mapping[str, Any]) -> str:
+    """scene, heading: markup; under, facts: text."""
     return (
-        f'<article class="card">{drawing(item, name, picture)}'
-        f"<p>{_swatch(error)}{STYLES[error].words}: <b>{escaped(name)}</b></p>"
-        f'<p class="truth">{escaped(_truth(item))}</p>'
-        f'<p class="facts">{", ".join(facts)}; {escaped(item["image_id"])}</p></article>'
+        f'<article class="card">{scene}<p>{heading}</p><p class="truth">{escaped(under)}</p>'
+        f'<p class="facts">{escaped(", ".join(facts))}; {escaped(item["image_id"])}</p></article>'
     )
 
 

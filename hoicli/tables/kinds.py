@@ -60,6 +60,14 @@ _OF_WHAT = ("subset", "verb", "object", "role")
 
 CONFUSION = Kind("confusion", lambda row: "predicted" in row, ("kind", "truth", "predicted"), ("protocol",))
 
+CANDIDATE = Kind(
+    "candidate",
+    lambda row: row.get("metric") in ("candidate", "candidates"),
+    ("metric", "kind", "rank", "image_id", "verb", "object", "role", "label", "boxes", "n"),
+    ("protocol",),
+)
+"""What an audit of the ground truth found, and how much of it."""
+
 POINT = Kind("point", lambda row: "threshold" in row, (*_OF_WHAT, "threshold", "rank"), ("protocol",))
 
 LEVEL = Kind("level", lambda row: "recall" in row, (*_OF_WHAT, "recall"), ("protocol",))
@@ -75,7 +83,7 @@ ROBUSTNESS = Kind("robustness", _is_robustness, MEAN_KEYS, ("subset",))
 
 MEAN = Kind("mean", lambda _: True, MEAN_KEYS, ("subset",))
 
-KINDS = (OTHER, DIFFERENCE, CLASSES, IMAGE, CONFUSION, POINT, LEVEL, BIN, CLASS, ROBUSTNESS, MEAN)
+KINDS = (OTHER, DIFFERENCE, CLASSES, CANDIDATE, IMAGE, CONFUSION, POINT, LEVEL, BIN, CLASS, ROBUSTNESS, MEAN)
 """The kind of a row is the first one that recognises it."""
 
 

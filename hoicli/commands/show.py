@@ -1,0 +1,151 @@
+"""`hoicli show`: ground truth and predictions drawn on the images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hoicli.commands import options
+from hoicli.commands.checks import READ_FOLDER, READ_NAMED, SHOWN, Count
+from hoicli.commands.manual import command
+from hoicli.commands.options import argument, option, separated
+from hoicli.errors import UsageError
+from hoicli.io.messages import note
+from hoicli.io.streams import Stream
+from hoicli.vocabulary.datasets import load
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from hoicli.figures.overlays import Overlay
+    from hoicli.figures.showing import Shown
+
+TILE = 480
+"""Pixels of the longer side of a picture in a sheet."""
+CARD = 720
+"""Of one in a page: sharp on a screen of twice the density."""
+
+
+@command(
+    reads="predictions of any number of models, ground truth with --gt, or both",
+    writes="a folder of PNG files with shown.jsonl, one sheet (.png), or a page (.html)",
+    examples=[
+        ("hoicli show --images images -o drawn preds.jsonl", "what a model predicts, without ground truth"),
+        ("hoicli show --gt gt.jsonl --images images --first 12 -o sheet.png preds.jsonl", "both on one sheet"),
+        (
+            "hoicli show --gt gt.jsonl --images images --verb ride,sit_on --score 0.3 --top 3 -o look.html preds.jsonl "
+            "other.jsonl",
+            "a page of two models, of two verbs",
+        ),
+        ("hoicli show --gt gt.jsonl --images images --image-id HICO_test2015_00000002 -o one.png", "one image"),
+    ],
+    see=["explore", "diagnose", "audit"],
+)
+def show(
+    predictions: list[str] | None = argument(
+        None, "PREDS...", "Streams of predictions, one for each model; - is stdin.", mark=READ_NAMED
+    ),
+    gt: str | None = options.GROUND_TRUTH,
+    images: str | None = option(
+        None, "--images DIR", "The folder of the images; without it boxes stand on blank sheets.", mark=READ_FOLDER
+    ),
+    image_id: list[str] | None = option(None, "--image-id ID", "Draw this image; repeatable, or several with commas."),
+    first: str = option("24", "--first N|all", "Without --image-id: the first N images by their ids, or all."),
+    top: str = option("5", "--top K|all", "Of each model, the K best triplets of an image."),
+    score: float | None = option(None, "--score T", "Of predictions, only those with at least this score."),
+    verb: list[str] | None = option(None, "--verb NAME", "Only triplets of these verbs; several with commas."),
+    object_: list[str] | None = option(None, "--object NAME", "Only triplets with these objects; several with commas."),
+    size: int | None = option(
+        None,
+        "--size PIXELS",
+        f"The longer side of a picture at most: 1280 in a folder, {TILE} in a sheet, {CARD} in a page.",
+        mark=Count(64, 8192),
+    ),
+    dataset: str | None = options.dataset("Labels must be of it; without it any label will do.", None),
+    name: list[str] | None = options.NAMES,
+    on_error: str = options.ON_ERROR,
+    output: str | None = option(
+        None,
+        "-o --output OUT",
+        "FILE.png: one sheet; FILE.html: a page; DIR: a PNG for each image (new, empty, or of an earlier run).",
+        mark=SHOWN,
+    ),
+    *,
+    dumps: options.Dumps,
+) -> None:
+    """Draw ground truth, predictions or both on the images: a folder of pictures, one contact sheet, or a page.
+
+    No ground truth is needed. Ground truth is cyan, each model has a colour of its own; the subject's box is solid, the
+    object's dashed. An image is looked up by the record's file_name, else by its id or number. One that is not at hand
+    is a blank sheet, and a note counts them. Same input, same bytes.
+    """
+    from hoicli.diagnosis.run import Model
+    from hoicli.figures.showing import Choice, Source, chosen
+    from hoicli.figures.shown_files import FOLDER, SHEET, kind_of
+
+    if output is None:
+        raise UsageError("show: say where to with -o: FILE.png for one sheet, FILE.html for a page, or a folder")
+    if not predictions and gt is None:
+        raise UsageError("show: give predictions, or ground truth with --gt")
+    choice = Choice(
+        separated(image_id),
+        options.top_of(first, "--first"),
+        options.top_of(top),
+        score,
+        frozenset(text.replace(" ", "_") for text in separated(verb)),
+        frozenset(text.replace(" ", "_") for text in separated(object_)),
+    )
+    if choice.count == 0:
+        raise UsageError("--first 0: draws nothing; give a number from 1, or all")
+    kind = kind_of(output)
+    if kind == SHEET and choice.count is None and not image_id:
+        raise UsageError("--first all: too much for one sheet; give a number, or a folder")
+    vocabulary, policy = load(dataset) if dataset else None, options.policy(on_error)
+    opening = dumps.opening(dataset, policy)
+    models = Model.named(predictions, separated(name), opening.predictions) if predictions else []
+    sources = [Source("ground truth", Stream([gt], "ground truth", opening.truth), scored=False)] if gt else []
+    sources += [Source(model.name, model.stream.unmatched("show"), scored=True) for model in models]
+    for source in sources:
+        source.read(choice, vocabulary, policy)
+    policy.report()
+    folder = None if images is None else Path(images)
+    found = list(chosen(sources, choice, folder))
+    drawing = _drawn(found, folder, size or {FOLDER: 1280, SHEET: TILE}.get(kind, CARD))
+    _write(output, kind, [item.overlay for item in found], drawing)
+
+
+def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image]:
+    """The pictures one after another, then a note of the images that were not at hand."""
+    from hoicli.figures.overlays import drawn, opened
+    from hoicli.io.progress import Progress
+    from hoicli.records.parsing import short
+
+    missing = []
+    with Progress("drawing", total=len(found), unit="image") as progress:
+        for number, item in enumerate(found, start=1):
+            picture = opened(folder, item.file_name)
+            if picture is None:
+                missing.append(short(item.file_name or f"{item.overlay.image_id}, without file_name"))
+            yield drawn(item.overlay, picture, size)
+            progress.to(number)
+    if missing and folder is not None:
+        note(
+            f"--images {folder}: no picture of {len(missing):,} of {len(found):,} images (the first: {missing[0]}); "
+            "their boxes stand on blank sheets"
+        )
+
+
+def _write(output: str, kind: str, overlays: list[Overlay], pictures: Iterator[Image]) -> None:
+    from hoicli.figures.overlays import encoded, sheet
+    from hoicli.figures.shown_files import FOLDER, SHEET, write_pictures
+    from hoicli.io.outputs import open_output
+    from hoicli.report.shown import shown_page
+
+    if kind == FOLDER:
+        write_pictures(output, overlays, map(encoded, pictures))
+        return
+    every = list(pictures)
+    data = encoded(sheet(every)) if kind == SHEET else shown_page(list(zip(overlays, every, strict=True)), "Triplets")
+    with open_output(output) as write:
+        write(data)

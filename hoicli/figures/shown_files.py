@@ -1,0 +1,75 @@
+"""Where `hoicli show` writes: a folder of pictures, one sheet, or a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from hoicli.errors import UsageError
+from hoicli.figures.overlays import Overlay
+from hoicli.io.destinations import check_file, check_made_folder
+from hoicli.io.outputs import atomic_folder
+from hoicli.records.parsing import dump
+
+LIST = "shown.jsonl"
+"""The file of a folder that says which picture is of which image, with what is drawn on it."""
+SHEET, PAGE, FOLDER = "sheet", "page", "folder"
+KINDS = {".png": SHEET, ".html": PAGE, ".htm": PAGE}
+OTHERS = (".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".webp", ".md", ".json", ".jsonl", ".gz", ".zst")
+"""Endings that no folder is likely to have."""
+
+
+def kind_of(path: str) -> str:
+    """What a name asks for: a sheet (.png), a page (.html) or a folder. Raises `UsageError` for another ending."""
+    ending = Path(path).suffix.lower()
+    if path == "-" or ending in OTHERS:
+        raise UsageError(f"-o {path}: give a name in .png for one sheet, in .html for a page, or a folder for pictures")
+    return KINDS.get(ending, FOLDER)
+
+
+def is_shown(folder: Path) -> bool:
+    """Whether pictures were written there and nothing was added since."""
+    names = {path.name for path in folder.iterdir()}
+    return LIST in names and all(name.endswith(".png") for name in names - {LIST})
+
+
+def check_shown(path: str, option: str) -> None:
+    """Raises `UsageError` where writing would: for a folder with anything in it but earlier pictures, and without
+    Pillow."""
+    if kind_of(path) == FOLDER:
+        check_made_folder(path, option, is_shown)
+    else:
+        check_file(path, option)
+    if find_spec("PIL") is None:
+        raise UsageError("show needs Pillow: pip install 'hoicli[images]'")
+
+
+def names_of(image_ids: Sequence[str]) -> list[str]:
+    """A file name for each image, made of its id, which is not trusted: letters, digits and ._- only, and all
+    different, also where case does not count."""
+    taken: set[str] = set()
+    names = []
+    for image_id in image_ids:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", image_id)[:100].lstrip(".") or "image"
+        name, number = stem, 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name.casefold())
+        names.append(f"{name}.png")
+    return names
+
+
+def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[bytes]) -> None:
+    """Write a PNG file for each image, and LIST; whole or not at all. Raises as `check_shown`."""
+    check_made_folder(path, "-o", is_shown)
+    names = names_of([overlay.image_id for overlay in overlays])
+    with atomic_folder(path, replace=True) as folder:
+        lines = []
+        for name, overlay, data in zip(names, overlays, pictures, strict=True):
+            (folder / name).write_bytes(data)
+            drawn = {layer.name: [label for pair in layer.pairs for label in pair.labels] for layer in overlay.layers}
+            lines.append(dump({"image_id": overlay.image_id, "file": name, "drawn": drawn}))
+        (folder / LIST).write_bytes(b"".join(lines))

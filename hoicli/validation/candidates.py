@@ -1,0 +1,242 @@
+"""Annotations that several models contradict, and labels that several models miss: candidates, none of them an error
+for sure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hoicli.arrays.boxes import iou
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id, run_starts
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
+from hoicli.evaluation.protocols import Protocol
+from hoicli.validation.opinions import Levels, Opinion
+
+BACKGROUND = 0.1
+"""TIDE's: up to this IoU with all annotations of its class, a prediction is of something that is not annotated."""
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """N annotated triplets, surest first. truth [N] rows of the ground truth; models [N] how many contradict it; sure
+    [N] the mean of how sure these are of the other class (`Opinion.sure`); says, instead, score, own, right [models,
+    N]: which models contradict it, the class that each puts on the pair, its score, the score of the annotated class
+    there, NaN for none, and whether the other class is annotated there, too."""
+
+    truth: Ints
+    models: Ints
+    sure: Floats
+    says: Bools
+    instead: Ints
+    score: Floats
+    own: Floats
+    right: Bools
+
+
+@dataclass(frozen=True)
+class Missing:
+    """N unannotated triplets, surest first. image [N] of the ground truth; interaction [N]; models [N] how many predict
+    it; sure [N] the mean of how sure these are; score [models, N], NaN of those that do not. subject, object [N, 4] the
+    boxes of the surest, NaN for no object; label_of_subject, label_of_object [N]; near_subject, near_object [N] the
+    ground-truth boxes that these belong to, -1 for none."""
+
+    image: Ints
+    interaction: Ints
+    models: Ints
+    sure: Floats
+    score: Floats
+    subject: Floats
+    object: Floats
+    label_of_subject: Ints
+    label_of_object: Ints
+    near_subject: Ints
+    near_object: Ints
+
+
+def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels, votes: int) -> Contradicted:
+    """Annotated triplets on whose pair at least `votes` models have another class with confidence, and that of the
+    annotation not at all, or no higher than their false positives of it.
+
+    A model is only heard where it finds the annotated class and the other one (`Levels.known`).
+    """
+    scenes, classes = truth.scenes, len(truth.vocabulary.interactions)
+    protocol = opinions[0].protocol
+    rows = np.flatnonzero(truth.counted(protocol))
+    ends = (scenes.subject[rows] + 1) * (len(scenes.boxes) + 1) + scenes.object[rows] + 1
+    pairs, pair_of = np.unique(ends, return_inverse=True)
+    subject, object_ = (end - 1 for end in np.divmod(pairs, len(scenes.boxes) + 1))
+    shape = len(opinions), len(rows)
+    says, instead = np.zeros(shape, dtype=bool), np.full(shape, -1, dtype=np.int64)
+    sure, score, own = np.zeros(shape), np.full(shape, np.nan), np.full(shape, np.nan)
+    right = np.zeros(shape, dtype=bool)
+    for at, opinion in enumerate(opinions):
+        heard = opinion.heard(levels)
+        pair, row = opinion.on_pairs(subject, object_)
+        class_ = opinion.scenes.interaction[row]
+        key = pair * classes + class_
+        order = np.lexsort((row, -opinion.scenes.score[row], key))
+        first = order[run_starts(key[order])]  # the best-scored of each class on each pair
+        keys, best = key[first], row[first]
+        wanted = pair_of * classes + scenes.interaction[rows]
+        place, met = find(keys, wanted)
+        own[at, met] = opinion.scenes.score[best[place[met]]]
+        dismissed = ~met
+        theirs = best[place[met]]
+        dismissed[met] = (opinion.doubtful[theirs] <= levels.dismissed) & (opinion.sure[theirs] < levels.confident)
+        start = np.searchsorted(keys, pair_of * classes)
+        triplet, entry = expanded(start, np.searchsorted(keys, (pair_of + 1) * classes) - start)
+        other = (keys[entry] % classes != scenes.interaction[rows][triplet]) & heard[keys[entry] % classes]
+        triplet, entry = triplet[other], entry[other]
+        top = first_largest(triplet, opinion.sure[best[entry]])
+        triplet, entry = triplet[top], entry[top]
+        instead[at, triplet] = keys[entry] % classes
+        sure[at, triplet] = opinion.sure[best[entry]]
+        score[at, triplet] = opinion.scenes.score[best[entry]]
+        right[at, triplet] = opinion.belongs[best[entry]]
+        says[at] = dismissed & (sure[at] >= levels.confident) & (instead[at] >= 0) & heard[scenes.interaction[rows]]
+    models = says.sum(axis=0)
+    mean = np.where(says, sure, 0.0).sum(axis=0) / np.maximum(models, 1)
+    kept = np.flatnonzero(models >= votes)
+    by_id = rank_by_id(scenes.image_ids)[scenes.image_of_hoi[rows[kept]]]
+    kept = kept[np.lexsort((rows[kept], by_id, -mean[kept], -models[kept]))]
+    return Contradicted(
+        truth=rows[kept],
+        models=models[kept],
+        sure=mean[kept],
+        says=says[:, kept],
+        instead=instead[:, kept],
+        score=score[:, kept],
+        own=own[:, kept],
+        right=right[:, kept],
+    )
+
+
+@dataclass(frozen=True)
+class _Strays:
+    """Predictions of all models as columns [M]. row: the place in its image; image, near_subject, near_object: of the
+    ground truth, -1 for no such box; subject, object [M, 4], NaN for no object."""
+
+    model: Ints
+    row: Ints
+    image: Ints
+    class_: Ints
+    sure: Floats
+    score: Floats
+    subject: Floats
+    object: Floats
+    label_of_subject: Ints
+    label_of_object: Ints
+    near_subject: Ints
+    near_object: Ints
+
+    def ordered(self, rows: Ints) -> _Strays:
+        """Some of the rows, in this order."""
+        return _Strays(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+    def overlapping(self, truth: GroundTruth, protocol: Protocol, least: float) -> tuple[Ints, Ints, Floats]:
+        """(one, other, their overlap) of every two rows, or one twice, of an image and class that overlap by `least`;
+        the rows are by image and class. The overlap is the smaller IoU of subjects and of objects; two without objects
+        agree in them."""
+        fresh = np.zeros(len(self.row), dtype=bool)
+        fresh[1:] = (self.image[1:] != self.image[:-1]) | (self.class_[1:] != self.class_[:-1])
+        group = np.cumsum(fresh)
+        start = np.searchsorted(group, group)
+        size = np.searchsorted(group, group, side="right") - start
+        check_pairs(size, self.image, truth.scenes.image_ids, "predictions of one class")
+        none, found = np.isnan(self.object[:, 0]), []
+        for block in blocks_of(size):
+            one, other = expanded(start[block], size[block])
+            one += block.start
+            of_subject, of_object = (
+                iou(boxes[one].T, boxes[other].T, inclusive=protocol.inclusive) for boxes in (self.subject, self.object)
+            )
+            overlap = np.minimum(of_subject, np.where(none[one] & none[other], 1.0, of_object))
+            enough = (overlap >= least) | (one == other)
+            found.append((one[enough], other[enough], overlap[enough]))
+        one, other = (joined([part[at] for part in found], np.int64) for at in (0, 1))
+        return one, other, joined([part[2] for part in found], np.float64)
+
+
+def missing(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels, votes: int, same: float) -> Missing:
+    """Classes that at least `votes` models put on one pair with confidence, and that nothing of the class is annotated
+    near: pairs are one where subjects and objects overlap by at least `same`. Of pairs that overlap as the protocol
+    asks, the surest stands for all."""
+    found, protocol = _strays(opinions, levels), opinions[0].protocol
+    by_id = rank_by_id(truth.scenes.image_ids)[found.image]
+    found = found.ordered(np.lexsort((found.row, found.model, -found.sure, found.class_, by_id)))
+    one, other, overlap = found.overlapping(truth, protocol, min(same, protocol.threshold))
+    shape = len(opinions), len(found.row)
+    score, sure = np.full(shape, np.nan), np.zeros(shape)
+    agree = np.flatnonzero((overlap >= same) | (one == other))[::-1]  # a model's surest comes first, so is written last
+    model = found.model[other[agree]]
+    score[model, one[agree]] = found.score[other[agree]]
+    sure[model, one[agree]] = found.sure[other[agree]]
+    models = (~np.isnan(score)).sum(axis=0)
+    mean = sure.sum(axis=0) / np.maximum(models, 1)
+    order = np.lexsort((np.arange(len(models)), -mean, -models))
+    order = order[models[order] >= votes]
+    rank = np.full(len(models), len(models))
+    rank[order] = np.arange(len(order))
+    touching = (overlap >= protocol.threshold) & (rank[other] < rank[one]) & (models[one] >= votes)
+    chosen = order[_standing(len(order), rank[one[touching]], rank[other[touching]])]
+    kept = found.ordered(chosen)
+    return Missing(
+        image=kept.image,
+        interaction=kept.class_,
+        models=models[chosen],
+        sure=mean[chosen],
+        score=score[:, chosen],
+        subject=kept.subject,
+        object=kept.object,
+        label_of_subject=kept.label_of_subject,
+        label_of_object=kept.label_of_object,
+        near_subject=kept.near_subject,
+        near_object=kept.near_object,
+    )
+
+
+def _strays(opinions: Sequence[Opinion], levels: Levels) -> _Strays:
+    """What each model is sure of and nothing of its class is annotated near."""
+    parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(_Strays)}
+    for model, opinion in enumerate(opinions):
+        scenes, row = opinion.scenes, opinion.strays(levels, BACKGROUND)
+        ends = scenes.subject[row], np.where(opinion.batch.empty_object[row], -1, scenes.object[row])
+        boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])
+        labels = np.append(scenes.labels, -1)
+        part = _Strays(
+            model=np.full(len(row), model),
+            row=row - scenes.hoi_start[scenes.image_of_hoi[row]],
+            image=opinion.batch.image_of_hoi[row],
+            class_=scenes.interaction[row],
+            sure=opinion.sure[row],
+            score=scenes.score[row],
+            subject=boxes[ends[0]],
+            object=boxes[ends[1]],
+            label_of_subject=labels[ends[0]],
+            label_of_object=labels[ends[1]],
+            near_subject=opinion.annotated_box(ends[0]),
+            near_object=opinion.annotated_box(ends[1]),
+        )
+        for name, column in parts.items():
+            column.append(getattr(part, name))
+    return _Strays(**{name: np.concatenate(column) for name, column in parts.items()})
+
+
+def _standing(count: int, worse: Ints, better: Ints) -> Ints:
+    """The numbers below `count` that remain when each, from 0 on, removes those it touches: (worse, better) are the
+    pairs that touch. In rounds: whatever no undecided better one touches remains."""
+    decided, stands = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    while not decided.all():
+        free = ~decided
+        free[worse] = False
+        stands |= free
+        decided |= free
+        decided[worse[stands[better]]] = True
+        open_ = ~decided[worse] & ~decided[better]
+        worse, better = worse[open_], better[open_]
+    return np.flatnonzero(stands)

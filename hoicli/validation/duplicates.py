@@ -1,0 +1,117 @@
+"""Near-duplicate boxes of the ground truth: one person or object drawn more than once.
+
+HICO-DET was annotated class by class, so that who rides a horse and also holds it often has two boxes. Authors merge
+them before training: at IoU 0.6 (vt-vl-lab/iCAN#24) or 0.7 (Transferable-Interactiveness-Network#5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hoicli.arrays.boxes import iou
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined, run_starts, starts_of
+from hoicli.arrays.scenes import Scenes, box_kinds
+from hoicli.evaluation.pairing import blocks_of, check_pairs
+from hoicli.evaluation.protocols import Protocol
+from hoicli.vocabulary.labels import Vocabulary
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """D pairs of boxes of one image and label (labels that a subject may have are one), by image, then place.
+
+    first, second [D] rows of the boxes, first < second; iou [D]; shared [D] how many classes name both boxes in one
+    role: who annotated such a class saw two of them.
+    """
+
+    first: Ints
+    second: Ints
+    iou: Floats
+    shared: Ints
+
+    def only(self, rows: Bools) -> Duplicates:
+        """Some of the pairs."""
+        return Duplicates(self.first[rows], self.second[rows], self.iou[rows], self.shared[rows])
+
+
+def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, threshold: float) -> Duplicates:
+    """Every two boxes of one image and label with an IoU of at least `threshold`, by the protocol's convention.
+
+    Raises `DataError` for an image with thousands of boxes.
+    """
+    kinds = box_kinds(scenes.labels, vocabulary)
+    place = np.arange(len(kinds))
+    after = scenes.box_start[scenes.image_of_box + 1] - place - 1
+    check_pairs(after, scenes.image_of_box, scenes.image_ids, "boxes")
+    found: list[tuple[Ints, Ints, Floats]] = []
+    for block in blocks_of(after):
+        first, second = expanded(place[block] + 1, after[block])
+        first += block.start
+        alike = (kinds[first] == kinds[second]) & (kinds[first] >= 0)
+        first, second = first[alike], second[alike]
+        overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)
+        enough = overlap >= threshold
+        found.append((first[enough], second[enough], overlap[enough]))
+    one, other = joined([part[0] for part in found], np.int64), joined([part[1] for part in found], np.int64)
+    every = joined([part[2] for part in found], np.float64)
+    return Duplicates(one, other, every, _shared(scenes, len(vocabulary.interactions), one, other))
+
+
+def _shared(scenes: Scenes, classes: int, first: Ints, second: Ints) -> Ints:
+    """[D] how many (role, class) name both boxes."""
+    keys = []
+    for role, box in enumerate((scenes.subject, scenes.object)):
+        named = (box >= 0) & (scenes.interaction >= 0)
+        keys.append((box[named] * 2 + role) * classes + scenes.interaction[named])
+    every = np.unique(np.concatenate(keys))
+    box, what = np.divmod(every, 2 * classes)
+    start = np.searchsorted(box, first)
+    pair, entry = expanded(start, np.searchsorted(box, first, side="right") - start)
+    _, met = find(every, second[pair] * 2 * classes + what[entry])
+    return np.bincount(pair[met], minlength=len(first))
+
+
+def merged(scenes: Scenes, duplicates: Duplicates) -> Scenes:
+    """The images with boxes that are duplicates of each other, directly or through others, as one: the one that
+    overlaps the others most, of equals the first. Of triplets that are then the same the first is kept."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    boxes = len(scenes.boxes)
+    if not len(duplicates.first):
+        return scenes
+    ends = duplicates.first, duplicates.second
+    graph = coo_array((np.ones(len(ends[0])), ends), shape=(boxes, boxes))
+    _, group = connected_components(graph, directed=False)
+    strength = np.bincount(np.concatenate(ends), weights=np.tile(duplicates.iou, 2), minlength=boxes)
+    order = np.lexsort((np.arange(boxes), -strength, group))
+    chosen = np.empty(group.max() + 1, dtype=np.int64)
+    first = order[run_starts(group[order])]
+    chosen[group[first]] = first
+    stays = chosen[group] == np.arange(boxes)
+    number = np.append(np.cumsum(stays) - 1, -1)
+    moved = np.append(number[chosen[group]], -1)  # no object stays no object
+    annotated = np.zeros(group.max() + 1, dtype=bool)
+    np.logical_or.at(annotated, group, scenes.annotated)
+    new = replace(
+        scenes,
+        boxes=scenes.boxes[stays],
+        labels=scenes.labels[stays],
+        annotated=annotated[group][stays],
+        box_start=starts_of(stays)[scenes.box_start],
+        subject=moved[scenes.subject],
+        object=moved[scenes.object],
+    )
+    return new.only(_distinct(new))
+
+
+def _distinct(scenes: Scenes) -> Ints:
+    """The triplets without those that repeat an earlier one, ascending."""
+    columns = (scenes.subject, scenes.object, scenes.verb, scenes.interaction)
+    order = np.lexsort((np.arange(len(scenes.subject)), *columns))
+    ordered = np.stack([column[order] for column in columns])
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    return np.sort(order[fresh])

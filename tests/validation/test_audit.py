@@ -1,0 +1,265 @@
+"""An audit against clean sets with one thing planted, a slow twin, and what may not change a candidate."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from hoicli.arrays.boxes import iou_of_two
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.validation.audit import KINDS, Audit, Rules
+from hoicli.validation.audit_rows import AuditRows
+from hoicli.validation.opinions import Levels
+from tests.support.kernel import Record, ground_truth, lines
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.strategies import datasets
+from tests.support.streams import Given
+
+HICO = PROTOCOLS["hico"]
+Row = dict[str, Any]
+VERBS = ("ride", "hold", "walk")
+
+
+def clean(images: int = 6) -> list[Record]:
+    """Annotations without a fault: two people, each with a bicycle that they ride and hold."""
+    boxes = [[10, 10, 60, 120], [5, 80, 70, 140], [200, 10, 260, 130], [190, 90, 270, 150]]
+    labels = ["person", "bicycle", "person", "bicycle"]
+    hois = [
+        {"subject": person, "object": person + 1, "verb": verb}
+        for person in (0, 2)
+        for verb in VERBS[: 2 + person // 2]
+    ]
+    return [
+        {
+            "image_id": f"image_{number}",
+            "boxes": copy.deepcopy(boxes),
+            "labels": list(labels),
+            "hois": copy.deepcopy(hois),
+        }
+        for number in range(images)
+    ]
+
+
+def predicted(truth: Sequence[Record], seed: int) -> list[Record]:
+    """What a good model predicts: everything annotated, a little off and with a high score, and wrong verbs with low
+    ones."""
+    chance, made = Random(seed), []
+    for record in truth:
+        boxes = [[edge + chance.uniform(-1, 1) for edge in box] for box in record["boxes"]]
+        right = {(hoi["subject"], hoi["object"], hoi["verb"]) for hoi in record["hois"]}
+        pairs = dict.fromkeys((subject, object_) for subject, object_, _ in sorted(right))
+        hois = [
+            {"subject": subject, "object": object_, "verb": verb,
+             "score": 0.9 if (subject, object_, verb) in right else 0.05}
+            for subject, object_ in pairs for verb in (*VERBS, "wash")
+        ]  # fmt: skip
+        made.append({"image_id": record["image_id"], "boxes": boxes, "labels": list(record["labels"]), "hois": hois})
+    return made
+
+
+def audited(truth: Sequence[Record], *models: Sequence[Record], rules: Rules | None = None) -> list[Row]:
+    """All rows, as JSON has them."""
+    streams = [(f"m{number}", Given(lines(records))) for number, records in enumerate(models)]
+    made = AuditRows(Audit(ground_truth(truth), HICO, rules or Rules(), streams), KINDS if models else KINDS[:1], {})
+    rows = [*made.candidates(None), *made.means()]
+    return json.loads(json.dumps(rows))  # type: ignore[no-any-return]
+
+
+def candidates(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["metric"] == "candidate"]
+
+
+def two_models(truth: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    return predicted(truth, 1), predicted(truth, 2)
+
+
+def test_a_clean_set_has_no_candidates() -> None:
+    truth = clean()
+    rows = audited(truth, *two_models(truth))
+    assert [(row["kind"], row["value"]) for row in rows if row["metric"] == "candidates"] == [
+        (kind, 0) for kind in KINDS
+    ]
+    deltas = [row["value"] for row in rows if row["metric"] == "audit_delta_mAP" and row["subset"] == "full"]
+    assert deltas == [0.0] * 8
+
+
+def test_a_box_drawn_twice_is_found_and_nothing_else() -> None:
+    truth = clean()
+    models = two_models(truth)
+    truth[3]["boxes"].append([11, 10, 60, 119])
+    truth[3]["labels"].append("person")
+    truth[3]["hois"][1]["subject"] = 4  # who holds is drawn again
+    (found,) = candidates(audited(truth, *models))
+    assert (found["kind"], found["image_id"], found["boxes"], found["label"]) == (
+        "near_duplicate", "image_3", [0, 4], "person",
+    )  # fmt: skip
+    assert (found["hois"], found["verbs"], found["shared"]) == ([0, 1], [["ride"], ["hold"]], 0)
+
+
+def test_a_triplet_annotated_twice_costs_recall_until_it_is_merged() -> None:
+    truth = clean()
+    models = two_models(truth)
+    truth[3]["boxes"].append([11, 10, 60, 119])
+    truth[3]["labels"].append("person")
+    truth[3]["hois"].append({"subject": 4, "object": 1, "verb": "ride"})
+    rows = audited(truth, *models)
+    (found,) = candidates(rows)
+    assert (found["kind"], found["shared"]) == ("near_duplicate", 1)
+    of = {
+        (row["metric"], row["tags"]["annotations"]): row["value"]
+        for row in rows
+        if row.get("subset") == "full" and "model" in row["tags"]
+    }
+    clean_rows = audited(clean(), *models)
+    (best, *_) = [row["value"] for row in clean_rows if row["metric"] == "mAP" and row["subset"] == "full"]
+    assert of["mAP", "as_given"] < of["mAP", "duplicates_merged"] == best
+    assert of["audit_delta_mAP", "duplicates_merged"] == best - of["mAP", "as_given"]
+
+
+def test_a_wrong_verb_is_found_and_nothing_else() -> None:
+    truth = clean()
+    models = two_models(truth)
+    truth[2]["hois"].append({"subject": 0, "object": 1, "verb": "walk"})
+    (found,) = candidates(audited(truth, *models))
+    assert (found["kind"], found["image_id"], found["verb"], found["hoi"]) == ("contradicted", "image_2", "walk", 5)
+    assert found["boxes"] == [0, 1]
+    assert [model["model"] for model in found["models"]] == ["m0", "m1"]
+    assert all(model["verb"] in ("ride", "hold") and model["annotated"] for model in found["models"])
+    assert all(model["own_score"] <= 0.1 for model in found["models"])
+
+
+def test_a_dropped_label_is_found_and_nothing_else() -> None:
+    truth = clean()
+    models = two_models(truth)
+    del truth[4]["hois"][0]
+    rows = audited(truth, *models)
+    (found,) = candidates(rows)
+    assert (found["kind"], found["image_id"], found["verb"], found["object"]) == (
+        "missing_label", "image_4", "ride", "bicycle",
+    )  # fmt: skip
+    assert (found["boxes"], found["annotated"], found["n"]) == ([0, 1], ["hold"], 2)
+    of = {
+        row["tags"]["annotations"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"
+    }
+    whole = audited(clean(), *models)
+    assert of["missing_added"] == next(row["value"] for row in whole if row["metric"] == "mAP") > of["as_given"]
+
+
+def test_an_unannotated_pair_is_found_with_the_boxes_of_the_surest() -> None:
+    truth = clean()
+    models = two_models(truth)
+    truth[1]["boxes"], truth[1]["labels"] = truth[1]["boxes"][:2], truth[1]["labels"][:2]
+    truth[1]["hois"] = truth[1]["hois"][:2]
+    found = candidates(audited(truth, *models))
+    assert {(row["kind"], row["verb"]) for row in found} == {("missing_label", verb) for verb in VERBS}
+    for row in found:
+        assert (row["boxes"], row["annotated"], row["image_id"]) == ([None, None], [], "image_1")
+        assert any(row["where"] == [model[1]["boxes"][2], model[1]["boxes"][3]] for model in models)
+
+
+def test_one_of_two_models_is_not_enough_unless_it_is_asked_for() -> None:
+    truth = clean()
+    first, second = two_models(truth)
+    del truth[4]["hois"][0]
+    second[4]["hois"] = [hoi for hoi in second[4]["hois"] if (hoi["subject"], hoi["verb"]) != (0, "ride")]
+    assert candidates(audited(truth, first, second)) == []
+    (found,) = candidates(audited(truth, first, second, rules=Rules(votes=1)))
+    assert (found["kind"], found["n"], [model["model"] for model in found["models"]]) == ("missing_label", 1, ["m0"])
+
+
+def test_a_model_is_not_heard_about_a_class_that_it_does_not_find() -> None:
+    truth = clean()
+    models = two_models(truth)
+    truth[2]["hois"].append({"subject": 0, "object": 1, "verb": "straddle"})
+    assert candidates(audited(truth, *models)) == []
+    known = Rules(levels=Levels(known=0.0))
+    assert [row["verb"] for row in candidates(audited(truth, *models, rules=known))] == ["straddle"]
+
+
+@given(datasets())
+@settings(max_examples=40, deadline=None)
+def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list[Record], list[Record]]) -> None:
+    truth, _ = case
+    expected = set()
+    for record in truth:
+        for one, other in combinations(range(len(record["boxes"])), 2):
+            boxes = [[x1, y1, x2 + 1, y2 + 1] for x1, y1, x2, y2 in (record["boxes"][one], record["boxes"][other])]
+            if record["labels"][one] == record["labels"][other] and all(b[2] > b[0] and b[3] > b[1] for b in boxes):
+                value = iou_of_two(*boxes)
+                if value >= 0.4:
+                    expected.add((record["image_id"], one, other, round(value, 9)))
+    found = candidates(audited(truth, rules=Rules(same=0.4)))
+    assert {(row["image_id"], *row["boxes"], round(row["value"], 9)) for row in found} == expected
+    assert [row["rank"] for row in found] == list(range(1, len(found) + 1))
+    assert [row["value"] for row in found] == sorted((row["value"] for row in found), reverse=True)
+
+
+@given(datasets())
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_lines_changes_nothing(case: tuple[list[Record], list[Record]]) -> None:
+    truth, predictions = case
+    rules = Rules(same=0.3, levels=Levels(0.0, 1.0, 0.0))
+    rows = audited(truth, predictions, predictions[:2], rules=rules)
+    assert audited(truth[::-1], predictions[::-1], predictions[:2][::-1], rules=rules) == rows
+
+
+def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = clean(40)
+    models = two_models(truth)
+    truth[2]["hois"].append({"subject": 0, "object": 1, "verb": "walk"})
+    del truth[4]["hois"][0]
+    for name, records in (("gt", truth), ("one", models[0]), ("two", models[1])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    words = ("audit", "--gt", tmp_path / "gt.jsonl", tmp_path / "one.jsonl", tmp_path / "two.jsonl")
+    whole = hoicli(*words)
+    assert [json.loads(line)["kind"] for line in whole.out.splitlines() if '"candidate"' in line] == [
+        "contradicted", "missing_label",
+    ]  # fmt: skip
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 4096)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert hoicli(*words) == whole
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--kind", "missing_label"), "--kind missing_label: is what models say; give their predictions"),
+        (("--kind", "twins"), "--kind twins: choose from near_duplicate, contradicted, missing_label"),
+        (("--votes", "3", FIXTURES / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
+        (("--same", "0"), "--same 0: give a number from 0 to 1"),
+        (("--known", "120"), "--known 120: give a number in percent, from 0 to 100"),
+        (("--top", "few"), "--top few: give a whole number, or all"),
+        (("--images", FIXTURES / "images"), "--images: draws the candidates on a page; name it with --page FILE.html"),
+        (("--protocol", "hico-image", FIXTURES / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
+        ((FIXTURES / "predictions.jsonl", "--page", "-"), "--page -: is the output of -o already"),
+    ],
+)
+def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
+    result = hoicli("audit", "--gt", FIXTURES / "gt.jsonl", *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
+def test_the_page_escapes_what_the_data_say(hoicli: Hoicli, tmp_path: Path) -> None:
+    record = {**clean(1)[0], "image_id": "<script>&", "file_name": "../<b>.png"}
+    record["boxes"].append(record["boxes"][0])
+    record["labels"].append("person")
+    (tmp_path / "gt.jsonl").write_text(json.dumps(record))
+    page = tmp_path / "page.html"
+    result = hoicli(
+        "audit", "--gt", tmp_path / "gt.jsonl", "--page", page, "--images", tmp_path, "-o", tmp_path / "rows"
+    )
+    assert result.code == 0
+    assert "no picture of 1 of the gallery's 1 images" in result.err
+    text = page.read_text()
+    assert "&lt;script&gt;&amp;" in text
+    assert "<script>" not in text
+    assert "1 in 1 images; the first 1." in text
