@@ -5,7 +5,7 @@ appearance; an action without an object has the name NOTHING. Scores may be miss
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -91,13 +91,15 @@ def read_triplets(
     known: Container[str] | None = None,
     truth: bool = False,
     batch: int = BATCH,
+    besides: Callable[[Record], None] | None = None,
 ) -> Triplets:
-    """All image records of a stream; `truth`: ground truth, which has no scores.
+    """All image records of a stream; `truth`: ground truth, which has no scores. `besides` is called with each record,
+    for its other fields, once or twice, and perhaps with bad ones.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
     image that occurs twice, or is not in `known`, is bad too.
     """
-    build, check = partial(named_images, truth=truth), open_truth_problems if truth else open_problems
+    build, check = partial(named_images, truth=truth, besides=besides), open_truth_problems if truth else open_problems
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
 
     def numbered(part: NamedImages) -> Triplets:
@@ -149,7 +151,9 @@ class NamedImages(RawImages):
     caveats: Ints
 
 
-def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
+def named_images(
+    lines: list[Line], *, truth: bool = False, besides: Callable[[Record], None] | None = None
+) -> NamedImages:
     """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
     truth: scores are problems, too.
     """
@@ -167,6 +171,8 @@ def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
         require(len(senses) == len(record["boxes"]))
         box_senses += senses
         verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
+        if besides is not None:
+            besides(record)
 
     scores = (type(None),) if truth else (int, float, type(None))
     raw = raw_images(lines, add, scores=scores, nulls=True)

@@ -69,6 +69,7 @@ def ground_eval(
         raise UsageError(f"--top-k {top_k}: give a whole number of at least 1")
     resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
     paths, tags, policy = options.inputs(results, "RESULTS"), out.tags(), out.policy()
+    signed: dict[str, str] = {}
     if gt is None:
         asked = read_grounding(paths, policy)
     else:
@@ -76,7 +77,10 @@ def ground_eval(
 
         opening = dumps.opening(None, policy)
         truth = Stream([gt], "ground truth", opening.truth)
-        asked = grounding_of(truth, Stream(paths, "predictions", opening.predictions), policy)
-    rows = list(grounding_rows(asked, match, tags=tags, most=top_k, released=as_released, resampling=resampling))
+        asked, signed = grounding_of(truth, Stream(paths, "predictions", opening.predictions), policy)
+    made = grounding_rows(
+        asked, match, tags=tags, most=top_k, released=as_released, resampling=resampling, signed=signed
+    )
+    rows = list(made)
     policy.report()
     out.write(rows)

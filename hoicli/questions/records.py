@@ -2,98 +2,103 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hoicli.arrays.images import NO_BOX
+from hoicli.arrays.kit import Ints, find
+from hoicli.arrays.triplets import Name, Numbered, Triplets, read_triplets
 from hoicli.errors import DataError
 from hoicli.io.messages import note
-from hoicli.io.streams import Line, Stream
+from hoicli.io.streams import Stream
 from hoicli.questions.results import Grounding, Oddities, Pair
-from hoicli.records.image import problems, truth_problems
-from hoicli.records.intake import ErrorPolicy, ImageRegister
-from hoicli.records.parsing import Record, parse
+from hoicli.records import caveats
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import Record, is_number
 
-Key = tuple[str, str, str]
-"""(image, verb, object)."""
+_CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS])
+"""The caveats that its numbers depend on: which pairs there are, where they are, and in which order they are taken."""
 
 
-def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> list[Grounding]:
-    """A question for every (image, verb, object) of the ground truth, sorted; the pairs found are the predictions with
-    this verb and object, by descending score, equal ones and those without a score in their order. Equal pairs are one.
-    Raises `DataError` for a bad record, and for a prediction about an image that the ground truth does not have."""
-    odd = Oddities()
-    asked: dict[Key, dict[Pair, None]] = {}
-    sizes: dict[str, Record] = {}
-    register = ImageRegister()
-    for line in truth:
-        try:
-            record = _sound(line, scored=False)
-            register.add(record["image_id"], line)
-        except DataError as error:
-            policy.handle(error)
-            continue
-        sizes[record["image_id"]] = record
-        for key, pair, _ in _pairs(record):
-            asked.setdefault(key, {})[pair] = None
-    if not asked:
+def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tuple[list[Grounding], dict[str, str]]:
+    """(a question for every (image, verb, object) of the ground truth, sorted; what caveats add to signatures).
+
+    The pairs found are the predictions with this verb and object, by descending score, equal ones and those without a
+    score in their order. Equal pairs are one. Raises `DataError` for a bad record, and for a prediction about an image
+    that the ground truth does not have."""
+    sizes: dict[str, tuple[float, float]] = {}
+
+    def add_size(record: Record) -> None:
+        width, height = (record[key] if is_number(record.get(key)) else 0 for key in ("width", "height"))
+        sizes[str(record["image_id"])] = width or math.inf, height or math.inf
+
+    asked = read_triplets(truth, policy=policy, truth=True, besides=add_size)
+    place = {name: at for at, name in enumerate(asked.image_ids)}
+    found = read_triplets(predictions, policy=policy, known=place.keys())
+    image = np.array([place[name] for name in found.image_ids], dtype=np.int64)
+    true, told = (np.flatnonzero(side.object != NO_BOX) for side in (asked, found))
+    if not len(true):
         raise DataError("no interaction in it; give the ground truth of images that have some", place=truth.name)
-    found: dict[Key, list[tuple[float, Pair]]] = {key: [] for key in asked}
-    answered: set[str] = set()
-    register = ImageRegister(sizes)
-    for line in predictions:
-        try:
-            record = _sound(line, scored=True)
-            register.add(record["image_id"], line)
-        except DataError as error:
-            policy.handle(error)
-            continue
-        answered.add(record["image_id"])
-        for key, pair, score in _pairs(record):
-            if key not in found:
-                odd.count(
-                    "predictions of interactions that the image does not have, for which nobody asked", line.place
-                )
-                continue
-            found[key].append((-score, pair))
-            if _outside(pair, sizes[key[0]]):
-                odd.count("predicted pairs with a box outside the picture", line.place)
+    true_image, told_image = asked.image_of_hoi[true], image[found.image_of_hoi[told]]
+    keys = _keys((asked, true, true_image), (found, told, told_image))
+    questions, first, question = np.unique(keys[0], return_index=True, return_inverse=True)
+    truths = [sorted(set(pairs)) for pairs in _by_question(asked, true, question, len(questions))]
+
+    odd = Oddities()
+    question, known = find(questions, keys[1])
+    if not known.all():
+        where = f"{predictions.name}: image {asked.image_ids[told_image[~known][0]]}"
+        what = "predictions of interactions that the image does not have, for which nobody asked"
+        odd.count(what, where, int(np.count_nonzero(~known)))
+    told, told_image, question = told[known], told_image[known], question[known]
+    limits = np.array([sizes[name] for name in asked.image_ids])[told_image]
+    sides = found.boxes[found.subject[told]], found.boxes[found.object[told]]
+    outside = np.any([(box.min(axis=1) < 0) | (box[:, 2:] > limits).any(axis=1) for box in sides], axis=0)
+    if outside.any():
+        where = f"{predictions.name}: image {asked.image_ids[told_image[outside][0]]}"
+        odd.count("predicted pairs with a box outside the picture", where, int(np.count_nonzero(outside)))
     odd.report()
-    missing = len({image for image, _, _ in asked} - answered)
+    score = found.score[told]
+    unscored = int(np.count_nonzero(np.isnan(score)))
+    if 0 < unscored < len(score):
+        note(f"{unscored:,} of {len(score):,} predictions have no score: they come after those of a question that do")
+    missing = len(np.setdiff1d(true_image, image))
     if missing:
         note(f"images with questions and without predictions, where nothing is found: {missing:,}")
-    rows = []
-    for key, pairs in asked.items():
-        best = dict.fromkeys(pair for _, pair in sorted(found[key], key=lambda each: each[0]))
-        rows.append(Grounding(key[0], tuple(sorted(pairs)), tuple(best)))
-    return sorted(rows, key=lambda row: (row.image, row.truth, row.found))
+    order = np.lexsort((-score, question))  # NaN comes last
+    founds = _by_question(found, told[order], question[order], len(questions))
+    images = [asked.image_ids[at] for at in true_image[first].tolist()]
+    rows = [
+        Grounding(name, tuple(pairs), tuple(dict.fromkeys(best)))
+        for name, pairs, best in zip(images, truths, founds, strict=True)
+    ]
+    bits = int(np.bitwise_or.reduce(np.concatenate([asked.caveats, found.caveats])))
+    return sorted(rows, key=lambda row: (row.image, row.truth, row.found)), caveats.settings(bits & _CONCERNED)
 
 
-def _sound(line: Line, *, scored: bool) -> Record:
-    record = parse(line)
-    hois = record.get("hois")
-    unscored = scored and not any(
-        isinstance(hoi, dict) and "score" in hoi for hoi in (hois if isinstance(hois, list) else ())
-    )
-    for problem in problems(record, None, scored=not unscored) if scored else truth_problems(record, None):
-        raise problem.error(line.place)
-    return record
-
-
-def _pairs(record: Record) -> list[tuple[Key, Pair, float]]:
-    """(question, boxes, score) of every triplet with an object; the score is 0 where there is none."""
-    boxes, labels = [tuple(map(float, box)) for box in record["boxes"]], record["labels"]
+def _keys(*sides: tuple[Triplets, Ints, Ints]) -> list[Ints]:
+    """Of each side's triplets, given with their images, a number for the image, verb and object."""
+    verbs, objects = Numbered[str](), Numbered[str]()
+    names = [(verbs.of(_plain(side.verbs)), objects.of(_plain(side.objects))) for side, _, _ in sides]
     return [
-        (
-            (record["image_id"], _name(hoi["verb"]), _name(str(labels[hoi["object"]]))),
-            (boxes[hoi["subject"]], boxes[hoi["object"]]),
-            float(hoi.get("score") or 0.0),
-        )
-        for hoi in record["hois"]
-        if hoi["object"] is not None
+        (image * len(verbs) + verb[side.verb[rows]]) * len(objects) + name[side.label[rows]]
+        for (side, rows, image), (verb, name) in zip(sides, names, strict=True)
     ]
 
 
-def _name(text: str) -> str:
-    return "_".join(text.replace("_", " ").lower().split())
+def _plain(names: Sequence[Name]) -> list[str]:
+    """The spellings in which names are compared."""
+    return ["_".join((label or "").replace("_", " ").lower().split()) for label, _ in names]
 
 
-def _outside(boxes: Pair, record: Record) -> bool:
-    width, height = (record.get(key) or float("inf") for key in ("width", "height"))
-    return any(min(box) < 0 or box[2] > width or box[3] > height for box in boxes)
+def _by_question(side: Triplets, rows: Ints, question: Ints, count: int) -> Iterator[list[Pair]]:
+    """The pairs of each question, in the order of `rows`."""
+    order = np.argsort(question, kind="stable")
+    boxes = [list(map(tuple, side.boxes[column[rows[order]]].tolist())) for column in (side.subject, side.object)]
+    pairs: list[Pair] = list(zip(*boxes, strict=True))
+    begin = 0
+    for size in np.bincount(question, minlength=count).tolist():
+        yield pairs[begin : begin + size]
+        begin += size

@@ -59,10 +59,10 @@ class Oddities:
 
     named: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def count(self, what: str, place: str) -> None:
-        """One more of it."""
+    def count(self, what: str, place: str, more: int = 1) -> None:
+        """So many more of it; `place`: where the first is."""
         times, first = self.named.get(what, (0, place))
-        self.named[what] = times + 1, first
+        self.named[what] = times + more, first
 
     def report(self) -> None:
         """Say them all."""

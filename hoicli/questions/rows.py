@@ -68,13 +68,15 @@ def grounding_rows(
     most: int | None = None,
     released: str | None = None,
     resampling: Resampling | None = None,
+    signed: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
     """AR, AR@0.5 and AR@0.75 in percent, and AR of small, medium and large objects; `n`: questions, of a size its true
-    pairs. The signature has the rule of matching and a digest of the questions. released: as the released
+    pairs. The signature has the rule of matching, a digest of the questions, and `signed`. released: as the released
     scripts have it, 0 where there is nothing to find."""
     found = grounded(rows, match, most=most, released=released is not None)
     settings = {"gt": digest_of([[row.image, row.truth] for row in rows]), "match": match}
     settings |= {} if most is None else {"topk": str(most)}
+    settings |= signed or {}
     settings |= {"released": released} if released else {}
     ends = {} if resampling is None else found.intervals(resampling)
     settings |= {} if resampling is None else resampling.signature()

@@ -179,3 +179,29 @@ def test_answers_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     )
     result = hoicli("ground-eval", "--gt", FIXTURES / "gt.jsonl", path)
     assert {row["value"] for row in map(json.loads, result.out.splitlines())} <= {100.0, None}
+
+
+def test_scores_decide_the_order_and_are_signed(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The first pair of a question counts: the one with the highest score, wherever it stands, and those without a
+    score after it. Where scores are from, the signature says."""
+    boxes = [[0, 0, 100, 100], [200, 0, 300, 100], [500, 0, 600, 100]]
+    base = {"image_id": "a", "width": 600, "height": 99, "boxes": boxes, "labels": ["person", "cup", "cup"]}
+    truth, path = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
+    truth.write_text(json.dumps({**base, "hois": [{"subject": 0, "object": 1, "verb": "hold"}]}) + "\n")
+
+    def ask(right: float | None, wrong: float | None) -> tuple[float, str, str]:
+        hois = [
+            {"subject": 0, "object": other, "verb": "Hold", **({} if score is None else {"score": score})}
+            for other, score in ((2, wrong), (1, right), (1, right))
+        ]
+        path.write_text(json.dumps({**base, "hois": hois, "caveats": ["token_scores"]}) + "\n")
+        result = hoicli("ground-eval", "--match", "both", "--top-k", 1, "--gt", truth, path)
+        row = json.loads(result.out.splitlines()[0])
+        return row["value"], row["signature"], result.err
+
+    scores = ((0.9, 0.8), (0.7, 0.8), (-2, -3), (0.1, None), (None, None), (0.5, 0.5))
+    assert [ask(*each)[0] for each in scores] == [100, 0, 100, 100, 0, 0]
+    _, signature, told = ask(0.1, None)
+    assert "|scores:verb_and_object_tokens|" in signature
+    assert "1 of 3 predictions have no score: they come after those of a question that do" in told
+    assert f"predicted pairs with a box outside the picture: 3 (the first: {path}: image a)" in told
