@@ -436,7 +436,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("report",), ("curves",), ("confusion",),
+        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("report",), ("curves",), ("confusion",), ("audit",),
         ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
         ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
     ],
