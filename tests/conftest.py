@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from hoicli.cli import run
+from hoicli.io import durable
 from tests.support.project import NAMED, NO_GOLDEN, SHARED, THERE, Hoicli, Result
 
 # No test may fail because the machine is busy; CI tries the same examples every time, everyone else new ones.
@@ -50,6 +52,15 @@ def _own_annotations(
     """Named ground truth (`hoicli data`) is a test's own, never that of who runs the tests."""
     own = f"{abs(hash(request.node.nodeid)):x}"
     monkeypatch.setenv("HOICLI_DATA", str(tmp_path_factory.getbasetemp() / "annotations" / own))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """What runs in this process does not sync, which takes some 10 ms an output. Subprocesses do."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_sync", "_sync_file_system"):
+            patch.setattr(durable, name, lambda _: None)
+        yield
 
 
 def pytest_configure() -> None:

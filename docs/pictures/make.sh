@@ -28,8 +28,8 @@ hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.p
 hoicli diagnose --gt gt.jsonl --images "$fixtures/images" --gallery gallery preds.jsonl -o rows.jsonl 2>/dev/null
 hoicli explore --gt gt.jsonl --images "$fixtures/images" -o explorer preds.jsonl other.jsonl 2>/dev/null
 hoicli report --gt gt.jsonl --images "$fixtures/images" -o report.html preds.jsonl 2>/dev/null
-page gallery gallery/index.html 940
-page explorer 'explorer/index.html#view=class&class=223' 1180
+page gallery gallery/index.html 1250
+page explorer 'explorer/index.html#view=class&class=125' 1000
 page report report.html 1515
 
 # At most 1000 pixels wide (the sheet of a hundred pictures 800), in 256 colours: small files.

@@ -16,6 +16,7 @@ from hoicli.converters.formats import FORMATS, converter
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.numbers import OBJECT_ORDERS
 from hoicli.converters.postprocessing import PostProcessing
+from hoicli.converters.vlm.rows import SCORES
 from hoicli.errors import DataError, UsageError
 from hoicli.io.destinations import check_new_folder, check_output
 from hoicli.io.outputs import open_output
@@ -46,6 +47,7 @@ def read(
     coords: str | None = None,
     boxes: Path | None = None,
     to_vocabulary: bool = False,
+    scores: str | None = None,
     activation: str | None = None,
     power: float | None = None,
     threshold: float | None = None,
@@ -83,6 +85,7 @@ def convert(
     coords: str | None = None,
     boxes: Path | None = None,
     to_vocabulary: bool = False,
+    scores: str | None = None,
     activation: str | None = None,
     power: float | None = None,
     threshold: float | None = None,
@@ -124,7 +127,7 @@ def convert(
 def _conversion(
     source: Given, *, target: str, source_format: str | None, dataset: str | None, image_list: Path | None, part: str,
     verb_base: int | None, object_order: str | None, coords: str | None, boxes: Path | None, to_vocabulary: bool,
-    activation: str | None, power: float | None, threshold: float | None, box_scores: str | None,
+    scores: str | None, activation: str | None, power: float | None, threshold: float | None, box_scores: str | None,
     box_nms: float | None, on_error: str,
 ) -> Iterator[tuple[Conversion, list[str], Context]]:  # fmt: skip
     """(conversion, paths to read, its context), from the arguments of `read` and the format to write; the block reads,
@@ -132,7 +135,7 @@ def _conversion(
     check_format(source_format)
     check_format_options(
         source_format,
-        of_answers=(coords, boxes, to_vocabulary or None),
+        of_answers=(coords, boxes, to_vocabulary or None, scores),
         of_logits=(activation, power, threshold, box_scores, box_nms),
     )
     if part not in ("test", "train"):
@@ -141,6 +144,8 @@ def _conversion(
         raise UsageError(f"--verb-base {verb_base}: give 0 or 1")
     if object_order not in (None, *OBJECT_ORDERS):
         raise UsageError(f"--object-order {object_order}: choose from {', '.join(OBJECT_ORDERS)}")
+    if scores not in (None, *SCORES):
+        raise UsageError(f"--scores {scores}: choose from {', '.join(SCORES)}")
     assumed: list[str] = []
     context = Context(
         load(dataset or "hico"),
@@ -152,6 +157,7 @@ def _conversion(
         coords=coords,
         boxes=None if boxes is None else os.fspath(boxes),
         to_vocabulary=to_vocabulary,
+        scores=scores or "said",
         target=target,
         logits=PostProcessing.checked(
             activation=activation, power=power, threshold=threshold, box_scores=box_scores, box_nms=box_nms

@@ -16,6 +16,7 @@ from hoicli.arrays.columns import BATCH, read_columns, require, typed
 from hoicli.arrays.images import NO_BOX, Images, RawImages, concatenated, raw_images
 from hoicli.arrays.kit import Bools, Ints, starts_of
 from hoicli.io.streams import Line
+from hoicli.records import caveats
 from hoicli.records.image import problems, score_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Problem, Record, is_number
@@ -45,7 +46,8 @@ class Numbered(dict[Key, int]):
 class Triplets(Images):
     """Images whose labels are free text.
 
-    box_label [B] numbers of `labels`, as they are spelled; verb, label [T] numbers of names in `verbs` and `objects`.
+    box_label [B] numbers of `labels`, as they are spelled; verb, label [T] numbers of names in `verbs` and `objects`;
+    caveats [N] masks of those of the records (`records.caveats`).
     """
 
     box_label: Ints
@@ -54,6 +56,7 @@ class Triplets(Images):
     labels: list[str]
     verbs: list[Name]
     objects: list[Name]
+    caveats: Ints
 
     def of_images(self, keep: Bools) -> Triplets:
         """Only the images of the mask `keep` [N]; names and their numbers stay."""
@@ -71,6 +74,7 @@ class Triplets(Images):
             label=self.label[hoi],
             score=self.score[hoi],
             hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
+            caveats=self.caveats[keep],
         )
 
     def of_triplets(self, keep: Bools) -> Triplets:
@@ -98,7 +102,10 @@ def read_triplets(
 
     def numbered(part: NamedImages) -> Triplets:
         box_label, verb, label = labels.of(part.labels), verbs.of(part.verbs), objects.of(part.objects)
-        return Triplets(**part.images(), box_label=box_label, verb=verb, label=label, labels=[], verbs=[], objects=[])
+        return Triplets(
+            **part.images(), box_label=box_label, verb=verb, label=label, labels=[], verbs=[], objects=[],
+            caveats=part.caveats,
+        )  # fmt: skip
 
     parts = read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
     whole = concatenated([numbered(part) for part in parts] or [numbered(build([]))])
@@ -136,9 +143,10 @@ def open_truth_problems(record: Record) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class NamedImages(RawImages):
-    """Images with unnumbered names: labels [B] and verbs [T] of `RawImages`, objects [T]."""
+    """Images with unnumbered names: labels [B] and verbs [T] of `RawImages`, objects [T]; caveats [N] as above."""
 
     objects: list[Name]
+    caveats: Ints
 
 
 def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
@@ -147,9 +155,11 @@ def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
     """
     box_senses: list[Any] = []
     verb_senses: list[Any] = []
+    masks: list[int] = []
 
     def add(record: Record) -> None:
         nonlocal box_senses, verb_senses
+        masks.append(caveats.of_record(record.get("caveats")))
         senses = record.get("synsets")
         if senses is None:
             senses = [None] * len(record["boxes"])
@@ -170,4 +180,5 @@ def named_images(lines: list[Line], *, truth: bool = False) -> NamedImages:
         labels=raw.labels,
         verbs=list(zip(raw.verbs, verb_senses, strict=True)),
         objects=[names[row] for row in raw.object.tolist()],
+        caveats=np.array(masks, dtype=np.int64),
     )

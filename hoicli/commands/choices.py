@@ -142,3 +142,8 @@ def grid_severities() -> list[Any]:
 def backends() -> list[str]:
     """What `shoe-sim --backend` takes; a file follows `table:`."""
     return [name.replace("FILE", "") for name in table("similarity.rules:BACKENDS")]
+
+
+def offline_backends() -> list[str]:
+    """What takes a measure of similarity without asking models."""
+    return [name for name in backends() if name != "llm"]

@@ -39,8 +39,8 @@ def confusion(
     name: list[str] | None = options.NAMES,
     top: str = option(
         "20",
-        "--top N|all",
-        "Of names taken for names, and of nothing annotated or said, write the N that cost most mAP; or everything.",
+        "--top N",
+        "Of names taken for names, and of nothing annotated or said, write the N that cost most mAP, or all (all).",
     ),
     plot: str | None = options.figure("Draw the confusions as a heat map: .png, .svg or .pdf."),
     *,

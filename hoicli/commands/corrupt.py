@@ -15,7 +15,7 @@ from hoicli.commands.options import argument, flag, option
 from hoicli.errors import DataError, UsageError
 from hoicli.io.inputs import readable
 from hoicli.io.messages import note
-from hoicli.io.outputs import open_output
+from hoicli.io.outputs import open_output, saved_tree
 from hoicli.io.pool import processors
 from hoicli.io.streams import Stream
 from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGENET_C, RECIPE, SEVERITIES
@@ -155,7 +155,7 @@ def corrupt(
     else:
         todo = list(unique_jobs(_jobs(paths, plan, dumps.opening(None, policy)), policy, part))
         outcomes = run(todo, plan, processes=processes, policy=policy)
-    with open_output(out.output) as write:
+    with open_output(out.output) as write, saved_tree(save_images):
         for outcome in outcomes:
             write(outcome.lines)
             if outcome.converted:

@@ -58,7 +58,7 @@ def curves(
         None, "--threshold T,T,...", "Add precision, recall and F1 at these scores, whatever the curve's own points."
     ),
     points: str = option(
-        "100", "--points N|all", "Write the points that decide precision at N + 1 evenly spaced recalls, or all points."
+        "100", "--points N", "Write the points that decide precision at N + 1 evenly spaced recalls, or all points."
     ),
     bins: int = option(15, "--bins N", "Bins of the calibration, of equal width from 0 to 1.", mark=Count(1, 1000)),
     plot: str | None = options.figure("Draw the curves and the calibration: .png, .svg or .pdf."),

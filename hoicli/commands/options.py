@@ -282,9 +282,9 @@ class Drawing:
     """How the figure of --plot looks."""
 
     width: float | None = option(
-        None, "--width INCHES", "The width of --plot; its panels stand below each other where it is narrow."
+        None, "--width W", "The width of --plot in inches; its panels stand below each other where it is narrow."
     )
-    font_size: float | None = option(None, "--font-size POINTS", "The print of --plot (8; with --style slide 14).")
+    font_size: float | None = option(None, "--font-size S", "The print of --plot in points (8; with --style slide 14).")
     style: str = option(
         "paper", "--style", "For whom --plot is: readers of a page, or of a slide.", one_of="figures.styles:SHEETS"
     )

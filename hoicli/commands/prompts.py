@@ -16,8 +16,8 @@ BATCHES = "Options of --batch (a provider's batch file)"
 
 
 @command(
-    reads="image records, with boxes or without",
-    writes="one line for each image: image_id, file_name, coords, system and prompt",
+    reads="image records, with boxes or without; for --task choice, a file of questions",
+    writes="one line for each image or question: image_id, file_name, coords, system and prompt",
     examples=[
         ("hoicli prompts gt.jsonl > prompts.jsonl", "ask for every interaction with its boxes"),
         (
@@ -29,20 +29,25 @@ BATCHES = "Options of --batch (a provider's batch file)"
             "a file for OpenAI's Batch API; convert reads its results",
         ),
         (
+            "hoicli prompts --task choice scene.json > choice.jsonl",
+            "ask the questions of a file of CrossHOI-Bench, for choice-eval",
+        ),
+        (
             "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
             "read the answers, when a model has given them",
         ),
     ],
-    see=["convert", "shoe-eval"],
+    see=["convert", "choice-eval", "shoe-eval"],
 )
 def prompts(
     images: list[str] | None = argument(
-        None, "IMAGES...", "Image records, with boxes or without; - is stdin.", mark=READ
+        None, "IMAGES...", "Image records, with boxes or without, or questions; - is stdin.", mark=READ
     ),
     task: str = option(
         "detect",
         "--task NAME",
-        "detect: every interaction with its boxes. pairs: what each pair of the record's boxes does.",
+        "detect: every interaction with its boxes. pairs: what each pair of the record's boxes does. choice: the "
+        "multiple-choice questions of CrossHOI-Bench's files.",
         one_of="converters.vlm.prompts:TASKS",
     ),
     coords: str = option(
@@ -59,6 +64,12 @@ def prompts(
         offer=choices.vocabularies,
     ),
     response_format: bool = flag("--response-format", "Add a JSON schema of the reply, as OpenAI's protocol takes it."),
+    setting: str | None = option(
+        None,
+        "--setting",
+        "choice: what the questions show, where the file does not say it: the image, the person's box, or both boxes.",
+        one_of="questions.bank:SETTINGS",
+    ),
     batch: str | None = option(
         None,
         "--batch NAME",
@@ -85,7 +96,9 @@ def prompts(
 
     No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
     `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
-    (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes.
+    (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes. For
+    --task choice they are files of questions, whose answers go to `hoicli choice-eval`; boxes in other units than
+    pixels need the images' sizes, from ground truth given as --image-list.
     """
     from hoicli.converters.vlm.frames import parse_frame
     from hoicli.converters.vlm.prompts import prompts as prompts_of
@@ -106,6 +119,25 @@ def prompts(
         raise UsageError("--model, --images, --image-url and --body go with --batch NAME")
     known = None if vocabulary == "open" else load(vocabulary)
     policy = options.policy(on_error)
+    if task == "choice":
+        if vocabulary != "open":
+            raise UsageError("--vocabulary: questions have options of their own; leave it out")
+        from hoicli.questions.prompts import write_prompts
+
+        paths = options.inputs(images, "questions")
+        write_prompts(
+            paths,
+            frame,
+            dumps.image_list,
+            policy,
+            output,
+            setting=setting,
+            response_format=response_format,
+            maker=maker,
+        )
+        return
+    if setting is not None:
+        raise UsageError("--setting goes with --task choice")
     written = without = 0
     with open_output(output) as write:
         for line in Stream(options.inputs(images, "IMAGES"), "prompts", dumps.opening(None, policy)):

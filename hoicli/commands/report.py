@@ -18,19 +18,24 @@ from hoicli.commands.options import option
             "with the rows of another command, and pictures in the gallery",
         ),
         (
+            "hoicli report --gt gt.jsonl --name old --name new -o both.html old.jsonl new.jsonl",
+            "two models side by side",
+        ),
+        (
             "hoicli report --gt gt.jsonl --bootstrap 100 --split rf-uc -o report.md preds.jsonl",
             "for a README or an issue: Markdown, with 95 % intervals",
         ),
     ],
-    see=["eval", "diagnose", "pairstats", "compare"],
+    see=["eval", "diagnose", "compare", "explore"],
 )
 def report(
-    predictions: list[str] | None = options.PREDICTIONS,
+    predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
     dataset: str | None = options.dataset("The dataset: hico (default), vcoco, swig or FILE.json.", None),
+    name: list[str] | None = options.NAMES,
     protocol: list[str] | None = options.PROTOCOLS,
     split: str | None = options.SPLIT,
-    top: int = option(10, "--top N", "How many of the weakest classes and images to list."),
+    top: int = option(10, "--top N", "How many of the weakest classes, costliest confusions and worst images to list."),
     rows: list[str] | None = option(
         None,
         "--rows FILE",
@@ -55,11 +60,13 @@ def report(
     filtering: options.Filtering,
     dumps: options.Dumps,
 ) -> None:
-    """One self-contained page about a prediction dump: HTML with figures and a gallery, or Markdown.
+    """One self-contained page about a prediction dump, or several: HTML with figures and a gallery, or Markdown.
 
-    Protocols and subsets, the types of errors and what fixing each would give, pair statistics, the weakest classes and
-    images, errors drawn on their images, and the rows of other commands; with signatures, and the commands that give
-    the same numbers. The page needs no network and runs no script. Same input, same bytes.
+    What the numbers say in three sentences; protocols and subsets, curves and thresholds, the types of errors and what
+    fixing each would give, what is taken for what, pair statistics, the weakest classes and images, errors drawn on
+    their images, and the rows of other commands; with signatures, and the commands that give the same numbers. Several
+    models stand side by side, with their differences from the first. The page needs no network and runs no script.
+    Same input, same bytes.
     """
     from hoicli.report.options import Options
     from hoicli.report.run import write_report
@@ -67,6 +74,7 @@ def report(
     asked = Options(
         gt=options.required(gt, "report"),
         predictions=options.inputs(predictions, "PREDS"),
+        names=options.separated(name),
         dataset=dataset or "hico",
         protocols=protocol or [],
         split=split,

@@ -25,8 +25,9 @@ from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference, image_differences
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, false_discovery
-from hoicli.resampling.ranked import MOST_LEFT_OUT, Lists
+from hoicli.resampling.ranked import MOST_LEFT_OUT
 from hoicli.resampling.rounds import Rounds, resampled, run_shares, sum_of_runs, swapped
+from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 

@@ -122,6 +122,10 @@ def detect(source: Source) -> str:
     for row in FORMATS.values():
         if row.reads and converter(row.name).sniff(source):
             return row.name
+    from hoicli.converters.vlm.rows import benchmark_in
+
+    if said := benchmark_in(source):
+        raise DataError(f"no records, but {said}", place=source.name)
     raise DataError(
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, --from NAME forces one, "
         "and a format of your own becomes records (`hoicli schema prediction`)",

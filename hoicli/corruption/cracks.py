@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, box_means, remapped, rounded
+from hoicli.corruption.pixels import Image, Shape, remapped, rounded
 from hoicli.corruption.warps import Displacement
 
 STEPS = 20
@@ -91,12 +91,13 @@ def splinter_motion(
     shape: Shape, drawn: Cracks, impacts: int, reach: float, _width: float, shift: float, _glare: float
 ) -> Displacement:
     """Every splinter shows what lies a little beside it, up to `shift` pixels each way."""
-    dx, dy = (np.zeros(shape[:2], dtype=np.float32) for _ in range(2))
     length = shift * scale_of(*shape[:2])
+    numbers, shifts = np.zeros(shape[:2], dtype=np.uint16), [np.zeros(2)]
     for outline, at in _splinters(shape, drawn, impacts, reach):
         corners = np.rint(np.clip(outline, -30000, 30000)).astype(np.int32)
-        for field, amount in zip((dx, dy), drawn.shifts[at] * length, strict=True):
-            cv2.fillPoly(field, [corners], float(np.rint(amount * 32) / 32))
+        cv2.fillPoly(numbers, [corners], len(shifts))
+        shifts.append(np.rint(drawn.shifts[at] * length * 32) / 32)
+    dx, dy = (np.array(amounts, dtype=np.float32).take(numbers) for amounts in zip(*shifts, strict=True))
     return Displacement(dx, dy)
 
 
@@ -108,9 +109,15 @@ def cracked(
 
 
 def _covered(image: Image, grey: int, cover: NDArray[np.uint8], opacity: float) -> Image:
-    """The image under paint of one grey; cover [height, width] 0 to 255."""
-    share = cover[:, :, None] * (opacity / 255)
-    return rounded(image * (1 - share) + grey * share)
+    """The image, which is changed, under paint of one grey; cover [height, width] 0 to 255."""
+    share = np.arange(256)[:, None] * (opacity / 255)
+    table = rounded(np.arange(256) * (1 - share) + grey * share)
+    pixels, thin = image.reshape(-1, image.shape[2]), np.flatnonzero((cover > 0) & (cover < 255))
+    places = cover.ravel().take(thin).astype(np.intp)[:, None] << 8
+    painted = table.take(places | pixels.take(thin, axis=0))
+    cv2.copyTo(cv2.LUT(image, table[255]), np.where(cover == 255, np.uint8(255), np.uint8(0)), image)
+    pixels[thin] = painted
+    return image
 
 
 def _ends(drawn: Cracks, impact: int, reach: float) -> NDArray[np.int64]:
@@ -167,8 +174,15 @@ def _lines(shape: Shape, drawn: Cracks, impacts: int, reach: float, width: float
         pieces.append(np.stack([up[cuts[1:]], down[cuts[1:]]], axis=1))
     both = np.concatenate(pieces)
     _stroke(canvas, (both + offset + 0.5) * finer - 0.5, width * scale * finer - SOFT_EDGES)
-    cover: NDArray[np.uint8] = canvas if finer == 1 else box_means(canvas[:, :, None], *shape[:2])[:, :, 0]
-    return cover
+    return canvas if finer == 1 else _halved(canvas)
+
+
+def _halved(canvas: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """What `pixels.box_means` makes of a canvas of even sides at half of them, in a fifth of the time."""
+    pairs = canvas.view(np.uint16)
+    beside = ((pairs & np.uint16(255)) + (pairs >> np.uint16(8)) + np.uint16(1)) >> np.uint16(1)
+    halved: NDArray[np.uint8] = ((beside[::2] + beside[1::2] + np.uint16(1)) >> np.uint16(1)).astype(np.uint8)
+    return halved
 
 
 def _stroke(canvas: NDArray[np.uint8], pieces: NDArray[np.float64], breadth: float) -> None:

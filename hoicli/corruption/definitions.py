@@ -23,7 +23,7 @@ REFERENCE_SIDE = 640
 JPEG_QUALITY = 95
 """Of the files written for JPEG sources (4:4:4): high, so that what is measured is the corruption and not the file."""
 
-DRAWING = 3
+DRAWING = 4
 """Raised whenever the same constants give other pixels: files of an older drawing are not taken as finished."""
 
 IMAGENET_C = "hendrycks/robustness, ImageNet-C; the same in bethgelab/imagecorruptions 1.1.2"
@@ -151,11 +151,6 @@ RECIPES: Mapping[str, Recipe] = {
     HOICLI_1.name: HOICLI_1,
     IMAGENET_C_NAME: Recipe(IMAGENET_C_NAME, {row.name: row.published for row in _ROWS if row.published}),
 }
-
-
-def level_of(name: str, severity: int, recipe: Recipe = HOICLI_1) -> Level:
-    """The constants of a corruption at a severity from 1 to 5."""
-    return recipe.level(name, severity)
 
 
 def scale_of(height: int, width: int) -> float:

@@ -304,10 +304,11 @@ def _made(
     """(the bytes of the cell's file, its PSNR and SSIM)."""
     name, severity = cell
     constants = plan.recipe.level(name, severity)
-    pixels, alpha = apply(picture, name, drawn, constants)
     if name == "jpeg" and picture.kind == "JPEG":
-        data = encode(picture, picture.pixels, None, quality=constants[0])  # the file itself is the corruption
+        pixels = picture.pixels
+        data = encode(picture, pixels, None, quality=constants[0])  # the file itself is the corruption
     else:
+        pixels, alpha = apply(picture, name, drawn, constants)
         data = encode(picture, pixels, alpha)
     seen = shown(picture, pixels, data)
     psnr, ssim = original.psnr(seen), original.ssim(seen)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import Levels
-from hoicli.corruption.pixels import Image, Shape, rounded
+from hoicli.corruption.pixels import Image, Shape, circled, rounded, strips, waves
 
 
 def draw_direction(rng: Generator, _shape: Shape, _levels: Levels) -> int:
@@ -26,8 +27,7 @@ def exposure(image: Image, direction: int, over_stops: float, under_stops: float
     light = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
     light = np.minimum(light * 2.0 ** (over_stops if direction > 0 else -under_stops), 1)
     value = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-    result: Image = rounded(255 * value)[image]
-    return result
+    return np.asarray(cv2.LUT(image, rounded(255 * value)), dtype=np.uint8).reshape(image.shape)
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,17 @@ def rainbow(image: Image, drawn: Rainbow, strength: float, bands: float, shift: 
     along = np.array([np.cos(drawn.angle), np.sin(drawn.angle)])
     step = np.rint(along * shift * side).astype(int)
     # the middle of the picture keeps its hue when the bands widen
-    x, y = (np.arange(width)[None, :] - width / 2) / side, (np.arange(height)[:, None] - height / 2) / side
-    phase = 2 * np.pi * (bands * (x * along[0] + y * along[1]) + drawn.hue)
+    x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
     result = np.empty((height, width, 3), dtype=np.uint8)
     for channel in range(3):
         apart = _shifted(image[:, :, min(channel, image.shape[2] - 1)], step * (1 - channel))
-        tint = 127.5 * (1 + np.cos(phase - 2 * np.pi * channel / 3))
-        result[:, :, channel] = rounded(apart * (1 - strength) + tint * strength)
+        across, down = circled(bands * along[0] * x), circled(bands * along[1] * y + drawn.hue - channel / 3)
+        for rows in strips(height):
+            tints = waves(down[:, rows], across)
+            tints += 1
+            tints *= 127.5 * strength
+            tints += apart[rows] * (1 - strength)
+            result[rows, :, channel] = rounded(tints)
     return result
 
 
@@ -68,7 +72,7 @@ def _shifted(channel: Image, step: NDArray[np.int64]) -> Image:
     height, width = channel.shape
     rows = np.clip(np.arange(height) - step[1], 0, height - 1)
     columns = np.clip(np.arange(width) - step[0], 0, width - 1)
-    moved: Image = channel[rows[:, None], columns]
+    moved: Image = channel.take(columns, axis=1).take(rows, axis=0)
     return moved
 
 
@@ -115,7 +119,11 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
     height, width = image.shape[:2]
     x, y = np.arange(width) - (width - 1) / 2, np.arange(height) - (height - 1) / 2
     half_diagonal = max(float(np.hypot(x[-1], y[-1])), 0.5)
-    distance = np.sqrt(x[None, :] ** 2 + y[:, None] ** 2) / half_diagonal
-    rise = np.clip((distance - start) / (1 - start), 0, 1)
-    light = 1 - strength * rise * rise * (3 - 2 * rise)
-    return rounded(image * light[:, :, None])
+    result = np.empty_like(image)
+    for rows in strips(height):
+        distance = np.sqrt(x[None, :] ** 2 + y[rows, None] ** 2) / half_diagonal
+        rise = np.clip((distance - start) / (1 - start), 0, 1)
+        light = 1 - strength * rise * rise * (3 - 2 * rise)
+        values = image[rows].reshape(len(light), -1)
+        result[rows] = rounded(values * np.repeat(light, image.shape[2], axis=1)).reshape(len(light), width, -1)
+    return result

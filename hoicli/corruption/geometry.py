@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, box_means, remapped, resized, rounded
+from hoicli.corruption.pixels import Image, Shape, box_means, circled, remapped, rounded, strips, waves
 from hoicli.corruption.warps import Displacement, Lens, Zoom
 
 Grids = NDArray[np.float64]
@@ -31,18 +31,24 @@ def moire(image: Image, drawn: Grids, contrast: float, lines: float) -> Image:
     side = max(height, width)
     angle, turn, stretch, *centre = drawn
     lines = min(lines, side / 3)
-    x = (np.arange(width) - width / 2)[None, :] / side
-    y = (np.arange(height) - height / 2)[:, None] / side
-    screen = lines * (x * np.cos(angle) + y * np.sin(angle))
-    camera = lines * stretch * (x * np.cos(angle + turn) + y * np.sin(angle + turn))
-    camera = camera + lines * 0.12 * ((x - centre[0]) ** 2 + (y - centre[1]) ** 2)
-    own = np.cos(2 * np.pi * camera)
-    channels = image.shape[2]
-    phases = np.arange(channels) / 3 if channels == 3 else np.zeros(1)
+    x, y = (np.arange(width) - width / 2) / side, (np.arange(height) - height / 2) / side
+    curved_x, curved_y = 0.12 * (x - centre[0]) ** 2, 0.12 * (y - centre[1]) ** 2
+    camera_x = circled(lines * (stretch * np.cos(angle + turn) * x + curved_x))
+    camera_y = circled(lines * (stretch * np.sin(angle + turn) * y + curved_y))
+    screen_x = circled(lines * np.cos(angle) * x)
+    screens = [circled(lines * np.sin(angle) * y + channel / 3) for channel in range(image.shape[2])]
     result = np.empty_like(image)
-    for channel, phase in enumerate(phases):
-        pattern = (1 + np.cos(2 * np.pi * (screen + phase))) * (1 + own) / 2 - 0.5
-        result[:, :, channel] = rounded(image[:, :, channel] + 127.5 * contrast * pattern)
+    for rows in strips(height):
+        own = waves(camera_y[:, rows], camera_x)
+        own += 1
+        own *= 127.5 * contrast / 2
+        for channel, screen_y in enumerate(screens):
+            pattern = waves(screen_y[:, rows], screen_x)
+            pattern += 1
+            pattern *= own
+            pattern -= 127.5 * contrast / 2
+            pattern += image[rows, :, channel]
+            result[rows, :, channel] = rounded(pattern)
     return result
 
 
@@ -117,10 +123,23 @@ def zoom_motion(shape: Shape, _: None, largest: float, layers: int) -> Zoom:
 def zoom_blur(image: Image, _: None, largest: float, layers: int) -> Image:
     """The mean of growing magnifications about the centre, and the original once more."""
     height, width = image.shape[:2]
-    total = image.astype(np.uint32) * 2
+    total = 2 * image.astype(np.uint16)  # which holds 256 layers; a recipe has 200 at the most
     for layer in range(1, layers):
         # widened by whole pixels on both sides, so that the middle stays the middle
         right, down = (round(side * (largest - 1) * layer / (layers - 1) / 2) for side in (width, height))
-        large = resized(image, height + 2 * down, width + 2 * right, cv2.INTER_LINEAR_EXACT)
-        total += large[down : down + height, right : right + width]
-    return ((total + (layers + 1) // 2) // (layers + 1)).astype(np.uint8)
+        np.add(total, _enlarged(image, down, right), out=total)
+    return ((total + np.uint16((layers + 1) // 2)) // np.uint16(layers + 1)).astype(np.uint8)
+
+
+def _enlarged(image: Image, down: int, right: int) -> Image:
+    """The middle of the image widened by so many pixels on each side.
+
+    What lies beyond the middle below and to the right is not computed; above and to the left it has to be.
+    """
+    height, width = image.shape[:2]
+    times_y, times_x = (height + 2 * down) / height, (width + 2 * right) / width
+    # two pixels more, which the interpolation of the last ones looks at
+    part = image[: int((height + down) / times_y) + 3, : int((width + right) / times_x) + 3]
+    large = cv2.resize(part, None, fx=times_x, fy=times_y, interpolation=cv2.INTER_LINEAR_EXACT)
+    middle = np.asarray(large, dtype=np.uint8)[down : down + height, right : right + width]
+    return middle.reshape(image.shape)

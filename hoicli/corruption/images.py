@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import struct
 import warnings
 import zlib
@@ -46,6 +47,7 @@ STAMP_WITHIN = 4096
 """Bytes from a file's start that hold its stamp: it is written before anything long."""
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_END, _JPEG_END = b"IEND\xaeB`\x82", b"\xff\xd9"
 _KEPT_CHUNKS = (b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"pHYs", b"eXIf")
 _KEPT_SEGMENTS = {0xE1: b"Exif\0\0", 0xE2: b"ICC_PROFILE\0"}
 
@@ -168,14 +170,16 @@ def finished(picture: Picture, data: bytes, stamp: dict[str, Any]) -> bytes:
 
 
 def stamp_of(path: Path) -> dict[str, Any] | None:
-    """The stamp of a finished file; None where there is no such file, or it has none."""
+    """The stamp of a finished file; None where there is no such file, it has none, or it is cut off (a power cut)."""
     try:
         with open(path, "rb") as file:
             head = file.read(STAMP_WITHIN)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_PNG_END)))
+            end = file.read()
     except OSError:
         return None
     at = head.find(STAMP)
-    if at < 0:
+    if at < 0 or not end.endswith((_PNG_END, _JPEG_END)):
         return None
     with suppress(ValueError):
         stamp, _ = json.JSONDecoder().raw_decode(head[at + len(STAMP) :].decode("latin-1"))

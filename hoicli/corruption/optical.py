@@ -8,7 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur
+from hoicli.corruption.pixels import Image, Shape, filtered, gaussian_blur, strips
 from hoicli.corruption.warps import Shift
 
 
@@ -88,8 +88,12 @@ def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance:
     reach = round(distance * scale)
     result = gaussian_blur(image, sigma * scale)
     for shift in shifts[:rounds]:
-        y, x = ((part.astype(np.int32) * (2 * reach + 1) >> 16) - reach for part in shift)
-        rows = np.clip(y + np.arange(height)[:, None], 0, height - 1)
-        columns = np.clip(x + np.arange(width), 0, width - 1)
-        result = result.reshape(height * width, -1).take(rows * width + columns, axis=0)
+        places = np.empty((height, width, 2), dtype=np.int16)
+        for rows in strips(height):
+            y, x = (part.astype(np.int32) * (2 * reach + 1) >> 16 for part in shift[:, rows])
+            y += np.arange(rows.start, rows.stop, dtype=np.int32)[:, None] - reach
+            x += np.arange(width, dtype=np.int32) - reach
+            places[rows, :, 0], places[rows, :, 1] = np.clip(x, 0, width - 1), np.clip(y, 0, height - 1)
+        moved = cv2.remap(result, places, np.empty(0), cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
+        result = np.asarray(moved, dtype=np.uint8).reshape(image.shape)
     return gaussian_blur(result, sigma * scale)

@@ -21,6 +21,8 @@ DIRECT_TAPS = 49
 """The largest kernel that OpenCV sums as it is, on any processor."""
 MOST_TAPS = 200
 """The most values of a kernel that are summed faster than transformed."""
+STRIP = 32
+"""Rows at a time, where a pixel takes many steps in floating point: what they need stays in the processor's cache."""
 LARGEST_SIGMA = 12.0
 """Pixels; a wider blur runs on a reduced picture, where it takes no longer than this one."""
 
@@ -33,6 +35,28 @@ def rounded(values: NDArray[np.floating]) -> Image:
     return np.asarray(cv2.addWeighted(values, 1, values, 0, 0, dtype=cv2.CV_8U), dtype=np.uint8).reshape(values.shape)
 
 
+def strips(height: int) -> Iterator[slice]:
+    """All rows, STRIP at a time."""
+    for top in range(0, height, STRIP):
+        yield slice(top, min(top + STRIP, height))
+
+
+def circled(turns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[2, N] cosine and sine of so many turns."""
+    angles = 2 * np.pi * turns
+    return np.stack([np.cos(angles), np.sin(angles)])
+
+
+def waves(down: NDArray[np.float64], across: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rows, columns] the cosine of an angle of the row and one of the column together, as `circled` gives them.
+
+    A cosine for each pixel would take ten times as long.
+    """
+    cosines: NDArray[np.float64] = down[0][:, None] * across[0]
+    cosines -= down[1][:, None] * across[1]
+    return cosines
+
+
 def resized(image: Image, height: int, width: int, interpolation: int) -> Image:
     """OpenCV's resize, which loses a channel axis of length 1."""
     result = cv2.resize(image, (width, height), interpolation=interpolation)
@@ -42,10 +66,12 @@ def resized(image: Image, height: int, width: int, interpolation: int) -> Image:
 def box_means(image: Image, height: int, width: int) -> Image:
     """Reduced to [height, width]: each value the mean of the pixels whose centres lie in its part of the picture.
 
-    Pillow's, in whole numbers; OpenCV's counts in floating point.
+    Pillow's, in whole numbers; OpenCV's counts in floating point. Rows first, then columns, each mean rounded: left to
+    itself Pillow begins with the columns of a tall picture, and how tall depends on its version.
     """
     small = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
-    means = small.resize((width, height), PIL.Image.Resampling.BOX)
+    beside = small.resize((width, image.shape[0]), PIL.Image.Resampling.BOX)
+    means = beside.resize((width, height), PIL.Image.Resampling.BOX)
     return np.asarray(means, dtype=np.uint8).reshape(height, width, -1)
 
 
@@ -118,8 +144,18 @@ def _pieces(weights: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np
 
 def remapped(image: Image, x: NDArray[np.float64], y: NDArray[np.float64], *, border: int) -> Image:
     """Each pixel taken from (x, y), interpolated linearly in steps of a 32nd of a pixel; x, y [height, width]."""
-    fixed_x, fixed_y = (np.rint(np.clip(values, -32000, 32000) * 32).astype(np.int32) for values in (x, y))
-    whole = np.stack([fixed_x >> 5, fixed_y >> 5], axis=2).astype(np.int16)
-    part = ((fixed_y & 31) * 32 + (fixed_x & 31)).astype(np.uint16)
-    result = cv2.remap(image, whole, part, cv2.INTER_LINEAR, borderMode=border, borderValue=0)
-    return np.asarray(result, dtype=np.uint8).reshape(image.shape)
+    result = np.empty_like(image)
+    for rows in strips(image.shape[0]):
+        fixed_x, fixed_y = _in_32nds(x[rows]), _in_32nds(y[rows])
+        whole = np.empty((*fixed_x.shape, 2), dtype=np.int16)
+        whole[:, :, 0], whole[:, :, 1] = fixed_x >> 5, fixed_y >> 5
+        part = (((fixed_y & 31) << 5) | (fixed_x & 31)).astype(np.uint16)
+        moved = cv2.remap(image, whole, part, cv2.INTER_LINEAR, borderMode=border, borderValue=0)
+        result[rows] = np.asarray(moved, dtype=np.uint8).reshape(-1, *image.shape[1:])
+    return result
+
+
+def _in_32nds(values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """To the nearest 32nd (of two the even one), as whole numbers of them, within what OpenCV's maps hold."""
+    fixed = np.asarray(cv2.addWeighted(values, 32, values, 0, 0, dtype=cv2.CV_32S), dtype=np.int32)
+    return np.clip(fixed.reshape(values.shape), -32000 * 32, 32000 * 32)

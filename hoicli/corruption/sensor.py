@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import Level, Levels, scale_of
-from hoicli.corruption.pixels import Image, Shape
+from hoicli.corruption.pixels import Image, Shape, strips
 
 Noise = NDArray[np.float32]
 Bits = NDArray[np.uint16]
@@ -56,9 +56,12 @@ STEPS = 14
 
 def shot_noise(image: Image, bits: Bits, photons: float) -> Image:
     """Each value is counted in photons, of which white has `photons` on average: a Poisson number for each."""
-    place = image.astype(np.intp) << STEPS
-    place |= bits >> (16 - STEPS)
-    return poisson_table(photons).take(place)
+    table, result = poisson_table(photons), np.empty_like(image)
+    for rows in strips(image.shape[0]):
+        place = image[rows].astype(np.intp) << STEPS
+        place |= bits[rows] >> (16 - STEPS)
+        result[rows] = table.take(place)
+    return result
 
 
 @lru_cache(maxsize=5)
@@ -79,8 +82,10 @@ def poisson_table(photons: float) -> Image:
 def salt_pepper_noise(image: Image, bits: Bits, share: float) -> Image:
     """This share of the pixels is black or white, half of them each."""
     bound = np.uint16(round(share / 2 * 65536))
-    kept = np.where(bits < bound, np.uint8(0), image)
-    result: Image = np.where(bits >= np.uint16(65536 - int(bound)), np.uint8(255), kept)
+    result = image.copy()
+    pixels = result.reshape(-1, image.shape[2])
+    pixels[np.flatnonzero(bits < bound)] = 0
+    pixels[np.flatnonzero(bits >= np.uint16(65536 - int(bound)))] = 255
     return result
 
 

@@ -12,9 +12,8 @@ import io
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path, PurePosixPath
@@ -23,10 +22,12 @@ from typing import IO
 from hoicli.corruption.definitions import DRAWING, JPEG_QUALITY
 from hoicli.corruption.engine import Job, Outcome, Place, Plan, checked_job, run, unique_jobs
 from hoicli.errors import DataError
+from hoicli.io.durable import sync_file
 from hoicli.io.inputs import readable
 from hoicli.io.outputs import inherit, lies_in, writable
 from hoicli.io.streams import LONGEST_UNPACKED
 from hoicli.io.tars import Member, Writer, comment_of, members
+from hoicli.io.working import work_folder
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import parse
 
@@ -143,7 +144,7 @@ def _made(
 ) -> Iterator[Outcome]:  # fmt: skip
     """Write the tars of these cells, which take their names when all are whole."""
     noting = _Noting(policy)
-    with writable(str(plan.out)), _work_folder(plan.out / f".{name}.part") as folder, ExitStack() as closing:
+    with writable(str(plan.out)), work_folder(plan.out / f".{name}.part") as folder, ExitStack() as closing:
         parts = {cell: folder / f"{cell[0]}-{cell[1]}.tar" for cell in plan.cells}
         writers = {cell: Writer(str(part)) for cell, part in parts.items()}
         for writer in writers.values():
@@ -165,6 +166,7 @@ def _made(
             if not lies_in(target.parent, plan.out):
                 raise DataError(f"leads out of --save-images {plan.out} by a link; remove it", place=str(target.parent))
             target.parent.mkdir(parents=True, exist_ok=True)
+            sync_file(part)
             if target.is_file() and not target.is_symlink():
                 inherit(part, target)
             os.replace(part, target)
@@ -216,17 +218,6 @@ class _Noting(ErrorPolicy):
         self.first = self.first or str(error)[:300]
         self.count += 1
         self._policy.handle(error)
-
-
-@contextmanager
-def _work_folder(folder: Path) -> Iterator[Path]:
-    """A new folder, in the place of what a killed run left; removed at the end."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _digest(path: str) -> str:

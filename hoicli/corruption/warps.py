@@ -43,7 +43,7 @@ def moved_boxes(warp: Warp, boxes: Sequence[Box]) -> tuple[list[list[float]], li
         x1, y1, x2, y2 = warp.bounds(box)
         moved.append(
             [
-                round(float(np.clip(value, 0, limit)), 2)
+                round(float(min(max(0, value), limit)), 2)
                 for value, limit in zip((x1, y1, x2, y2), (width, height, width, height), strict=True)
             ]
         )
@@ -65,8 +65,8 @@ def share_in_frame(warp: Warp, box: Box) -> float:
 def clipped(box: Box, size: tuple[int, int]) -> tuple[float, float, float, float]:
     """The part of a box that lies on pixels: x within [0, width - 1], y within [0, height - 1]."""
     height, width = size
-    x1, x2 = (float(np.clip(value, 0, width - 1)) for value in (box[0], box[2]))
-    y1, y2 = (float(np.clip(value, 0, height - 1)) for value in (box[1], box[3]))
+    x1, x2 = (float(min(max(0, value), width - 1)) for value in (box[0], box[2]))
+    y1, y2 = (float(min(max(0, value), height - 1)) for value in (box[1], box[3]))
     return x1, y1, x2, y2
 
 
@@ -116,8 +116,15 @@ class Lens:
         """(x, y), each [height, width]: where every pixel of the result comes from."""
         x = (np.arange(self.size[1]) - self.centre[0])[None, :]
         y = (np.arange(self.size[0]) - self.centre[1])[:, None]
-        factor = (1 + self.k * (x * x + y * y) / self.radius**2) / self.shrink
-        return self.centre[0] + x * factor, self.centre[1] + y * factor
+        factor = x * x + y * y
+        factor *= self.k
+        factor /= self.radius**2
+        factor += 1
+        factor /= self.shrink
+        from_x, from_y = x * factor, np.multiply(y, factor, out=factor)
+        from_x += self.centre[0]
+        from_y += self.centre[1]
+        return from_x, from_y
 
     def forward(self, points: Points) -> Points:
         """Newton's method on r (1 + k r^2) = R (1 + k n^2); points far outside stay outside."""
@@ -204,8 +211,8 @@ class Displacement:
         """Around all pixels that show something of the box: right where the field folds, too."""
         height, width = self.size
         x1, y1, x2, y2 = box
-        left, right = (int(np.clip(value, 0, width)) for value in (x1 - self.margin, x2 + self.margin + 1))
-        top, bottom = (int(np.clip(value, 0, height)) for value in (y1 - self.margin, y2 + self.margin + 1))
+        left, right = (int(min(max(0, value), width)) for value in (x1 - self.margin, x2 + self.margin + 1))
+        top, bottom = (int(min(max(0, value), height)) for value in (y1 - self.margin, y2 + self.margin + 1))
         window = np.s_[top:bottom, left:right]
         x = np.arange(left, right)[None, :] + self.dx[window]
         y = np.arange(top, bottom)[:, None] + self.dy[window]

@@ -44,9 +44,11 @@ def truth_beside(batch: Batch, found: Located, types: ErrorTypes, protocol: Prot
     relation = np.select([found.truth[rows] >= 0, types.repairs[rows] >= 0], [OWN, REPAIR], NONE).astype(np.uint8)
     truth = np.where(relation == OWN, found.truth[rows], types.repairs[rows])
     lone = np.flatnonzero(relation == NONE)
-    keys = np.stack([column[rows[lone]] for column in (found.subject, found.object, found.interaction)])
-    _, first, group_of = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    truth[lone] = _nearest(batch, found, protocol, rows[lone[first]])[group_of.reshape(-1)]
+    key = np.zeros(len(lone), dtype=np.int64)  # predictions of one class on one pair of boxes have one nearest
+    for column in (found.subject, found.object, found.interaction):
+        key = key * (int(column.max(initial=0)) + 2) + column[rows[lone]] + 1
+    _, first, group_of = np.unique(key, return_index=True, return_inverse=True)
+    truth[lone] = _nearest(batch, found, protocol, rows[lone[first]])[group_of]
     relation[lone[truth[lone] >= 0]] = NEAREST
     iou_subject, iou_object = np.full((2, len(rows)), np.nan)
     shown = np.flatnonzero(truth >= 0)

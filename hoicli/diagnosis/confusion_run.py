@@ -13,11 +13,13 @@ from hoicli.diagnosis.confusions import KINDS, NOTHING, ConfusionColumns
 from hoicli.diagnosis.errors import Located, actions, located
 from hoicli.diagnosis.gather import each_match
 from hoicli.diagnosis.repaired import Cells, Repaired
+from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.diagnosis.run import Model
 from hoicli.errors import UsageError
 from hoicli.evaluation.coverage import Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.run import gathered, matched_batches
 from hoicli.evaluation.tally import Tally, subset_classes
@@ -104,6 +106,30 @@ class Confused:
                     yield {"metric": metric, **cell, "value": value, "n": n, "unit": of_value, **ends}
 
 
+class Confusing:
+    """Gathers the confusions of one model, batch by batch in any order (`gather.Collector`)."""
+
+    def __init__(self, truth: GroundTruth, protocol: Protocol) -> None:
+        self._truth, self._protocol = truth, protocol
+        self._parts: list[ConfusionColumns] = []
+
+    def add(self, batch: Batch, found: Located, types: ErrorTypes | None = None) -> None:
+        """Add a batch."""
+        self._parts.append(ConfusionColumns.of(found, self._protocol, batch, self._truth.vocabulary))
+
+    def merge(self, other: Confusing) -> None:
+        """Add what was gathered from other images."""
+        self._parts += other._parts
+
+    def confused(self, name: str, settings: Mapping[str, str], *, tagged: bool) -> Confused:
+        """The confusions; settings: what signatures say besides the ground truth and the protocol."""
+        truth, view = self._truth, self._protocol
+        kinds = KINDS[:1] if view.person_first else KINDS
+        signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
+        whole = _with_unseen(self._parts, truth, view, truth.vocabulary, kinds)
+        return Confused(name, tagged, view, truth.vocabulary, whole, signed)
+
+
 def ranked(cells: Cells, top: int | None) -> Ints:
     """The cells in the order of their rows: names taken for names, then nothing annotated or said, of each the `top` by
     gain, then number, then name; None: all, by name, nothing last."""
@@ -161,15 +187,14 @@ def _of_predictions(
 ) -> Iterator[Confused]:
     classes = len(vocabulary.interactions)
 
-    def gather(lines: Iterable[Line], shared: ErrorPolicy) -> tuple[Tally, Coverage, list[list[ConfusionColumns]]]:
+    def gather(lines: Iterable[Line], shared: ErrorPolicy) -> tuple[Tally, Coverage, list[Confusing]]:
         tally, coverage = Tally([], classes), Coverage()
-        parts: list[list[ConfusionColumns]] = [[] for _ in wanted]
+        parts = [Confusing(truth, view) for view in wanted]
         for batch, outcomes in matched_batches(lines, truth, wanted, filters, shared, all_boxes=True):
             coverage.add(batch)
             tally.add_batch(batch, {})
             for view, columns in zip(wanted, parts, strict=True):
-                where = located(batch, outcomes[view.key], view)
-                columns.append(ConfusionColumns.of(where, view, batch, vocabulary))
+                columns.add(batch, located(batch, outcomes[view.key], view))
         return tally, coverage, parts
 
     gatherings = gathered(gather, model.stream, policy, lambda parts: Tally.disjoint([part[0] for part in parts]))
@@ -178,14 +203,11 @@ def _of_predictions(
         tally.merge(other)
         coverage.merge(covered)
         for columns, further in zip(parts, more, strict=True):
-            columns += further
+            columns.merge(further)
     check_counted(tally, vocabulary, model.stream.name, allowed=filters.allow_uncounted)
     coverage.report(truth, wanted, model=model.name if whose else None)
-    for view, columns in zip(wanted, parts, strict=True):
-        kinds = KINDS[:1] if view.person_first else KINDS
-        settings = {"data": vocabulary.signed, **filters.signature(), **truth.settings(view), **view.settings()}
-        whole = _with_unseen(columns, truth, view, vocabulary, kinds)
-        yield Confused(model.name, model.tagged, view, vocabulary, whole, settings)
+    for columns in parts:
+        yield columns.confused(model.name, filters.signature(), tagged=model.tagged)
 
 
 def _of_matches(

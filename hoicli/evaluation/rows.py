@@ -16,8 +16,8 @@ from hoicli.evaluation.tally import ClassResults, Mean, Tally, class_vocabulary,
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
-from hoicli.resampling.ranked import Lists
 from hoicli.resampling.rounds import Rounds, resampled
+from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 

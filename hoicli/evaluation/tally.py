@@ -21,7 +21,9 @@ from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
 from hoicli.records.outcomes import TRUE_POSITIVE
-from hoicli.resampling.ranked import AveragedLists, Lists, RankedLists
+from hoicli.resampling.averaged import AveragedLists
+from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 

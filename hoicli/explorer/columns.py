@@ -16,6 +16,9 @@ from hoicli.diagnosis.columns import ErrorTable, TruthTable, by_image
 IOU_STEPS = 10_000
 """An IoU is a whole number of these steps, rounded down, so that `at least 0.5` stays what it is; -1 for none."""
 
+FOUND = 0
+"""The number in `ErrorTable.state` of a ground truth that a true positive finds."""
+
 _WHOLE: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
 Columns = dict[str, NDArray[Any]]
 
@@ -78,13 +81,31 @@ def best_of_each(table: ErrorTable, missed: int, limit: int) -> tuple[Ints, Ints
     return np.sort(np.concatenate(rows)), np.flatnonzero(table.state == missed)[:limit]
 
 
-def subset(truth: TruthTable, table: ErrorTable, rows: Ints, annotated: Ints) -> tuple[TruthTable, ErrorTable]:
-    """Some errors (`rows`), some ground truth, that beside the errors, and their images only."""
-    beside = table.truth[rows]
-    annotated = np.unique(np.concatenate([annotated, beside[beside >= 0]]))
-    images = np.unique(np.concatenate([table.image[rows], truth.image[annotated]]))
+def differing(tables: Sequence[ErrorTable]) -> tuple[Ints, Ints]:
+    """(the ground truth that only the first of two models finds, that only the second finds), each by the rank of the
+    prediction that finds it."""
+    first, second = (table.state == FOUND for table in tables)
+    alone = (np.flatnonzero(first & ~second), np.flatnonzero(second & ~first))
+    by_rank = [rows[np.argsort(table.by[rows], kind="stable")] for table, rows in zip(tables, alone, strict=True)]
+    return by_rank[0], by_rank[1]
+
+
+def about(table: ErrorTable, annotated: Ints) -> Ints:
+    """The predictions, ascending, that find, could repair or lie nearest to some ground truth."""
+    by = table.by[annotated]
+    return np.union1d(by[by >= 0], np.flatnonzero(np.isin(table.truth, annotated)))
+
+
+def subset(
+    truth: TruthTable, tables: Sequence[ErrorTable], rows: Sequence[Ints], annotated: Ints
+) -> tuple[TruthTable, list[ErrorTable]]:
+    """Some predictions of each table (`rows`), some ground truth, that beside the predictions, and their images
+    only."""
+    beside = [table.truth[chosen] for table, chosen in zip(tables, rows, strict=True)]
+    annotated = np.unique(np.concatenate([annotated, *(near[near >= 0] for near in beside)]))
+    predicted = [table.image[chosen] for table, chosen in zip(tables, rows, strict=True)]
+    images = np.unique(np.concatenate([*predicted, truth.image[annotated]]))
     image_of, truth_of = _renumbered(images, len(truth.image_ids)), _renumbered(annotated, len(truth.image))
-    row_of = _renumbered(rows, len(table.image))
     small_truth = replace(
         truth,
         image_ids=[truth.image_ids[image] for image in images.tolist()],
@@ -95,17 +116,20 @@ def subset(truth: TruthTable, table: ErrorTable, rows: Ints, annotated: Ints) ->
         parts=[part[annotated] for part in truth.parts],
     )
     of_rows = ("interaction", "score", "error", "relation", "iou_subject", "iou_object", "subject", "object")
-    small_table = replace(
-        table,
-        **_boxes_of(table, image_of, len(images)),
-        **_rows_of(table, rows, of_rows),
-        image=image_of[table.image[rows]],
-        truth=truth_of[table.truth[rows]],
-        state=table.state[annotated],
-        by=row_of[table.by[annotated]],
-        parts=[part[rows] for part in table.parts],
-    )
-    return small_truth, small_table
+    small = [
+        replace(
+            table,
+            **_boxes_of(table, image_of, len(images)),
+            **_rows_of(table, chosen, of_rows),
+            image=image_of[table.image[chosen]],
+            truth=truth_of[table.truth[chosen]],
+            state=table.state[annotated],
+            by=_renumbered(chosen, len(table.image))[table.by[annotated]],
+            parts=[part[chosen] for part in table.parts],
+        )
+        for table, chosen in zip(tables, rows, strict=True)
+    ]
+    return small_truth, small
 
 
 def _renumbered(kept: Ints, count: int) -> Ints:

@@ -16,7 +16,16 @@ from hoicli.diagnosis.columns import NEVER, STATES, ErrorTable, TruthTable
 from hoicli.diagnosis.run import DiagnosedModel
 from hoicli.errors import visible
 from hoicli.evaluation.slices import Slice
-from hoicli.explorer.columns import IOU_STEPS, best_of_each, chunks, model_columns, subset, truth_columns
+from hoicli.explorer.columns import (
+    IOU_STEPS,
+    about,
+    best_of_each,
+    chunks,
+    differing,
+    model_columns,
+    subset,
+    truth_columns,
+)
 from hoicli.figures.markup import escaped
 from hoicli.figures.styles import STYLES
 from hoicli.records.parsing import Record
@@ -32,7 +41,9 @@ class Explored:
     """What an explorer shows: one or two models with the columns of each, the ground truth, the facts of the images by
     their ids (`diagnosis.run.image_facts`), and slices of images with their parts [parts, N] and of triplets.
 
-    limit: of a gallery, the errors of each type; None for everything.
+    limit: of a gallery, the errors of each type, of two models the differences each way; None for everything. whole:
+    how many images and ground-truth triplets there are, where only some are shown; differences: how many ground truths
+    only the first and only the second model finds.
     """
 
     models: Sequence[DiagnosedModel]
@@ -42,20 +53,33 @@ class Explored:
     of_images: Sequence[tuple[Slice, Any]] = ()
     of_triplets: Sequence[Slice] = ()
     limit: int | None = None
+    whole: tuple[int, int] | None = None
+    differences: tuple[int, int] | None = None
 
     def shown(self) -> Explored:
-        """What is written: of a gallery, the best-scored errors of each type with their images."""
+        """What is written: of a gallery of one model, the best-scored errors of each type with their images; of two,
+        the ground truth that only one of them finds, the best-scored each way, with what both say of it."""
         if self.limit is None:
             return self
-        rows, missed = best_of_each(self.tables[0], NEVER, self.limit)
-        truth, table = subset(self.truth, self.tables[0], rows, missed)
-        return Explored(self.models[:1], [table], truth, self.facts, limit=self.limit)
+        counts = None
+        if len(self.tables) == 1:
+            best, annotated = best_of_each(self.tables[0], NEVER, self.limit)
+            rows = [best]
+        else:
+            alone = differing(self.tables)
+            counts = len(alone[0]), len(alone[1])
+            annotated = np.union1d(*(found[: self.limit] for found in alone))
+            rows = [about(table, annotated) for table in self.tables]
+        truth, tables = subset(self.truth, self.tables, rows, annotated)
+        whole = len(self.truth.image_ids), len(self.truth.image)
+        return Explored(self.models, tables, truth, self.facts, limit=self.limit, whole=whole, differences=counts)
 
     @property
     def title(self) -> str:
         """The heading."""
         names = " and ".join(model.name for model in self.models)
-        return f"{'Errors of ' if self.limit else ''}{names} on {self.models[0].vocabulary.title}"
+        what = "" if self.limit is None else "Errors of " if len(self.models) == 1 else "Differences between "
+        return f"{what}{names} on {self.models[0].vocabulary.title}"
 
 
 def page_files(explored: Explored, pictures: Sequence[str], note: str) -> Iterator[tuple[str, bytes]]:
@@ -87,6 +111,7 @@ def _facts(explored: Explored, note: str) -> Record:
         "version": __version__,
         "title": visible(explored.title),
         "gallery": explored.limit,
+        "differences": explored.differences,
         "dataset": visible(vocabulary.title),
         "protocol": protocol.name,
         "threshold": protocol.threshold,
@@ -102,7 +127,7 @@ def _facts(explored: Explored, note: str) -> Record:
         "every": every,
         "groups": {name: sorted(members) for name, members in vocabulary.groups.items()},
         "images": images,
-        "truths": len(explored.truth.image),
+        "whole": explored.whole or (images, len(explored.truth.image)),
         "note": note,
         "image_slices": [
             {

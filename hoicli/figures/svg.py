@@ -27,10 +27,11 @@ Point = tuple[float, float]
 
 
 def bars(items: Sequence[Bar], name: str, words: Callable[[float | None], str]) -> str:
-    """Horizontal bars from one zero line, negative values to its left, each with its value in words; no gaps."""
-    items = [item for item in items if item.look]
-    room = _label_room(item.label for item in items)
-    ends = LETTER * max((len(words(item.value)) for item in items), default=0) + 8
+    """Horizontal bars from one zero line, negative values to its left, each with its value in words; headings stand
+    over their bars; no gaps."""
+    items = [item for item in items if item.label or item.look]
+    room = _label_room(item.label for item in items if item.look)
+    ends = LETTER * max((len(words(item.value)) for item in items if item.look), default=0) + 8
     values = [item.value for item in items if item.value is not None]
     low, high = min([0.0, *values]), max([0.0, *values])
     left = room + (ends if low < 0 else 0)
@@ -39,6 +40,9 @@ def bars(items: Sequence[Bar], name: str, words: Callable[[float | None], str]) 
     shapes = []
     for at, item in enumerate(items):
         middle = (at + 0.5) * LINE
+        if not item.look:
+            shapes.append(_words(0, middle + 4, _cut(item.label), look="head"))
+            continue
         shapes.append(_words(room - 8, middle + 4, _cut(item.label), "end"))
         value = item.value or 0.0
         start, end = sorted((zero, zero + value * scale))
@@ -101,9 +105,10 @@ def lines(
     across: str,
     up: str,
     ticks: Mapping[float, str] | None = None,
+    every: int = 1,
 ) -> str:
-    """Lines with a mark at every (x, y, label) point; y from zero. `ticks` are the places along x with their words,
-    otherwise round numbers around the points."""
+    """Lines through (x, y, label) points with a mark at the first and every so many after it; y from zero. `ticks` are
+    the places along x with their words, otherwise round numbers around the points."""
     legend, shapes = _legend(series if len(series) > 1 else ())
     left, top, width, height = 46.0, legend + 20, WIDTH - 66, 150.0
     points = [point for row in series.values() for point in row]
@@ -121,7 +126,7 @@ def lines(
     for at, row in enumerate(series.values()):
         path = " ".join(f"{_n(x)},{_n(y)}" for x, y in (place(x, y) for x, y, _ in row))
         shapes.append(f'<polyline class="s{at % SERIES} line" points="{path}"/>')
-        for x_value, y_value, label in row:
+        for x_value, y_value, label in row[::every]:
             x, y = place(x_value, y_value)
             shapes.append(_mark(x, y, at))
             if label:

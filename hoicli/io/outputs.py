@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import re
@@ -15,10 +16,13 @@ from typing import IO, BinaryIO, cast
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io import zstd
+from hoicli.io.durable import sync_file, sync_folder, sync_tree
 from hoicli.io.signals import held
 
 WRITE_CHUNK = 1 << 18
 """Bytes collected before a write: enough that the system call costs little, few enough to stream."""
+RENAMINGS = 100
+"""Times that a folder tries to take a name which others take at the same time."""
 
 
 def stays_inside(name: str) -> bool:
@@ -112,6 +116,8 @@ def writable(name: str) -> Iterator[None]:
 def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     """A temporary path beside `path` that takes its name when the block ends well and is removed when it does not.
 
+    A power cut leaves the old file or the new one: the new content is on disk before it takes the name. Of several
+    processes that write the same path, each does so whole, and the last one stays.
     Links are followed, and the new file keeps the mode of the file it replaces. A device or a pipe (/dev/null,
     `>(gzip)`) is written to directly. Raises `UsageError`, naming `option`, if the file cannot be created, and
     `DataError` if writing fails.
@@ -123,16 +129,19 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
     target = Path(os.path.realpath(path))
     with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
+        sync_file(temporary)
         inherit(temporary, target)
         os.replace(temporary, target)
+    sync_folder(target.parent)
 
 
 @held()  # signals wait until no partial file is left
 def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root: Path | None = None) -> None:
-    """Write a file whole or not at all, in a folder that is created if missing. Raises as `atomic_path`.
+    """Write one of many files whole or not at all, in a folder that is created if missing. Raises as `atomic_path`.
 
-    The name may come from a record: a link of that name is replaced, whatever it leads to, and so is a device or a
-    pipe. A linked folder on the way that leads out of `root` is refused with a `DataError`.
+    A power cut may leave it cut off, until `saved_tree` has ended. The name may come from a record: a link of that name
+    is replaced, whatever it leads to, and so is a device or a pipe. A linked folder on the way that leads out of `root`
+    is refused with a `DataError`.
     """
     if root is not None and not lies_in(path.parent, root):
         raise DataError(f"leads out of {option} {root} by a link; remove the link", place=str(path.parent))
@@ -148,23 +157,51 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
 
 
 @contextmanager
+def saved_tree(path: str | None) -> Iterator[None]:
+    """When the block ends well, what `write_whole` wrote below this folder (None: nothing) is on disk. Raises
+    `DataError` if the disk says that it is not."""
+    yield
+    if path is not None:
+        with writable(path):
+            sync_tree(Path(path))
+
+
+@contextmanager
 def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
     """A temporary folder beside `path` (which is new or empty, or with `replace` any folder) that takes its name if the
-    block succeeds and is removed if not. Raises `DataError` if writing fails."""
+    block succeeds and is removed if not. Raises `DataError` if writing fails.
+
+    As with `atomic_path`, its content is on disk before it takes the name, and with `replace` the last of several
+    processes wins; without, the first.
+    """
     target = Path(path).resolve()
     folder, old = _part_of(target), _part_of(target)
     with _removed(old), _removed(folder), writable(path):
         folder.mkdir()
         yield folder
+        sync_tree(folder)
         with held():  # between the two names there is nothing under the folder's
-            if inherit(folder, target):
-                target.rename(old) if replace else target.rmdir()
-            try:
-                folder.rename(target)
-            except OSError:
-                if old.exists():
-                    old.rename(target)
-                raise
+            if inherit(folder, target) and not replace:
+                target.rmdir()
+            _rename(folder, target, old)
+    sync_folder(target.parent)
+
+
+def _rename(folder: Path, target: Path, old: Path) -> None:
+    """Give a folder the name of another, which gets the name `old`, or keeps its own where this fails."""
+    for attempt in range(1, RENAMINGS + 1):
+        with suppress(FileNotFoundError):
+            target.rename(old)
+        try:
+            folder.rename(target)
+            return
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and attempt < RENAMINGS:
+                _remove(old)  # another process took the name meanwhile: its folder is replaced, too
+                continue
+            if old.exists():
+                old.rename(target)
+            raise
 
 
 def descriptor(path: str) -> int | None:

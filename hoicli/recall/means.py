@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
-from hoicli.resampling.ranked import Weights
+from hoicli.resampling.weighted import Weights
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ SIGNATURE_KEYS = (
     *("recall", "split", "noint", "pairs", "released", "repairs", "order", "topk", "det", "nms"),
     *("uncounted", "pairnms", "pairscore", "verbscore", "constraint", "extension"),
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap"),
-    *("assign", "minsim", "minscore", "minrank", "filtered", "bins"),
+    *("assign", "minsim", "minscore", "minrank", "filtered", "bins", "setting", "choose", "match"),
     *("runs", "boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
     *("of", "grid", "recipe", "missing", "published", "audit"),
     "version",
@@ -64,7 +64,7 @@ def row_ends(protocol: str, tags: Mapping[str, str], settings: Mapping[str, str]
 
 ROW_KEYS = (
     *("metric", "subset", "value", "n", "unit", "protocol", "tags", "signature", "note"),
-    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint"),
+    *("oracle", "error", "step", "reason", "image_id", "nms", "det_threshold", "constraint", "setting"),
     *("threshold", "rank", "recall", "bin_low", "bin_high", "kind", "truth", "predicted"),
     *("verb", "object", "role"),
     *("raters", "item_group", "level", "rating", "majority"),

@@ -27,7 +27,15 @@ class Code:
     text: str
 
 
-Words = Sequence[str | Code]
+@dataclass(frozen=True)
+class Link:
+    """A name inside a sentence that leads to the table, or section, with this id."""
+
+    text: str
+    to: str
+
+
+Words = Sequence[str | Code | Link]
 """A sentence or several."""
 
 
@@ -55,7 +63,7 @@ class Table:
     """`groups` (what stands over columns, "" continuing the one before) and `heads`, then lines of as many cells.
 
     The first `names` columns say what a line is of, the rest are values. `folded`: only shown when asked for, under
-    its caption.
+    its caption. id: what links lead to, "" where none does.
     """
 
     caption: str
@@ -64,6 +72,7 @@ class Table:
     names: int
     groups: Sequence[str] = ()
     folded: bool = False
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,12 +136,13 @@ class Headline:
 
 @dataclass(frozen=True)
 class Document:
-    """A report."""
+    """A report. findings: what its numbers say, a sentence each."""
 
     title: str
     lead: Words
     headlines: Sequence[Headline]
     sections: Sequence[Section]
+    findings: Sequence[Words] = ()
 
 
 Values = Mapping[str, Callable[[Row], Cell]]
@@ -150,11 +160,13 @@ def number(value: float | None, unit: str = "%", *, signed: bool = False) -> str
 
 
 def value_cell(row: Row, *, signed: bool = False) -> Cell:
-    """The value of a result row, with its interval where it has one (in the value's own unit)."""
+    """The value of a result row, with its standard deviation over runs and its interval where it has them (in the
+    value's own unit)."""
     unit = str(row.get("unit", "%"))
-    low, high = row.get("ci_low"), row.get("ci_high")
+    sd, low, high = row.get("sd"), row.get("ci_low"), row.get("ci_high")
     interval = "" if low is None or high is None else f"[{number(low, unit)}, {number(high, unit)}]"
-    return Cell(number(row["value"], unit, signed=signed), interval)
+    text = number(row["value"], unit, signed=signed)
+    return Cell(text if sd is None else f"{text} \N{PLUS-MINUS SIGN} {number(sd, unit)}", interval)
 
 
 def pivoted(
@@ -166,6 +178,7 @@ def pivoted(
     cell: Callable[[Row], Cell] = value_cell,
     own: bool = False,
     longest: int | None = None,
+    id_: str = "",
 ) -> Table:
     """A table with a line per value of `index` (keys of a row, or of its tags) and a column per (group, head).
 
@@ -183,18 +196,24 @@ def pivoted(
     ]
     heads = [*(index[at] for at in kept), *(head for _, head in found.columns)]
     folded = longest is not None and len(body) > longest
-    return Table(caption, heads, body, len(kept), groups=[""] * len(kept) + found.above, folded=folded)
+    return Table(caption, heads, body, len(kept), groups=[""] * len(kept) + found.above, folded=folded, id=id_)
 
 
 def listed(
-    rows: Iterable[Row], caption: str, names: Mapping[str, str], values: Values, *, folded: bool = False
+    rows: Iterable[Row],
+    caption: str,
+    names: Mapping[str, str],
+    values: Values,
+    *,
+    folded: bool = False,
+    id_: str = "",
 ) -> Table:
     """A table with a line for each of hoicli's own rows: names (head -> key of the row), then values (head -> cell)."""
     lines = [
         [*(_own_name(key, _named(row, key)) for key in names.values()), *(make(row) for make in values.values())]
         for row in rows
     ]
-    return Table(caption, [*names, *values], lines, len(names), folded=folded)
+    return Table(caption, [*names, *values], lines, len(names), folded=folded, id=id_)
 
 
 def _named(row: Row, key: str) -> str:

@@ -17,13 +17,16 @@ from hoicli.figures.pictures import Pictures, Size
 from hoicli.figures.styles import LOOKS, STYLES
 from hoicli.io.messages import note
 from hoicli.records.parsing import short
-from hoicli.report.document import Block, Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Table, Words
+from hoicli.report.document import Block, Cell, Code, Document, Figures, Gallery, Lines, Link, Paragraph, Table, Words
 
 LONGEST_SIDE = 480
 """Pixels of an embedded picture in a report: a card's width on a screen of middling density."""
 
 LONG = 20
 """Letters of a cell from which on it may be broken into lines."""
+
+PHONE = 44
+"""Letters of a line of a table from which on it may be wider than a phone: there its caption says that it scrolls."""
 
 TRUTHS = {
     "own": "truth",
@@ -44,10 +47,11 @@ def render(document: Document) -> bytes:
 def pieces(document: Document) -> Iterator[bytes]:
     """The page in pieces, none larger than a table or a picture."""
     yield _head(document).encode()
+    pictures: dict[str | None, Pictures] = {}
     for section in document.sections:
         yield f'<section id="{section.id}">\n<h2>{escaped(section.title)}</h2>\n'.encode()
         for block in section.blocks:
-            yield from (piece.encode() for piece in _block(block))
+            yield from (piece.encode() for piece in _block(block, pictures))
         yield b"</section>\n"
     yield b"</main>\n</body>\n</html>\n"
 
@@ -70,6 +74,8 @@ def _head(document: Document) -> str:
         for item in document.headlines
     )
     headlines = f'<dl class="headlines">{tiles}</dl>\n' if tiles else ""
+    said = "".join(f"<li>{_words(words)}</li>" for words in document.findings)
+    findings = f'<ul class="findings">{said}</ul>\n' if said else ""
     links = "".join(f'<li><a href="#{part.id}">{escaped(part.title)}</a></li>' for part in document.sections)
     nav = f"<nav><ul>{links}</ul></nav>\n" if len(document.sections) > 1 else ""
     return f"""<!DOCTYPE html>
@@ -89,12 +95,13 @@ def _head(document: Document) -> str:
 <header>
 <h1>{title}</h1>
 <p>{_words(document.lead)}</p>
-{headlines}{nav}</header>
+{findings}{headlines}{nav}</header>
 <main>
 """
 
 
-def _block(block: Block) -> Iterator[str]:
+def _block(block: Block, pictures: dict[str | None, Pictures]) -> Iterator[str]:
+    """pictures: by their folder, those that the page has."""
     if isinstance(block, Paragraph):
         yield f"<p>{_words(block.words)}</p>\n"
     elif isinstance(block, Table):
@@ -109,24 +116,45 @@ def _block(block: Block) -> Iterator[str]:
         lines = "".join(f"<code>{escaped(line)}</code>" for line in block.lines)
         yield f'<pre tabindex="0">{lines}</pre>\n'
     else:
-        yield from _gallery(block)
+        folder = None if block.images is None else Path(block.images)
+        yield from _gallery(block, folder, pictures.setdefault(block.images, Pictures(folder, longest=LONGEST_SIDE)))
 
 
 def _words(words: Words) -> str:
-    return "".join(f"<code>{escaped(word.text)}</code>" if isinstance(word, Code) else escaped(word) for word in words)
+    return "".join(map(_word, words))
+
+
+def _word(word: str | Code | Link) -> str:
+    if isinstance(word, str):
+        return escaped(word)
+    if isinstance(word, Code):
+        return f"<code>{escaped(word.text)}</code>"
+    return f'<a href="#{word.to}">{escaped(word.text)}</a>'
 
 
 def _table(table: Table) -> str:
     """A table in a box of its own that scrolls sideways where it is too wide; a folded one opens under its caption."""
-    caption = escaped(table.caption)
+    caption, id_ = escaped(table.caption), f' id="{table.id}"' if table.id else ""
+    wide = " wide" if _letters(table) > PHONE else ""
     body = "".join(f"<tr>{_line(table, line)}</tr>\n" for line in table.lines)
     box = (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table>'
         f"<thead>{_heads(table)}</thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
     if table.folded:
-        return f"<details><summary>{caption}</summary>\n{box}</details>\n"
-    return f'<div class="table"><p class="caption">{caption}</p>\n{box}</div>\n'
+        look = ' class="wide"' if wide else ""
+        return f"<details{look}{id_}><summary>{caption}</summary>\n{box}</details>\n"
+    return f'<div class="table{wide}"{id_}><p class="caption">{caption}</p>\n{box}</div>\n'
+
+
+def _letters(table: Table) -> int:
+    """About how wide a table is: the letters of the widest cell of each column, as far as it is kept on a line, and the
+    space between columns."""
+    columns = zip(table.heads, *([cell.text for cell in line] for line in table.lines), strict=True)
+    widest = (max(map(len, column)) for column in columns)
+    first = table.lines[0] if table.lines else ()
+    drawn = sum(10 * (cell.share is not None) + 3 * bool(cell.mark) for cell in first)
+    return sum(wide + 2 for wide in widest) + drawn + sum(map(bool, table.groups))
 
 
 def _heads(table: Table) -> str:
@@ -183,10 +211,8 @@ def _value(cell: Cell) -> str:
     return f"{escaped(cell.text)}{interval}{bar}"
 
 
-def _gallery(gallery: Gallery) -> Iterator[str]:
+def _gallery(gallery: Gallery, folder: Path | None, pictures: Pictures) -> Iterator[str]:
     """A card for each error; a picture is written out where it is first shown."""
-    folder = None if gallery.images is None else Path(gallery.images)
-    pictures = Pictures(folder, longest=LONGEST_SIDE)
     wide = " wide" if any("scene" in item for item in gallery.items) else ""
     yield f'<div class="gallery{wide}">\n'
     missing: dict[str, str] = {}

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 
 from hoicli.errors import visible
-from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Paragraph, Section, Table, Words
+from hoicli.report.document import Cell, Code, Document, Figures, Gallery, Lines, Link, Paragraph, Section, Table, Words
 from hoicli.tables.escaping import markdown
 
 
 def render(document: Document) -> bytes:
     """The document as text that ends in a line end."""
     parts = [f"# {markdown(document.title)}", _words(document.lead)]
+    if document.findings:
+        parts.append("\n".join(f"- {_words(words)}" for words in document.findings))
     if document.headlines:
         tiles = (
             f"- **{_cell(item.value)}** {markdown(item.label)} ({markdown(item.note)})" for item in document.headlines
@@ -62,7 +64,14 @@ def _cell(cell: Cell) -> str:
 
 
 def _words(words: Words) -> str:
-    return "".join(_code(part.text) if isinstance(part, Code) else markdown(part) for part in words)
+    return "".join(map(_word, words))
+
+
+def _word(word: str | Code | Link) -> str:
+    """A link leads to a heading of GitHub's making, so that in a file it is the name of the table alone."""
+    if isinstance(word, str):
+        return markdown(word)
+    return _code(word.text) if isinstance(word, Code) else f"see {markdown(word.text)}"
 
 
 def _code(text: str) -> str:

@@ -1,24 +1,28 @@
-"""All that a report says of a prediction dump, measured: the rows of eval, diagnose and pairstats, and what goes with
-them. Predictions are matched once for eval and diagnose together; pair statistics read them a second time."""
+"""All that a report says of one prediction dump or several, measured: the rows of eval, curves, diagnose, confusion and
+pairstats of each, and of several what compare says. Predictions are matched once for all but pairstats, which reads
+them a second time."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hoicli.diagnosis.gather import match_and_diagnose
+from hoicli.comparison.rows import Compared, Comparison, protocol_rows
+from hoicli.curves.rows import Asked, Curves
+from hoicli.diagnosis.confusion_run import Confusing
+from hoicli.diagnosis.gather import Gathered, match_and_diagnose
 from hoicli.diagnosis.rows import diagnosis_rows
-from hoicli.diagnosis.run import with_images
+from hoicli.diagnosis.run import Model, with_images
 from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.rows import Wanted, tally_rows
+from hoicli.evaluation.rows import Evaluated, Wanted, tally_rows
 from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import main_protocol, protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
+from hoicli.figures.shown import label
 from hoicli.io.streams import Stream
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import sweeps
@@ -39,8 +43,8 @@ EXAMPLES = 3
 @dataclass(frozen=True)
 class Request:
     """What is to be measured, and how; `views` adds rows of eval at other thresholds and on parts; `split` is the
-    vocabulary's name of it, `top` counts classes and images; `resampling` gives every mAP its interval; `named` are the
-    protocols that were asked for by their names."""
+    vocabulary's name of it, `top` counts classes, confusions and images; `resampling` gives every mAP its interval;
+    `named` are the protocols that were asked for by their names."""
 
     vocabulary: Vocabulary
     protocols: Sequence[Protocol]
@@ -54,7 +58,7 @@ class Request:
 
     @property
     def primary(self) -> Protocol:
-        """The protocol of the headline and of the classes."""
+        """The protocol of the headline, the curves, the classes and the differences."""
         wanted = main_protocol(self.vocabulary).name
         return next((row for row in self.protocols if row.name == wanted), self.protocols[0])
 
@@ -65,32 +69,70 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Rows as the commands give them, and what they do not say.
+class Dump:
+    """One model's rows as the commands give them, and what they do not say.
 
     evaluation: of eval; views: its rows at other thresholds and on parts of the data; classes: its rows per class under
-    `Request.primary`; diagnosis, with `top` (and composition: edges and counts along the ranking), and pairs: of
-    diagnose and pairstats, empty for a dataset without them. coverage counts the predictions; images, triplets and
-    derived (images without image-level labels) the ground truth; skipped the bad lines that were dropped.
+    `Request.primary`; curves: of curves under it; diagnosis, with `top` (and composition: edges and counts along the
+    ranking), confusions and pairs: of diagnose, confusion and pairstats, empty for a dataset without them. coverage
+    counts the predictions.
     """
 
-    request: Request
+    name: str
     evaluation: list[Row]
     views: list[Row]
     classes: list[Row]
+    curves: list[Row]
     diagnosis: list[Row]
     composition: tuple[list[int], dict[str, list[int]]]
+    confusions: list[Row]
     pairs: list[Row]
     examples: list[Record]
     coverage: Coverage
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The dumps, and of several the rows of compare under `Request.primary` (differences from the first). images,
+    triplets and derived (images without image-level labels) count the ground truth; skipped the bad lines that were
+    dropped."""
+
+    request: Request
+    dumps: Sequence[Dump]
+    differences: list[Row]
     images: int
     triplets: int
     derived: int
     skipped: int
 
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one dump, so that tables say whose a number is."""
+        return len(self.dumps) > 1
+
+    @property
+    def diagnosed(self) -> bool:
+        """Whether the dataset has types of errors, confusions and pairs."""
+        return bool(self.dumps[0].diagnosis)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What a figure calls each dump, by its name: short, and all different."""
+        found: dict[str, str] = {}
+        for dump in self.dumps:
+            short = label(dump.name)
+            while short in found.values():  # two long names that are one when cut
+                short += "'"
+            found[dump.name] = short
+        return found
+
+    def rows(self, kind: str) -> list[Row]:
+        """The rows of all dumps of one kind, which is a field of `Dump`."""
+        return [row for dump in self.dumps for row in getattr(dump, kind)]
+
 
 def measure(
-    predictions: Predictions, gt: Stream, request: Request, policy: ErrorPolicy, pair_policy: ErrorPolicy
+    models: Sequence[Model], gt: Stream, request: Request, policy: ErrorPolicy, pair_policy: ErrorPolicy
 ) -> Measured:
     """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
 
@@ -98,45 +140,16 @@ def measure(
     """
     truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     request = replace(request, protocols=served(truth, request.protocols, request.named))
-    protocol = protocol_of(request.vocabulary)
-    diagnosed = protocol if truth.serves(protocol) else None
-    extra = [row for row in request.views.of(request.protocols, request.named) if row.view]
-    found = match_and_diagnose(
-        predictions.unmatched("report"),
-        truth,
-        [*request.protocols, *extra],
-        [] if diagnosed is None else [diagnosed],
-        request.filters,
-        policy,
-        examples=EXAMPLES,
-    )
-    found.coverage.report(truth, [*request.protocols, *extra])
-    evaluation, views, classes = _evaluated(found.tally, request)
-    rows: list[Row] = []
-    composition: tuple[list[int], dict[str, list[int]]] = ([], {})
-    diagnosis = next(iter(found.diagnoses), None)
-    if diagnosis is not None:
-        rows = list(
-            diagnosis_rows(
-                diagnosis,
-                request.vocabulary,
-                per_class=False,
-                top=request.top,
-                settings=request.settings | truth.settings(diagnosis.protocol),
-                tags=request.tags,
-            )
-        )
-        composition = diagnosis.composition()
+    dumps, compared = [], []
+    for model in models:
+        found = _matched(model, truth, request, policy, whose=model.name if len(models) > 1 else None)
+        if len(models) > 1:
+            compared.append(_compared(model.name, found.tally, truth, request))
+        dumps.append(_dump(model, found, gt, truth, request, pair_policy))
     return Measured(
         request,
-        evaluation,
-        views,
-        classes,
-        rows,
-        composition,
-        [] if diagnosis is None else _paired(predictions, truth, request, pair_policy),
-        with_images(list(found.examples.items()), gt),
-        found.coverage,
+        dumps,
+        list(_differences(compared, truth, request)),
         images=len(truth.scenes.image_ids),
         triplets=len(truth.scenes.interaction),
         derived=truth.scenes.derived,
@@ -144,10 +157,69 @@ def measure(
     )
 
 
-def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row], list[Row]]:
+def _diagnosed(truth: GroundTruth) -> Protocol | None:
+    """The protocol of error types, where the dataset has one and the ground truth serves it."""
+    protocol = protocol_of(truth.vocabulary)
+    return protocol if truth.serves(protocol) else None
+
+
+def _matched(model: Model, truth: GroundTruth, request: Request, policy: ErrorPolicy, whose: str | None) -> Gathered:
+    diagnosed = _diagnosed(truth)
+    extra = [row for row in request.views.of(request.protocols, request.named) if row.view]
+    found = match_and_diagnose(
+        model.stream.unmatched("report"),
+        truth,
+        [*request.protocols, *extra],
+        [] if diagnosed is None else [diagnosed],
+        request.filters,
+        policy,
+        examples=EXAMPLES,
+        collector=None if diagnosed is None else lambda: Confusing(truth, diagnosed),
+    )
+    found.coverage.report(truth, [*request.protocols, *extra], model=whose)
+    return found
+
+
+def _dump(
+    model: Model, found: Gathered, gt: Stream, truth: GroundTruth, request: Request, pair_policy: ErrorPolicy
+) -> Dump:
+    tags = {"model": model.name, **request.tags} if model.tagged else request.tags
+    evaluation, views, classes = _evaluated(found.tally, request, tags)
+    rows: list[Row] = []
+    confusions: list[Row] = []
+    pairs: list[Row] = []
+    composition: tuple[list[int], dict[str, list[int]]] = ([], {})
+    for diagnosis in found.diagnoses[:1]:
+        settings = request.settings | truth.settings(diagnosis.protocol)
+        rows = list(
+            diagnosis_rows(
+                diagnosis, request.vocabulary, per_class=False, top=request.top, settings=settings, tags=tags
+            )
+        )
+        composition = diagnosis.composition()
+        confused = found.kept.confused(model.name, request.filters.signature(), tagged=model.tagged)
+        confusions = list(confused.rows(confused.cells(), top=request.top, tags=request.tags))
+        statistics = pair_statistics(model.stream, truth, sweeps(PAIR_NMS, ()), pair_policy)
+        pairs = list(pair_rows(statistics, tags=tags, settings=request.filters.allowance()))
+    return Dump(
+        model.name,
+        evaluation,
+        views,
+        classes,
+        list(_curves(found.tally, request, tags)),
+        rows,
+        composition,
+        confusions,
+        pairs,
+        with_images(list(found.examples.items()), gt),
+        found.coverage,
+    )
+
+
+def _evaluated(tally: Tally, request: Request, tags: Mapping[str, str]) -> tuple[list[Row], list[Row], list[Row]]:
     """(eval's rows, those of views, those of the classes under the primary protocol)."""
     wanted = Wanted(request.split, per_class=True, slices=request.views.of_classes)
-    settings, tags = request.settings, request.tags
+    settings = request.settings
     rows = list(tally_rows(tally, request.vocabulary, wanted, request.resampling, settings=settings, tags=tags))
     alone = [row for row in rows if row["tags"] == tags]
     return (
@@ -157,27 +229,44 @@ def _evaluated(tally: Tally, request: Request) -> tuple[list[Row], list[Row], li
     )
 
 
-def _paired(predictions: Predictions, truth: GroundTruth, request: Request, policy: ErrorPolicy) -> list[Row]:
-    """pairstats' rows of all pairs, and after pair NMS at each of PAIR_NMS."""
-    statistics = pair_statistics(predictions, truth, sweeps(PAIR_NMS, ()), policy)
-    return list(pair_rows(statistics, tags=request.tags, settings=request.filters.allowance()))
+def _curves(tally: Tally, request: Request, tags: Mapping[str, str]) -> Iterator[Row]:
+    """curves' rows of all classes and of each group, under the primary protocol."""
+    for protocol, results, lists in tally.scored(request.vocabulary):
+        if protocol.key == request.primary.key:
+            signed = {**request.settings, **tally.settings(protocol)}
+            evaluated = Evaluated.of(protocol, request.vocabulary, Wanted(), results, signed, tags)[0]
+            yield from Curves.of(evaluated, lists, Asked()).rows()
+            return
 
 
-def facts(measured: Measured) -> list[tuple[str, int]]:
-    """How the two streams met: (what was counted, how many)."""
-    coverage, dataset = measured.coverage, measured.request.vocabulary.name
+def _compared(name: str, tally: Tally, truth: GroundTruth, request: Request) -> Compared:
+    """A model under the primary protocol, as compare takes it."""
+    ranked = tally.ranked(request.vocabulary, sorted(truth.scenes.image_ids))
+    protocol, results, lists = next(one for one in ranked if one[0].key == request.primary.key)
+    signed = {**request.settings, **tally.settings(protocol)}
+    tags = {"model": name, **request.tags}
+    return Compared(name, [lists], Evaluated.of(protocol, request.vocabulary, Wanted(), results, signed, tags))
 
-    lines = [
-        ("ground-truth images", measured.images),
-        ("of them without predictions; their triplets count as missed", measured.images - coverage.images),
-        ("ground-truth triplets", measured.triplets),
-        ("predicted triplets", coverage.triplets),
-        (f"of them no {dataset} interaction (verb and object), and ignored", coverage.not_interactions),
-        ("of them with an object box that has no label", coverage.unlabelled),
-    ]
+
+def _differences(models: Sequence[Compared], truth: GroundTruth, request: Request) -> Iterator[Row]:
+    """compare's rows of differences from the first model; none of a single one."""
+    resampling = request.resampling or Resampling.checked(0, 0, or_none=True)
+    shared = Comparison(request.vocabulary, sorted(truth.scenes.image_ids), resampling, request.top, request.tags)
+    if len(models) > 1:
+        yield from (row for row in protocol_rows(models, shared) if "baseline" in row["tags"])
+
+
+def facts(measured: Measured) -> Iterator[tuple[str, list[int]]]:
+    """How the streams met: (what was counted, how many), a number for each dump, or one for all."""
+    covered, dataset = [dump.coverage for dump in measured.dumps], measured.request.vocabulary.name
+    absent = "of them without predictions; their triplets count as missed"
+    yield "ground-truth images", [measured.images]
+    yield absent, [measured.images - coverage.images for coverage in covered]
+    yield "ground-truth triplets", [measured.triplets]
+    yield "predicted triplets", [coverage.triplets for coverage in covered]
+    ignored = f"of them no {dataset} interaction (verb and object), and ignored"
+    yield ignored, [coverage.not_interactions for coverage in covered]
+    yield "of them with an object box that has no label", [coverage.unlabelled for coverage in covered]
     if any(protocol.known_object for protocol in measured.request.protocols):
-        lines.append(
-            ("images whose image-level labels (Known Object) were derived from their triplets", measured.derived)
-        )
-    lines.append(("bad lines dropped", measured.skipped))
-    return lines
+        yield "images whose image-level labels (Known Object) were derived from their triplets", [measured.derived]
+    yield "bad lines dropped", [measured.skipped]

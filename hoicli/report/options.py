@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from hoicli.converters.opening import Opening, content
+from hoicli.converters.opening import Opening
+from hoicli.diagnosis.run import Model
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -21,11 +22,12 @@ from hoicli.vocabulary.datasets import load
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the command, as they were given."""
+    """The options of the command, as they were given; names: of the models, in the order of predictions."""
 
     gt: str
     predictions: Sequence[str]
     filters: Filters
+    names: Sequence[str] = ()
     dataset: str = "hico"
     protocols: Sequence[str] = ()
     split: str | None = None
@@ -46,26 +48,34 @@ class Options:
         if self.top < 0:
             raise UsageError(f"--top {self.top}: give a whole number of at least 0")
         vocabulary = load(self.dataset)
-        viewed = [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slices else [])]
+        several = len(self.predictions) > 1
+        taken = ["model", "baseline"] if several else ["model"] if self.names else []
+        taken += [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slices else [])]
         return Request(
             vocabulary=vocabulary,
             protocols=chosen_protocols(self.protocols, self.dataset),
             filters=self.filters,
             split=vocabulary.split(self.split) if self.split else None,
-            tags=parse_tags(list(self.tags), taken=viewed),
+            tags=parse_tags(list(self.tags), taken=taken),
             top=self.top,
             resampling=None if self.bootstrap is None else Resampling.checked(self.bootstrap, self.seed),
             named=explicit(self.protocols),
             views=Views.parse(self.iou, self.slices, vocabulary),
         )
 
+    def models(self) -> list[Model]:
+        """The streams with their names. Raises `UsageError` for names that do not fit."""
+        return Model.named(self.predictions, self.names, self.opening.predictions)
+
     @property
     def streams(self) -> list[str]:
-        """What the predictions are called."""
-        return [file_name(path) for path in self.predictions]
+        """What the predictions' files are called; where two would be called the same, their paths."""
+        short = [file_name(path) for path in self.predictions]
+        return short if len(set(short)) == len(short) else list(self.predictions)
 
     def commands(self, primary: str, *, diagnosed: bool) -> list[str]:
         """Command lines, on files of these names, that compute the report's numbers again."""
+        models = self.models()
         common = [] if self.dataset == "hico" else ["--dataset", self.dataset]
         common += [word for tag in self.tags for word in ("--tag", tag)]
         common += ["--on-error", "skip"] if self.skip else []
@@ -76,29 +86,34 @@ class Options:
             exponents = ["--nms-alpha", f"{kept.nms_alpha:g}", "--nms-beta", f"{kept.nms_beta:g}"]
             filters += ["--nms", f"{kept.nms:g}", *exponents]
         means = ["--split", self.split] if self.split else []
-        means += [] if self.bootstrap is None else ["--bootstrap", str(self.bootstrap), "--seed", str(self.seed)]
-        means += filters
+        drawn = [] if self.bootstrap is None else ["--bootstrap", str(self.bootstrap), "--seed", str(self.seed)]
+        means += drawn + filters
 
-        def command(name: str, *options: str, together: bool = True) -> str:
-            """`together`: the command takes several streams as one."""
-            words = ["hoicli", name, *options, *common, "--gt", file_name(self.gt)]
-            if together or len(self.streams) == 1:
-                return shlex.join([*words, *self.streams])
-            if any(path != "-" and content(path) == "dump" for path in self.predictions):
-                return shlex.join([*words, ",".join(self.streams)])
-            return f"{shlex.join(['cat', *self.streams])} | {shlex.join(words)}"
+        def command(name: str, *options: str) -> list[str]:
+            """The command for each stream."""
+            ends = [
+                [*(["--tag", f"model={model.name}"] if model.tagged else []), "--gt", file_name(self.gt), stream]
+                for model, stream in zip(models, self.streams, strict=True)
+            ]
+            return [shlex.join(["hoicli", name, *options, *common, *end]) for end in ends]
 
         protocols = ["--protocol", ",".join(self.protocols)] if self.protocols else []
         views = [word for value in self.iou for word in ("--iou", value)]
         views += [word for value in self.slices for word in ("--slice", value)]
-        lines = [command("eval", *protocols, *means)]
-        lines += [command("eval", *protocols, *views, *means)] if views else []
-        lines += [command("eval", "--per-class", "--protocol", primary, *means)]
+        lines = command("eval", *protocols, *means)
+        lines += command("eval", *protocols, *views, *means) if views else []
+        lines += command("eval", "--per-class", "--protocol", primary, *means)
+        lines += command("curves", "--protocol", primary, *filters)
         if diagnosed:
-            top = ["--top", str(self.top)] if self.top else []
             nms = ",".join(f"{value:g}" for value in PAIR_NMS)
-            lines.append(command("diagnose", *top, *filters, together=False))
-            lines.append(command("pairstats", "--nms-sweep", nms, together=False))
+            lines += command("diagnose", *(["--top", str(self.top)] if self.top else []), *filters)
+            lines += command("confusion", "--top", str(self.top), *filters)
+            lines += command("pairstats", "--nms-sweep", nms)
+        if len(models) > 1:
+            names = ["--name", ",".join(model.name for model in models)]
+            asked = [*(drawn or ["--bootstrap", "0"]), *filters, *common, "--gt", file_name(self.gt)]
+            words = ["hoicli", "compare", "--no-errors", "--protocol", primary, "--top", str(self.top), *names]
+            lines.append(shlex.join([*words, *asked, *self.streams]))
         return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hoicli.comparison.answers import answers
 from hoicli.figures import svg
@@ -19,7 +20,7 @@ LONGEST = 30
 
 def row_sections(given: Mapping[str, Sequence[Row]]) -> list[Section]:
     """The sections that there are rows for, with the caveats of these below."""
-    makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _compare, AGREE: _agree, OTHER: _other}
+    makers = {ROBUST: _robust, SHOE: _shoe, COMPARE: _given, AGREE: _agree, OTHER: _other}
     sections = []
     for section, title in SECTIONS.items():
         if given.get(section):
@@ -103,18 +104,24 @@ def _shoe(rows: Sequence[Row]) -> list[Block]:
     return [Paragraph([words]), *_other(rows)]
 
 
-def _compare(rows: Sequence[Row]) -> list[Block]:
-    """A line a difference: what it is between, how large, and how likely by chance."""
+def _given(rows: Sequence[Row]) -> list[Block]:
+    """Rows of compare, with what they say in words."""
+    return [*(Paragraph([f"{sentence}."]) for sentence in answers(rows)), *comparison(rows)]
+
+
+def comparison(rows: Sequence[Row], id_: str = "") -> list[Block]:
+    """A line a difference: what it is between, how large, and how likely by chance. id_: of the first table."""
     words = (
         "Differences between models on the same images, with their 95 % intervals. p is how often chance alone makes "
         "one as large; q is p corrected for how many were looked at."
     )
-    blocks: list[Block] = [*(Paragraph([f"{sentence}."]) for sentence in answers(rows)), Paragraph([words])]
+    blocks: list[Block] = [Paragraph([words])]
     for index, members in _alike([row for row in rows if kind_of(row) is not CLASSES]):
         parts = [part for row in members for part in parts_of({**row, "measure": _measure(row)})]
         index += ["measure", "subset"]
         table = pivoted(parts, _caption(members), index=index, column=lambda row: ("", row["part"]), longest=LONGEST)
-        blocks.append(table)
+        blocks.append(replace(table, id=id_))
+        id_ = ""
     return blocks
 
 
@@ -160,6 +167,6 @@ def _other(rows: Sequence[Row]) -> list[Block]:
 
 def _besides(row: Row, index: Sequence[str]) -> Iterator[Row]:
     for key, value in row.items():
-        if isinstance(value, float) and key not in ("value", "ci_low", "ci_high", *index):
-            common = {name: text for name, text in row.items() if name not in ("ci_low", "ci_high")}
+        if isinstance(value, float) and key not in ("value", "sd", "ci_low", "ci_high", *index):
+            common = {name: text for name, text in row.items() if name not in ("sd", "ci_low", "ci_high")}
             yield {**common, "metric": key, "value": value, "unit": "probability"}

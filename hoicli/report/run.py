@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from hoicli.errors import UsageError
-from hoicli.evaluation.predictions import Predictions
 from hoicli.io.outputs import open_output
 from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.io.streams import Stream
@@ -16,7 +16,7 @@ from hoicli.report.document import Document
 from hoicli.report.measured import measure
 from hoicli.report.options import Options
 from hoicli.report.rows import read_rows
-from hoicli.resampling.rounds import RESAMPLING
+from hoicli.resampling.rounds import RESAMPLING, SWAPPING
 
 FORMATS = {"html": html.render, "md": markdown.render}
 ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
@@ -47,13 +47,19 @@ def make_document(options: Options) -> Document:
     """The report's document; streams are read as often as need be."""
     request = options.request()
     gt = Stream([options.gt], "ground truth", options.opening.truth)
-    predictions = Predictions(options.predictions, options.opening.predictions)
+    models = options.models()
     policy, pair_policy, row_policy = (ErrorPolicy(skip=options.skip) for _ in range(3))
-    rounds = 0 if request.resampling is None else request.resampling.rounds * len(request.protocols)
-    expected = 2 * (READING_TRUTH + READING) + RESAMPLING * rounds  # both are read twice
-    with gt.rereadable(), predictions.rereadable(), Job("report", expected):
+    count = len(models)
+    work = RESAMPLING * count * len(request.protocols)
+    work += RESAMPLING * count + SWAPPING * (count - 1) if count > 1 else 0
+    rounds = 0 if request.resampling is None else request.resampling.rounds
+    expected = READING_TRUTH * (1 + count) + 2 * READING * count + work * rounds  # predictions are read twice
+    with ExitStack() as stack:
+        for stream in (gt, *(model.stream for model in models)):
+            stack.enter_context(stream.rereadable())
+        stack.enter_context(Job("report", expected))
         given = read_rows(options.rows, row_policy)
-        measured = measure(predictions, gt, request, policy, pair_policy)
+        measured = measure(models, gt, request, policy, pair_policy)
     policy.report()
     row_policy.report()
     if pair_policy.skipped > policy.skipped:  # lines whose pairs alone are wrong

@@ -14,8 +14,8 @@ import numpy as np
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
-from hoicli.resampling.ranked import Lists
 from hoicli.resampling.rounds import Rounds, sum_of_runs
+from hoicli.resampling.weighted import Lists
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hoicli.arrays.kit import Floats
 from hoicli.errors import UsageError
-from hoicli.resampling.ranked import Weights
+from hoicli.resampling.weighted import Weights
 
 ROUNDS_IN_BLOCK = 32
 """Rounds worked on at a time: few enough that their arrays stay in a processor's cache. Changing it changes results."""

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.resampling.weighted import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
 
-Weights: TypeAlias = "NDArray[np.int32]"
 Numbers = TypeVar("Numbers", bound="NDArray[Any]")
 
 
@@ -43,42 +43,6 @@ IMAGES_AT_ONCE = 256
 """Images left out one by one in one piece."""
 MOST_LEFT_OUT = 16_384
 """Images of a class that are left out one by one: the time goes with their square. HICO-DET's test set has 9,658."""
-
-
-class Weighted(Protocol):
-    """Numbers of C classes that follow from weights of images: average precisions (`Lists`), or what sums over images
-    make (`sums.ImageSums`). true_positives: how much work a round is."""
-
-    @property
-    def images(self) -> int: ...
-
-    @property
-    def true_positives(self) -> int: ...
-
-    @property
-    def unannotated(self) -> Bools: ...
-
-    def ap(self, weights: Weights) -> tuple[Floats, Ints]: ...
-
-    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]: ...
-
-    def interleaved(self, other: Any) -> Weighted: ...
-
-
-class Lists(Weighted, Protocol):
-    """Ranked lists of one model (`RankedLists`), or of one model at several thresholds (`AveragedLists`)."""
-
-    @property
-    def truth_image(self) -> Ints: ...
-
-    @property
-    def truth_images(self) -> Ints: ...
-
-    def images_of_truth(self, members: Ints) -> int: ...
-
-    def interleaved(self, other: Any) -> Lists: ...
-
-    def without_each_image(self, members: Ints) -> Floats | None: ...
 
 
 @dataclass(frozen=True)
@@ -370,71 +334,7 @@ def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     return matrix.tocsr()
 
 
-def _mean(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
-    """The mean of APs [C, R], and the ground truth [C, R] that all share."""
-    aps, positives = zip(*several, strict=True)
-    mean: Floats = np.mean(aps, axis=0)
-    return mean, positives[0]
-
-
 def _below(pieces: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
     """AP and ground truth of all classes, from those of a few at a time."""
     ap, positives = zip(*pieces, strict=True)
     return (np.concatenate(ap), np.concatenate(positives)) if len(pieces) > 1 else pieces[0]
-
-
-@dataclass(frozen=True)
-class AveragedLists:
-    """Ranked lists of one model at several thresholds, whose AP is the mean of theirs: COCO's AP over IoU. They share
-    images and ground truth."""
-
-    lists: Sequence[RankedLists]
-
-    @property
-    def images(self) -> int:
-        """N."""
-        return self.lists[0].images
-
-    @property
-    def truth_image(self) -> Ints:
-        """[P] the image of each ground truth."""
-        return self.lists[0].truth_image
-
-    @property
-    def true_positives(self) -> int:
-        """How many there are in all lists together."""
-        return sum(lists.true_positives for lists in self.lists)
-
-    @property
-    def unannotated(self) -> Bools:
-        """[C] the classes without ground truth."""
-        return self.lists[0].unannotated
-
-    @property
-    def truth_images(self) -> Ints:
-        """[C] how many images have ground truth of each class."""
-        return self.lists[0].truth_images
-
-    def images_of_truth(self, members: Ints) -> int:
-        """How many images have ground truth of one of the classes."""
-        return self.lists[0].images_of_truth(members)
-
-    def ap(self, weights: Weights) -> tuple[Floats, Ints]:
-        """As `RankedLists.ap`, the mean of all lists."""
-        return _mean([lists.ap(weights) for lists in self.lists])
-
-    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """As `RankedLists.ap_of_sides`, the mean of all lists."""
-        one, other = zip(*(lists.ap_of_sides(coins) for lists in self.lists), strict=True)
-        return _mean(one), _mean(other)
-
-    def interleaved(self, other: AveragedLists) -> AveragedLists:
-        """As `RankedLists.interleaved`, at each threshold."""
-        return AveragedLists([one.interleaved(two) for one, two in zip(self.lists, other.lists, strict=True)])
-
-    def without_each_image(self, members: Ints) -> Floats | None:
-        """As `RankedLists.without_each_image`, the mean of all lists."""
-        every = [lists.without_each_image(members) for lists in self.lists]
-        known = [each for each in every if each is not None]
-        means: Floats = np.mean(known, axis=0)
-        return means if len(known) == len(every) else None

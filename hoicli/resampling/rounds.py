@@ -11,7 +11,7 @@ from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
 from hoicli.resampling.draws import Block, Resampling, blocks
-from hoicli.resampling.ranked import Weighted
+from hoicli.resampling.weighted import Weighted
 
 RESAMPLING, SWAPPING = 0.0004, 0.0014
 """Weights of a model's resample and of a swap of two models, as parts of a `Job`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints
-from hoicli.resampling.ranked import Weights
+from hoicli.resampling.weighted import Weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

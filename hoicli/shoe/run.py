@@ -16,6 +16,7 @@ from hoicli.evaluation.views import parse_thresholds
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
+from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.labels import Likeness, classes_of, normalised
@@ -163,7 +164,8 @@ class Evaluation:
         matching = shoe.match(kept)
         loose = matching if options.confidence.everywhere or kept.all() or not shoe.scored else shoe.match()
         subset = "single_hoi" if options.single_hoi else "full"
-        return Run(shoe, matching, loose, subset, self._signature(table), options.deltas)
+        signature = {**self._signature(table), **_caveats(truth, found)}
+        return Run(shoe, matching, loose, subset, signature, options.deltas)
 
     def _interacts(self, triplets: Triplets) -> Bools:
         """[T] the triplets whose verb is not the dataset's no_interaction."""
@@ -177,6 +179,15 @@ class Evaluation:
         signature |= {"images": READING} if options.single_hoi else {}
         signature |= {"noint": "left-out"} if options.ignore_no_interaction else {}
         return signature | options.confidence.signature()
+
+
+_CONCERNED = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOKENS])
+"""The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
+
+
+def _caveats(*sides: Triplets) -> dict[str, str]:
+    """What the caveats of ground truth and predictions add to a signature."""
+    return caveats.settings(int(np.bitwise_or.reduce(np.concatenate([side.caveats for side in sides]))) & _CONCERNED)
 
 
 def _report(shoe: Shoe, unscored: int) -> None:

@@ -25,7 +25,7 @@ class Kind:
 PARTS = ("corruption", "family", "severity")
 """The keys that say which part of a corrupted benchmark a row is of."""
 
-MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constraint")
+MEAN_KEYS = ("protocol", "step", "oracle", "error", "nms", "det_threshold", "constraint", "setting")
 """The keys that identify a mean over classes or images, besides its subset."""
 
 _ROBUSTNESS_METRICS = frozenset({"rank", "clean", "mri", "cri", "relative_drop", "worst", "sigma", "cri_term"})

@@ -22,7 +22,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import RECIPES, REFERENCE_SIDE, level_of
+from hoicli.corruption.definitions import HOICLI_1, RECIPES, REFERENCE_SIDE
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.images import Picture, encode, shown
 from hoicli.corruption.pixels import resized
@@ -106,9 +106,12 @@ def processes(options: Options) -> list[Process]:
     """The whole command on every photograph, corruption and severity. What is made once is there the second time."""
     folder = options.folder / PICTURES
     floor = f"floor: JPEGs decoded, and encoded {FILES} times"
-    rows = [Process(floor, (*PYTHON, "-m", "tests.bench.floor", "images", str(folder), str(FILES)))]
+    rows = [
+        Process(name, (*PYTHON, "-m", "tests.bench.floor", what, str(folder), str(FILES)))
+        for name, what in ((floor, "images"), ("the same, and each file decoded again", "read"))
+    ]
     for jobs in (1, 2):
-        out = ("--images", str(folder), "--out", str(folder / f"out{jobs}"))
+        out = ("--images", str(folder), "--save-images", str(folder / f"out{jobs}"))
         command = (*HOICLI, "corrupt", *out, "--jobs", str(jobs), str(folder / "gt.jsonl"))
         rows.append(Process(f"corrupt --jobs {jobs}", command, floor, once=True))
         rows.append(Process(f"corrupt --jobs {jobs}, again", command, floor, once=True))
@@ -188,7 +191,7 @@ def costs() -> Table:
         drawn = draw(name, photo.shape, image_id="", seed=0)
         cells = [processor_time(draw, name, photo.shape, image_id="", seed=0)[0]]
         for severity in SEVERITIES:
-            seconds, made = processor_time(effect.apply, photo, drawn, *level_of(name, severity))
+            seconds, made = processor_time(effect.apply, photo, drawn, *HOICLI_1.level(name, severity))
             cells.append(seconds)
             encoding, data = processor_time(encode, picture, made, None)
             decoding, seen = processor_time(shown, picture, made, data)

@@ -7,6 +7,7 @@ Needs playwright (pip install 'hoicli[dev-browser]') and a Chromium for the brow
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -65,15 +66,21 @@ def facts(options: Options) -> str:
     """The size of what is written."""
     pages = [options.folder / name for name in ("explorer", "explorer-of-two")]
     sizes = [sum(path.stat().st_size for path in page.rglob("*") if path.is_file()) / 1e6 for page in pages]
-    return f"{hico.facts(options)}; {sizes[0]:.0f} and {sizes[1]:.0f} MB without pictures"
+    text = (pages[0] / "data" / "facts.js").read_text()
+    known = json.loads(text.removeprefix("explorer.facts(").removesuffix(");\n"))
+    (model,) = known["models"]
+    return (
+        f"{known['images']:,} images, {model['predictions']:,} predictions that count of "
+        f"{model['predictions'] + model['uncounted']:,}; {sizes[0]:.0f} and {sizes[1]:.0f} MB without pictures"
+    )
 
 
 def waiting(options: Options) -> Table:
     """What a reader of the page of two models waits for."""
-    return Table(HEADER, [list(row) for row in in_browser(options.folder / "explorer-of-two")])
+    return Table(HEADER, [*in_browser(options.folder / "explorer-of-two")])
 
 
-def in_browser(folder: Path) -> list[tuple[str, str]]:
+def in_browser(folder: Path) -> list[tuple[str, ...]]:
     """(what, milliseconds): the median of REPEAT, of first views each in a new browser context."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if find_spec("playwright") is None or browser is None:
@@ -107,4 +114,4 @@ def in_browser(folder: Path) -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    print(Table(HEADER, [list(row) for row in in_browser(Path(sys.argv[1]))]).markdown())
+    print(Table(HEADER, [*in_browser(Path(sys.argv[1]))]).markdown())

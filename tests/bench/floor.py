@@ -2,6 +2,7 @@
 
 python -m tests.bench.floor lines|whole FILE     orjson.loads of every line, or of the file
 python -m tests.bench.floor images DIR TIMES     every JPEG of a folder decoded, and encoded so many times
+python -m tests.bench.floor read DIR TIMES       and decoded again each time, which PSNR and SSIM of a file need
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from pathlib import Path
 
 def main(what: str, path: str, times: str = "") -> None:
     """Read, and throw away."""
-    if what == "images":
+    if what in ("images", "read"):
         import cv2
 
         cv2.setNumThreads(1)
+        options = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444]
         for file in Path(path).glob("*.jpg"):
             image = cv2.imread(str(file))
             assert image is not None
             for _ in range(int(times)):
-                cv2.imencode(".jpg", image)
+                data = cv2.imencode(".jpg", image, options)[1]
+                if what == "read":
+                    cv2.imdecode(data, cv2.IMREAD_COLOR)
         return
     import orjson
 

@@ -32,7 +32,7 @@ def save(dump: Path, target: Path) -> None:
             verb=[hoi["verb"] for hoi in hois],
             score=np.array([hoi["score"] for hoi in hois], dtype=np.float32),
         )
-    np.savez(target, ids=np.array([record["image_id"] for record in found]), **evaluator.state())
+    np.savez(target, image_ids=np.array([record["image_id"] for record in found]), **evaluator.state())
 
 
 def images(source: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -40,7 +40,7 @@ def images(source: Path) -> list[tuple[str, dict[str, Any]]]:
     with np.load(source) as saved:
         arrays = {name: saved[name] for name in (*OF_BOXES, *OF_TRIPLETS)}
         ends = {"boxes": np.cumsum(saved["box_counts"]), "triplets": np.cumsum(saved["triplet_counts"])}
-        ids = saved["ids"].tolist()
+        ids = saved["image_ids"].tolist()
     parts = [np.split(arrays[name], ends["boxes" if name in OF_BOXES else "triplets"][:-1]) for name in arrays]
     return [(image_id, dict(zip(arrays, given, strict=True))) for image_id, *given in zip(ids, *parts, strict=True)]
 

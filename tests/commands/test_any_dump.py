@@ -257,7 +257,18 @@ def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> No
 
 
 def test_a_dump_of_another_dataset(hoicli: Hoicli) -> None:
-    for command in ("eval", "match", "diagnose", "pairstats", "recall", "report", "validate", "curves", "confusion", "audit"):
+    for command in (
+        "eval",
+        "match",
+        "diagnose",
+        "pairstats",
+        "recall",
+        "report",
+        "validate",
+        "curves",
+        "confusion",
+        "audit",
+    ):
         result = hoicli(command, "--gt", GT, FIXTURES / "vcoco/foreign/vcoco_results.pkl")
         assert (result.code, result.out) == (1, "")
         assert "vcoco_results.pkl: is of vcoco (vcoco), not of hico: --dataset vcoco" in result.err

@@ -27,17 +27,19 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...",
-    "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "NAME|DIR", "NAME|FILE.json", "FILE|NAME",
-    "DATASET",
+    "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "ANSWERS...", "RESULTS...", "NAME|DIR", "NAME|FILE.json",
+    "FILE|NAME", "FILE|DIR", "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
     "NAME", "NAME,...", "LABEL...", "DATASET", "ACTION", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE",
-    "WHAT", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...", "1-5",
-    "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "[NAME=]A,B", "predictions",
+    "WHAT", "WHICH", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...",
+    "1-5", "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "[NAME=]A,B", "predictions",
 }  # fmt: skip
 """Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
+PREFIXED = {("shoe-sim", "--backend"), ("refer-eval", "--sim")}
+"""Names that may be a file, as table:FILE."""
 AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
 
@@ -79,7 +81,7 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
             if param.metavar in PATHS:
                 assert isinstance(mark, Read | Written), place
             elif mark is not None:
-                assert isinstance(mark, Count | OneOf) or param.opts[0] == "--backend", place
+                assert isinstance(mark, Count | OneOf) or (name, param.opts[0]) in PREFIXED, place
             kind = parameters[param.name].annotation
             kinds = {kind, *get_args(kind), *get_args(get_args(kind)[0] if get_args(kind) else None)}
             if int in kinds and param.opts[0] not in AS_MANY_AS_THERE_ARE:
@@ -90,9 +92,13 @@ def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
     assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
     assert {(name, option) for name, option in written if option != "-o"} == {
-        *((name, "--plot") for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval")),
+        *(
+            (name, "--plot")
+            for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval", "curves", "confusion")
+        ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
+        ("audit", "--page"),
         ("shoe-sim", "--export-batch"),
     }
 
@@ -101,7 +107,7 @@ def test_what_is_written_is_known_as_such() -> None:
 
 
 def ending(param: Any) -> str:
-    return ".png" if param.opts[0] == "--plot" else ""
+    return ".png" if param.opts[0] == "--plot" or param.metavar == "FILE|DIR" else ""
 
 
 @pytest.mark.parametrize(
@@ -215,7 +221,7 @@ def test_no_output_is_an_input(
         Path(f"soft{ending(target)}").symlink_to(given)
         os.link(given, f"hard{ending(target)}")
         others += [f"soft{ending(target)}", f"hard{ending(target)}", str(tmp_path / given)]
-    prefix = "table:" if source.opts[0] == "--backend" else ""
+    prefix = "table:" if (name, source.opts[0]) in PREFIXED else ""
     for path in others:
         before = ["add", "mine:val"] if name == "data" else []
         words = [*before, prefix + given] if source.param_type_name == "argument" else [source.opts[0], prefix + given]

@@ -146,6 +146,10 @@ def furnished(folder: Path, name: str) -> None:
         shutil.copytree(scenes / "images", folder / "images", dirs_exist_ok=True)
         shutil.copy(next((scenes / "images").iterdir()), folder / "photo.jpg")
         shutil.copy(ROOT / "tests/hostile/corpus/shard.tar", folder / "00000.tar")
+    if name == "prompts":
+        shutil.copy(FIXTURES / "choice/scene.json", folder)
+    if name in ("choice-eval", "ground-eval", "refer-eval"):
+        shutil.copytree(FIXTURES / "choice", folder, dirs_exist_ok=True)
     if name == "robust":
         shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)
         shutil.copy(folder / "preds.jsonl", folder / "predictions.jsonl")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import ndimage, stats
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor
-from hoicli.corruption.definitions import DEFINITIONS, RECIPES, level_of, scale_of
+from hoicli.corruption.definitions import DEFINITIONS, HOICLI_1, RECIPES, scale_of
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.pixels import filtered, gaussian_blur, resized
 from hoicli.corruption.quality import Original
@@ -38,7 +38,7 @@ def flat(value: int, height: int = 64, width: int = 80, channels: int = 3) -> Im
 def hidden(name: str, severity: int, shape: tuple[int, ...] = SCENE.shape, image_id: object = "") -> NDArray[np.bool_]:
     corruption = EFFECTS[name]
     assert corruption.hidden is not None
-    return corruption.hidden(shape, draw(name, shape, image_id=image_id, seed=0), *level_of(name, severity))
+    return corruption.hidden(shape, draw(name, shape, image_id=image_id, seed=0), *HOICLI_1.level(name, severity))
 
 
 # All of them
@@ -138,7 +138,7 @@ def dot(size: int = 65) -> Image:
 
 @LEVELS
 def test_motion_blur_draws_a_fading_line_in_its_direction(severity: int) -> None:
-    radius, sigma = level_of("motion_blur", severity)
+    radius, sigma = HOICLI_1.level("motion_blur", severity)
     size = 101
     for angle in (-45.0, -17.0, 0.0, 30.0, 45.0):
         trail = optical.motion_blur(dot(size), angle, radius, sigma)[:, :, 0].astype(float)
@@ -158,10 +158,10 @@ def test_motion_blur_draws_a_fading_line_in_its_direction(severity: int) -> None
 
 @LEVELS
 def test_defocus_spreads_a_point_over_a_disk(severity: int) -> None:
-    radius, _ = level_of("defocus_blur", severity)
+    radius, _ = HOICLI_1.level("defocus_blur", severity)
     image = flat(0, 65, 65, 1)
     image[:, 32:] = 255  # a point is too faint to tell: the sum over an edge is the disk's profile
-    profile = optical.defocus_blur(image, None, *level_of("defocus_blur", severity))[32, :, 0].astype(float)
+    profile = optical.defocus_blur(image, None, *HOICLI_1.level("defocus_blur", severity))[32, :, 0].astype(float)
     line = np.arange(-radius, radius + 1)
     widths = np.array([(line**2 + step**2 <= radius**2).sum() for step in line])
     expected = 255 * np.cumsum(widths) / widths.sum()
@@ -185,7 +185,7 @@ def test_defocus_is_a_plain_sum_over_its_kernel() -> None:
 
 @LEVELS
 def test_gaussian_blur_is_that_of_scipy(severity: int) -> None:
-    (sigma,) = level_of("gaussian_blur", severity)
+    (sigma,) = HOICLI_1.level("gaussian_blur", severity)
     expected = ndimage.gaussian_filter(SCENE.astype(float), (sigma, sigma, 0), mode="nearest", truncate=4)
     assert np.abs(corrupt(SCENE, "gaussian_blur", severity) - expected).max() <= 0.6
 
@@ -201,7 +201,7 @@ def test_a_wide_gaussian_blur_takes_a_short_cut() -> None:
 
 @LEVELS
 def test_glass_blur_mixes_near_pixels_and_does_not_drift(severity: int) -> None:
-    sigma, distance, rounds = level_of("glass_blur", severity)
+    sigma, distance, rounds = HOICLI_1.level("glass_blur", severity)
     image = flat(0, 200, 120, 1)
     image[:, 60:] = 240
     result = corrupt(image, "glass_blur", severity)[:, :, 0].astype(float)
@@ -217,7 +217,7 @@ def test_glass_blur_mixes_near_pixels_and_does_not_drift(severity: int) -> None:
 
 @LEVELS
 def test_gaussian_noise_has_its_deviation_everywhere(severity: int) -> None:
-    (deviation,) = level_of("gaussian_noise", severity)
+    (deviation,) = HOICLI_1.level("gaussian_noise", severity)
     for value in (100, 150):
         noise = corrupt(flat(value, 300, 300), "gaussian_noise", severity).astype(float) - value
         # what black and white cut off is known
@@ -230,7 +230,7 @@ def test_gaussian_noise_has_its_deviation_everywhere(severity: int) -> None:
 
 @LEVELS
 def test_shot_noise_counts_photons(severity: int) -> None:
-    (photons,) = level_of("shot_noise", severity)
+    (photons,) = HOICLI_1.level("shot_noise", severity)
     for value in (0, 40, 128):
         result = corrupt(flat(value, 300, 300), "shot_noise", severity).ravel()
         counts = np.arange(4 * photons + 20)
@@ -242,7 +242,7 @@ def test_shot_noise_counts_photons(severity: int) -> None:
 
 @LEVELS
 def test_salt_and_pepper_are_whole_pixels(severity: int) -> None:
-    (share,) = level_of("salt_pepper_noise", severity)
+    (share,) = HOICLI_1.level("salt_pepper_noise", severity)
     image = np.clip(textured(300, 300), 1, 254)
     result = corrupt(image, "salt_pepper_noise", severity)
     changed = (result != image).any(axis=2)
@@ -258,7 +258,7 @@ def test_salt_and_pepper_are_whole_pixels(severity: int) -> None:
 def test_jpeg_is_that_of_pillow(severity: int, channels: int) -> None:
     image = np.ascontiguousarray(SCENE[:, :, :channels])
     file = BytesIO()
-    PIL.Image.fromarray(image.squeeze()).save(file, "JPEG", quality=level_of("jpeg", severity)[0])
+    PIL.Image.fromarray(image.squeeze()).save(file, "JPEG", quality=HOICLI_1.level("jpeg", severity)[0])
     expected = np.asarray(PIL.Image.open(file)).reshape(image.shape)
     apart = np.abs(corrupt(image, "jpeg", severity).astype(int) - expected)
     assert apart.max() <= 1
@@ -266,7 +266,7 @@ def test_jpeg_is_that_of_pillow(severity: int, channels: int) -> None:
 
 @LEVELS
 def test_speckle_grows_with_brightness(severity: int) -> None:
-    (deviation,) = level_of("speckle_noise", severity)
+    (deviation,) = HOICLI_1.level("speckle_noise", severity)
     assert (corrupt(flat(0), "speckle_noise", severity) == 0).all()
     for value in (20, 60):
         noise = corrupt(flat(value, 300, 300), "speckle_noise", severity).astype(float) - value
@@ -306,7 +306,7 @@ def test_packet_loss_takes_whole_blocks_and_more_with_severity(image_id: int) ->
 
 @LEVELS
 def test_exposure_is_light_times_a_power_of_two(severity: int) -> None:
-    stops = level_of("exposure", severity)
+    stops = HOICLI_1.level("exposure", severity)
     ramp = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
     for direction, used in ((1, stops[0]), (-1, -stops[1])):
         result = environment.exposure(ramp, direction, *stops).ravel().astype(int)
@@ -328,7 +328,7 @@ def test_exposure_leaves_geometry(severity: int) -> None:
 
 @LEVELS
 def test_rainbow_blends_in_bands_and_shifts_red_and_blue(severity: int) -> None:
-    strength, bands, shift = level_of("rainbow", severity)
+    strength, bands, shift = HOICLI_1.level("rainbow", severity)
     drawn = environment.Rainbow(0.0, 0.0)
     tint = environment.rainbow(flat(0, 64, 640), drawn, strength, bands, shift).astype(float) / strength
     assert (tint[0] == tint[-1]).all()  # the bands are vertical
@@ -369,7 +369,7 @@ def test_one_rectangle_is_where_it_is_drawn() -> None:
 
 @LEVELS
 def test_vignette_leaves_the_centre_and_darkens_outwards(severity: int) -> None:
-    start, strength = level_of("vignette", severity)
+    start, strength = HOICLI_1.level("vignette", severity)
     image = flat(200, 91, 121)
     y, x = np.mgrid[-45:46, -60:61]
     distance = np.hypot(x, y) / 75
@@ -388,7 +388,7 @@ def test_vignette_leaves_the_centre_and_darkens_outwards(severity: int) -> None:
 
 @LEVELS
 def test_moire_adds_a_pattern_that_does_not_depend_on_the_picture(severity: int) -> None:
-    contrast, lines = level_of("moire", severity)
+    contrast, lines = HOICLI_1.level("moire", severity)
     drawn = np.array([0.0, 0.05, 1.04, 0.1, -0.2])
     size = (96, 640, 3)
     one, other = (
@@ -409,7 +409,7 @@ def test_cracks_are_bright_lines_between_shifted_splinters(image_id: int) -> Non
     drawn = draw("screen_crack", image.shape, image_id=image_id, seed=0)
     before, shifted_before = 0.0, 0.0
     for severity in SEVERITIES:
-        level = level_of("screen_crack", severity)
+        level = HOICLI_1.level("screen_crack", severity)
         mask = hidden("screen_crack", severity, image.shape, image_id)
         result = corrupt(image, "screen_crack", severity, image_id=image_id)
         assert mask.mean() > before
@@ -469,7 +469,7 @@ def test_elastic_is_nothing_without_amplitude_and_stays_near() -> None:
 @LEVELS
 @pytest.mark.parametrize("barrel", [True, False])
 def test_the_lens_leaves_the_centre_and_bends_the_rest(severity: int, barrel: bool) -> None:
-    constants = level_of("perspective", severity)
+    constants = HOICLI_1.level("perspective", severity)
     assert (geometry.perspective(SCENE, barrel, 0.0, 0.0) == SCENE).all()
     image = flat(255, 121, 161, 1)
     result = geometry.perspective(image, barrel, *constants)[:, :, 0]
@@ -489,7 +489,7 @@ def test_the_lens_leaves_the_centre_and_bends_the_rest(severity: int, barrel: bo
 @LEVELS
 @pytest.mark.parametrize("size", [(240, 320), (97, 131)])
 def test_pixelate_keeps_the_means_of_its_blocks(severity: int, size: tuple[int, int]) -> None:
-    (share,) = level_of("pixelate", severity)
+    (share,) = HOICLI_1.level("pixelate", severity)
     image = textured(*size)
     result = corrupt(image, "pixelate", severity)
     rows, columns = (_blocks(side, int(side * share)) for side in size)
@@ -513,7 +513,7 @@ def _blocks(side: int, count: int) -> list[tuple[int, int]]:
 
 @LEVELS
 def test_zoom_blur_is_the_mean_of_magnifications(severity: int) -> None:
-    largest, layers = level_of("zoom_blur", severity)
+    largest, layers = HOICLI_1.level("zoom_blur", severity)
     image = textured(120, 160)
     expected = image.astype(float)
     y, x = np.mgrid[0:120, 0:160].astype(float)
@@ -563,7 +563,7 @@ def test_the_published_constants() -> None:
 def psnr_of_signs(name: str, photos: Mapping[str, Image], severity: int) -> NDArray[np.float64]:
     """[photographs, 2] the PSNR of both branches that chance chooses from."""
     signs: tuple[Any, Any] = (1, -1) if name == "exposure" else (True, False)
-    level = level_of(name, severity)
+    level = HOICLI_1.level(name, severity)
     return np.array([[Original(photo).psnr(EFFECTS[name].apply(photo, sign, *level)) for sign in signs]
                      for photo in photos.values()])  # fmt: skip
 

@@ -14,7 +14,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from hoicli.corruption.definitions import level_of
+from hoicli.corruption.definitions import HOICLI_1
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import apply
 from hoicli.corruption.images import Picture, decode, encode, finished, shown, stamp_of
@@ -123,7 +123,7 @@ def test_alpha_moves_with_what_moves_and_stays_with_the_rest(name: str) -> None:
     alpha[10:30, 10:40] = 255
     picture = Picture(SCENE, alpha, "PNG", b"", "")
     drawn = draw(name, SCENE.shape, image_id="", seed=0)
-    pixels, after = apply(picture, name, drawn, level_of(name, 5))
+    pixels, after = apply(picture, name, drawn, HOICLI_1.level(name, 5))
     assert (pixels == corrupt(SCENE, name, 5)).all()
     assert after is not None
     assert after.shape == alpha.shape
@@ -196,6 +196,8 @@ def test_a_stamp_is_read_back_and_nothing_else_is_taken_for_one(tmp_path: Path) 
         stamp = {"digest": "0f", "psnr": 31.25, "ssim": None}
         path.write_bytes(finished(picture, encode(picture, picture.pixels, None), stamp))
         assert stamp_of(path) == stamp
+        path.write_bytes(path.read_bytes()[:-1])
+        assert stamp_of(path) is None
     for content in (JPEG, b"", b"hoicli corrupt {broken", b"hoicli corrupt [1]"):
         path.write_bytes(content)
         assert stamp_of(path) is None

@@ -12,6 +12,7 @@ import tarfile
 import time
 import tracemalloc
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import PIL.Image
@@ -19,6 +20,7 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.io import tars
+from hoicli.io.working import work_folder
 from tests.support.pictures import textured
 from tests.support.project import ROOT, Hoicli
 
@@ -154,6 +156,42 @@ def test_a_killed_run_is_taken_up(hoicli: Hoicli, tmp_path: Path) -> None:
     whole = hoicli(*words, tmp_path / "whole", shard)
     assert again.out == whole.out
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")  # the folder that was left is gone, too
+
+
+def test_a_shard_that_another_run_writes_is_refused(hoicli: Hoicli, shard: Path, tmp_path: Path) -> None:
+    words = ("corrupt", "--corruption", "jpeg", "--severity", 1, "--save-images", tmp_path / "out", shard)
+    (tmp_path / "out").mkdir()
+    part = tmp_path / f"out/.{shard.name}.part"
+    with work_folder(part):
+        (part / "unfinished").touch()
+        result = hoicli(*words)
+        assert (result.code, result.out) == (1, "")
+        assert result.err == f"{part}: is written by another run; wait for it, or write elsewhere\n"
+        assert (part / "unfinished").exists()
+    assert hoicli(*words).code == 0
+    assert not part.exists()
+
+
+def test_sigterm_leaves_no_unfinished_shard_and_no_worker(tmp_path: Path) -> None:
+    shard = write(tmp_path / "00.tar", [(f"{n:03}.jpg", pixels(n % 9, "JPEG")) for n in range(150)])
+    out = tmp_path / "out"
+    words = ("corrupt", "--corruption", "jpeg,glass_blur", "--jobs", "2", "--save-images", str(out), str(shard))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hoicli", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT,
+        start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(out.glob(".00.tar.part/tmp*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[1] == b"hoicli: ended by SIGTERM\n"
+    assert process.returncode == -signal.SIGTERM
+    assert list(out.iterdir()) == []
+    with suppress(ProcessLookupError):
+        while True:  # the workers are gone; multiprocessing's tracker goes when it is told
+            os.killpg(process.pid, 0)
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:

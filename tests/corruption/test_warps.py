@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hoicli.corruption import cracks
-from hoicli.corruption.definitions import level_of
+from hoicli.corruption.definitions import HOICLI_1
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
 from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes
@@ -74,7 +74,7 @@ def test_both_lenses_are_among_those() -> None:
 
 @LEVELS
 def test_corner_marks_are_found_where_the_lens_takes_them(severity: int) -> None:
-    for k in level_of("perspective", severity):
+    for k in HOICLI_1.level("perspective", severity):
         lens = Lens((HEIGHT, WIDTH), k)
         for box in BOXES:
             for corner in [(box[0], box[1]), (box[2], box[1]), (box[0], box[3]), (box[2], box[3])]:
@@ -140,7 +140,7 @@ def test_corner_marks_lie_about_the_mean_magnification_of_a_zoom_blur(severity: 
     for box, moved in zip(BOXES[:4], record["boxes"], strict=True):
         for corner, expected in [((0, 1), (0, 1)), ((2, 3), (2, 3))]:
             x, y = box[corner[0]], box[corner[1]]
-            far = 0.5 + (np.array([x, y]) - centre) * level_of("zoom_blur", severity)[0] + centre
+            far = 0.5 + (np.array([x, y]) - centre) * HOICLI_1.level("zoom_blur", severity)[0] + centre
             if not (5 < far[0] < WIDTH - 6 and 5 < far[1] < HEIGHT - 6):
                 continue  # part of it left the image
             light = corrupt(solid((x - 3, y - 3, x + 3, y + 3)), "zoom_blur", severity)[:, :, 0] / distance
@@ -204,7 +204,7 @@ def test_visibility_is_the_share_of_the_pixels_that_are_not_hidden(name: str, se
     size = (90, 120)
     corruption = EFFECTS[name]
     assert corruption.hidden is not None
-    mask = corruption.hidden((*size, 3), draw(name, (*size, 3), image_id="x", seed=0), *level_of(name, severity))
+    mask = corruption.hidden((*size, 3), draw(name, (*size, 3), image_id="x", seed=0), *HOICLI_1.level(name, severity))
     boxes = [[0, 0, 120, 90], [10, 10, 40, 70], [60, 20, 61, 21], [100, 80, 140, 95], [200, 10, 210, 20]]
     record = record_of(name, severity, boxes, "x", size, kept=True)
     slow = []
@@ -217,7 +217,7 @@ def test_visibility_is_the_share_of_the_pixels_that_are_not_hidden(name: str, se
 
 def test_what_is_hidden_counts_where_the_box_went() -> None:
     shape = (HEIGHT, WIDTH, 3)
-    level = level_of("screen_crack", 5)
+    level = HOICLI_1.level("screen_crack", 5)
     drawn = draw("screen_crack", shape, image_id="x", seed=0)
     record = record_of("screen_crack", 5, [list(box) for box in BOXES], "x")
     moved, shares = moved_boxes(cracks.splinter_motion(shape, drawn, *level), BOXES)

@@ -47,7 +47,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`page`, an explorer of two models, and `bare`, of one without pictures; of few images `small` and `gallery`."""
+    """`page`, an explorer of two models, and `bare`, of one without pictures; of few images `small`, and the galleries
+    of diagnose (`gallery`) and compare (`differences`)."""
     folder, few = (tmp_path_factory.mktemp(name) for name in ("explored", "few"))
     gt, one, two, images = map(str, write_scenes(folder))
     assert run(["explore", "--gt", gt, one, two, "--images", images, "-o", str(folder / "page")]) == 0
@@ -56,6 +57,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run(["explore", "--gt", gt, one, two, "--images", images, "-o", str(folder / "small")]) == 0
     words = ["--images", images, "--gallery", str(folder / "gallery"), "-o", str(few / "rows")]
     assert run(["diagnose", "--gt", gt, one, *words]) == 0
+    words = ["--images", images, "--gallery", str(folder / "differences"), "-o", str(few / "rows")]
+    assert run(["compare", "--gt", gt, "--bootstrap", "0", two, one, *words]) == 0
     return folder
 
 
@@ -144,7 +147,7 @@ def test_the_worst_class_and_its_curve(opened: Open, made: Path) -> None:
     points = [(found / facts["positives"][worst], found / rank) for found, rank in enumerate(hits, start=1)]
     drawn_points = [tuple(map(float, point.split(","))) for point in lines[0].split()]
     assert len(lines) == 2
-    assert drawn_points == [pytest.approx((46 + 364 * x, 10 + 248 * (1 - y)), abs=0.06) for x, y in points]
+    assert drawn_points == [pytest.approx((46 + 360 * x, 10 + 248 * (1 - y)), abs=0.06) for x, y in points]
     page.get_by_role("link", name="All of its errors").click()
     assert count(status(page)) == sum(row[4] != "true_positive" for row in rows) + facts["models"][0]["class_counts"][
         "missed_gt"][worst]  # fmt: skip
@@ -213,6 +216,21 @@ def test_what_one_finds_and_the_other_does_not(opened: Open, made: Path) -> None
     assert page.locator("figure.large").count() == 2
 
 
+def test_the_page_of_a_comparison_begins_with_what_only_one_finds(opened: Open, made: Path) -> None:
+    page = opened("#view=classes", "differences")  # a view that it does not have
+    first, second = facts_of(made / "differences")["differences"]
+    assert status(page) == f"{first} ground-truth triplets: A right, B wrong"
+    assert page.locator(".sides button").all_inner_texts() == [
+        f"A right, B wrong {first}",
+        f"B right, A wrong {second}",
+    ]
+    assert f"two alone finds {first} of them, one alone {second}" in page.inner_text("#about")
+    page.get_by_role("button", name="B right, A wrong").click()
+    assert status(page) == f"{second} ground-truth triplets: B right, A wrong"
+    assert page.locator(".card").count() == second > 0
+    assert page.get_by_role("link", name="Classes").count() == 0
+
+
 def test_a_view_is_sent_by_its_address(opened: Open) -> None:
     page = opened("#view=errors")
     pick(page, "type", "human_box")
@@ -254,15 +272,14 @@ def test_the_keys_go_through_the_images(opened: Open) -> None:
         drawn(page)
         seen.append(page.inner_text("h2.name"))
     assert seen == [order[0], order[1], order[2], order[1], order[0], order[-1]]
-    boxes = lambda: page.locator("figure.large g rect").count()  # noqa: E731
-    shown = boxes()
-    assert shown > 0
-    page.keyboard.press("b")
-    assert (drawn(page), boxes()) == (None, 0)
-    page.keyboard.press("b")
-    page.keyboard.press("g")
-    assert (drawn(page), page.locator("figure.large g.gt").count()) == (None, 0)
-    page.keyboard.press("g")
+    for key, what in (("b", "g"), ("g", "g.gt"), ("h", "g.pr")):
+        boxes = page.locator(f"figure.large {what} rect")
+        assert boxes.count() > 0
+        page.keyboard.press(key)
+        drawn(page)
+        assert boxes.count() == 0
+        page.keyboard.press(key)
+        drawn(page)
     words = page.locator("figure.large g.pr text").first.text_content() or ""
     assert re.fullmatch(r"\w+ \w+, 0\.\d{3}(, IoU 0\.\d\d/0\.\d\d)?", words)
     page.keyboard.press("s")
@@ -297,9 +314,9 @@ def test_everybody_can_use_it(opened: Open, made: Path, width: int, scheme: str)
     views = ("", "#view=errors&verb=ride", f"#view=class&class={number}", "#view=images", "#view=image&hide=a")
     options = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme}
     page = opened("", "small", **options)
-    for address in (*views, "#view=compare&side=both", "help", "gallery"):
-        if address == "gallery":
-            page = opened("", "gallery", **options)
+    for address in (*views, "#view=compare&side=both", "help", "gallery", "differences"):
+        if address in ("gallery", "differences"):
+            page = opened("", address, **options)
         elif address == "help":
             page.keyboard.press("?")
         else:

@@ -199,3 +199,56 @@ def test_the_gallery_is_a_part_of_it(hoicli: Hoicli, tmp_path: Path) -> None:
         name.removeprefix("pictures/") for name in named["picture"] if name
     }
     assert facts_of(tmp_path / "part")["gallery"] == 40
+
+
+def test_a_comparison_shows_what_only_one_finds(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, one, two, images = write_scenes(tmp_path, images=80)
+    good, bad = (path.read_text().splitlines(keepends=True) for path in (one, two))
+    one.write_text("".join(good[:35] + bad[35:]))  # each is good where the other is not
+    two.write_text("".join(bad[:35] + good[35:]))
+    models = (one, two)
+    assert hoicli("explore", "--gt", gt, *models, "-o", tmp_path / "whole").code == 0
+    words = ("--bootstrap", "0", "--images", images, "--gallery", tmp_path / "part", "-o", tmp_path / "rows")
+    assert hoicli("compare", "--gt", gt, *models, *words).code == 0
+
+    def triplets(folder: Path) -> list[tuple[Any, ...]]:
+        """Every ground truth: (image, class, boxes, and of both models the state and the score of what finds it)."""
+        names, truth = facts_of(folder, "images")["id"], columns_of(folder, "truth")
+        both = [columns_of(folder, f"model{at}") for at in range(2)]
+        boxes, found = truth["boxes"].reshape(-1, 4), []
+        for row, image in enumerate(truth["image"].tolist()):
+            own = boxes[truth["start"][image] :]
+            by = [int(model["by"][row]) for model in both]
+            scores = [None if at < 0 else float(model["score"][at]) for at, model in zip(by, both, strict=True)]
+            ends = [tuple(own[truth[end][row]].tolist()) for end in ("subject", "object")]
+            states = [int(model["state"][row]) for model in both]
+            found.append((names[image], int(truth["interaction"][row]), *ends, *states, *scores))
+        return found
+
+    whole, part = triplets(tmp_path / "whole"), triplets(tmp_path / "part")
+    wanted = ((True, False), (False, True))
+    sides = [[each for each in whole if (each[4] == 0, each[5] == 0) == side] for side in wanted]
+    assert all(sides)
+    assert len(sides[1]) > 40
+    assert facts_of(tmp_path / "part")["differences"] == [len(side) for side in sides]
+    for at, side in enumerate(sides):
+        shown = [each for each in part if each[4 + at] == 0]
+        best = sorted((each[6 + at] for each in side), reverse=True)[:40]
+        assert sorted((each[6 + at] for each in shown), reverse=True) == best
+        assert set(shown) <= set(side)
+    assert len(part) == sum(min(len(side), 40) for side in sides)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("third.jsonl",), ("--no-errors",), ("--iou", "0.75"), ("--metric", "soft_map"), ("--slice", "people")],
+)
+def test_a_comparison_that_has_no_page(words: tuple[str, ...], hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, one, two, _ = write_scenes(tmp_path, images=5)
+    (tmp_path / "third.jsonl").write_bytes(one.read_bytes())
+    words = tuple(str(tmp_path / word) if word.endswith(".jsonl") else word for word in words)
+    result = hoicli("compare", "--gt", gt, one, two, *words, "--gallery", tmp_path / "page")
+    assert (result.code, result.out) == (2, "")
+    assert "--gallery: of two models" in result.err
+    assert hoicli("compare", "--gt", gt, one, two, "--images", tmp_path).code == 2
+    assert not (tmp_path / "page").exists()

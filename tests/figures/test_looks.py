@@ -15,8 +15,10 @@ import pytest
 
 from hoicli.figures.confusion import Panel, ordered, plot_confusion
 from hoicli.figures.curves import plot_curves
+from hoicli.figures.deltas import plot_deltas
 from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.pairs import plot_pairs
+from hoicli.figures.ratings import Counts, plot_counts, plot_kappa
 from hoicli.figures.robustness import HeatMap, plot_heat_maps, plot_robustness
 from hoicli.figures.shown import composition_of, is_round
 from hoicli.figures.styles import LINES, NARROWEST, PAGE_WIDTH, PAPER, SHEETS, Look
@@ -106,6 +108,14 @@ def heat(model: str) -> HeatMap:
     return HeatMap(model, 40.0, 25.0, {name: dict.fromkeys(SEVERITIES, 12.3) for name in names})
 
 
+def of_delta(at: int, metric: str) -> dict[str, Any]:
+    return {"metric": metric, "value": 80.0 - 9 * at, "tags": {"delta": f"0.{at}"}, "protocol": "shoe"}
+
+
+def votes(title: str, raters: int) -> Counts:
+    return Counts(title, 2000, [[120, 3400, 0, 7, 88]] * raters)
+
+
 def panel(title: str, names: tuple[str, ...]) -> Panel:
     number = len(names)
     counts = np.arange(number * number).reshape(number, number) % 7
@@ -134,6 +144,17 @@ FIGURES: dict[str, Draw] = {
     ),
     "confusion": lambda path, look: plot_confusion(
         [panel("Verbs", HICO.verbs), panel("Objects", HICO.objects)], path, look
+    ),
+    "shoe-eval over delta": lambda path, look: plot_deltas(
+        [of_delta(at, metric) for at in range(3, 8) for metric in ("soft_map", "mf1")], path, look
+    ),
+    "ratings": lambda path, look: plot_counts(MODELS, [votes("", len(MODELS))], path, look),
+    "ratings by majority": lambda path, look: plot_counts(
+        MODELS, [votes(f"majority {at}", len(MODELS)) for at in range(5)], path, look
+    ),
+    "kappa of two": lambda path, look: plot_kappa(MODELS[:2], {(0, 1): -0.2}, path, look),
+    "kappa of five": lambda path, look: plot_kappa(
+        MODELS, {(a, b): None if a else 0.8 for a, b in combinations(range(5), 2)}, path, look
     ),
     "confusion of two": lambda path, look: plot_confusion([panel("Verbs", HICO.verbs[:2])], path, look),
 }

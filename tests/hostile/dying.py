@@ -1,5 +1,5 @@
-"""Every writer stopped half way: by kill -9 and SIGTERM at each of its steps, by a disk that is full, by a reader that
-has gone.
+"""Every writer stopped half way: by kill -9 and SIGTERM at each of its steps, by a power cut, by a disk that is full,
+by a reader that has gone.
 
 `python -m tests.hostile.dying FOLDER [--quick]` does it to every row of WRITERS, in forks of itself, and prints a line
 of JSON for each fault and one that counts. A step is whatever Python reports to an audit hook about a file in the
@@ -15,13 +15,13 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hoicli.cli import run
-from hoicli.io import signals
-from tests.hostile.readers import CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
+from hoicli.io import durable, signals
+from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, MATCHES, PREDICTIONS, SHOE, VCOCO
 from tests.support.project import FIXTURES
 
 STEPS = {"open", "os.rename", "os.remove", "os.chmod", "os.mkdir", "tempfile.mkstemp", "os.truncate"}
@@ -112,6 +112,11 @@ WRITERS = [
     Writer("mask", f"mask {CORPUS / 'pictures.jsonl'} -o OUT"),
     Writer("mask images", f"mask --images {CORPUS} --save-images DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
     Writer("prompts", f"prompts {GT} -o OUT"),
+    Writer("prompts --task choice", f"prompts --task choice {CHOICE / 'scene.json'} -o OUT"),
+    Writer("choice-eval", f"choice-eval --questions {CHOICE / 'scene.json'} {CHOICE / 'answers.jsonl'} -o OUT"),
+    Writer("ground-eval", f"ground-eval {CHOICE / 'grounded.json'} -o OUT"),
+    Writer("refer-eval", f"refer-eval --sim wordnet:wup {CHOICE / 'referred.json'} -o OUT"),
+    Writer("refer-eval --needed", f"refer-eval --needed {CHOICE / 'referred.json'} -o OUT"),
     Writer("agree", f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} -o OUT"),
     Writer("validate", f"validate --gt {GT} {PREDICTIONS} -o OUT"),
     Writer("shoe-sim", f"shoe-sim --backend wordnet:path --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
@@ -213,17 +218,22 @@ def _emptied(folder: Path, writer: Writer, *, old: bool) -> None:
         _target(writer, folder).write_bytes(OLD)
 
 
-def killed(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, list[str]]]:
-    """(step, faults) of a kill at each step of the writer; `quick`: at the last, before the rename."""
-    words, target = _words(writer, folder), _target(writer, folder)
+def undisturbed(writer: Writer, folder: Path) -> tuple[dict[str, bytes], int, list[str]]:
+    """(files, steps, faults) of a run that nothing stops."""
     _emptied(folder, writer, old=True)
-    code, said = forked(lambda: run(words), lambda: _dies_at(0, folder))
-    new = _tree(target)
+    code, said = forked(lambda: run(_words(writer, folder)), lambda: _dies_at(0, folder))
+    new = _tree(_target(writer, folder))
     said, _, count = said.rpartition(b"\nsteps ")
     if code or not new:
-        yield 0, [f"undisturbed it came to {code}: {said!r}"]
-        return
-    steps = int(count)
+        return {}, 0, [f"came to {code}: {said!r}"]
+    return new, int(count), []
+
+
+def killed(
+    writer: Writer, folder: Path, new: dict[str, bytes], steps: int, *, quick: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """(step, faults) of a kill at each step of the writer; `quick`: at the last, before the rename. new: its files."""
+    words, target = _words(writer, folder), _target(writer, folder)
     for step in [steps] if quick else range(1, steps + 1):
         _emptied(folder, writer, old=True)
         code, said = forked(lambda: run(words), lambda step=step: _dies_at(step, folder))  # type: ignore[misc]
@@ -248,12 +258,11 @@ def killed(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, 
         yield step, faults
 
 
-def ended(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, list[str]]]:
-    """(step, faults) of a SIGTERM at each step of the writer; `quick`: at one in the middle."""
+def ended(
+    writer: Writer, folder: Path, new: dict[str, bytes], steps: int, *, quick: bool
+) -> Iterator[tuple[int, list[str]]]:
+    """(step, faults) of a SIGTERM at each step of the writer; `quick`: at one in the middle. new: its files."""
     words, target = _words(writer, folder), _target(writer, folder)
-    _emptied(folder, writer, old=True)
-    _, said = forked(lambda: run(words), lambda: _dies_at(0, folder))
-    new, steps = _tree(target), int(said.rpartition(b"\nsteps ")[2])
     for step in [steps // 2 + 1] if quick else range(1, steps + 1):
 
         def before(step: int = step) -> None:
@@ -273,6 +282,85 @@ def ended(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, l
         yield step, faults
 
 
+@dataclass
+class Disk:
+    """What a power cut would leave: of each file the bytes of its last sync, of each folder the names of its. `root`:
+    where; `target`: what takes its name when its bytes are there, and not before (`faults`)."""
+
+    root: Path
+    target: Path
+    bytes: dict[int, bytes] = field(default_factory=dict)
+    names: dict[int, dict[str, int]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def fsync(self, number: int) -> None:
+        """In the place of `os.fsync`."""
+        self._sync(Path(os.readlink(f"/proc/self/fd/{number}")))
+
+    def syncfs(self, _: int) -> None:
+        """In the place of `syncfs`."""
+        for path in (self.root, *self.root.rglob("*")):
+            self._sync(path)
+
+    def _sync(self, path: Path) -> None:
+        inode = path.lstat().st_ino
+        if path.is_dir():
+            self.names[inode] = {one.name: one.lstat().st_ino for one in path.iterdir()}
+        elif path.is_file():
+            self.bytes[inode] = path.read_bytes()
+
+    def renaming(self, rename: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        """In the place of `os.rename` and `os.replace`."""
+
+        def renamed(source: Any, target: Any) -> None:
+            if Path(target) == self.target:
+                self.check(Path(source), "when it took its name")
+            rename(source, target)
+
+        return renamed
+
+    def check(self, path: Path, when: str) -> None:
+        """All that is there, but its own name, is to be on disk."""
+        inode = path.lstat().st_ino
+        if path.is_dir():
+            there = {one.name: one.lstat().st_ino for one in path.iterdir()}
+            if self.names.get(inode) != there:
+                self.faults.append(f"{path.name}: not all its names were on disk {when}")
+            for name in there:
+                self.check(path / name, when)
+        elif path.is_file() and self.bytes.get(inode) != path.read_bytes():
+            self.faults.append(f"{path.name} was not on disk {when}")
+
+    def check_name(self) -> None:
+        """The target's name is to be on disk."""
+        if self.names.get(self.root.stat().st_ino, {}).get(self.target.name) != self.target.lstat().st_ino:
+            self.faults.append("its name was not on disk at the end")
+
+
+def powerless(writer: Writer, folder: Path) -> list[str]:
+    """Faults of a writer whose machine loses its power when the output takes its name, or when all is done."""
+    words = _words(writer, folder)
+    disk = Disk(folder, _target(writer, folder))
+
+    def before() -> None:
+        os.fsync = disk.fsync  # type: ignore[assignment]
+        durable._sync_file_system = disk.syncfs  # type: ignore[assignment]
+        for name in ("rename", "replace"):
+            setattr(os, name, disk.renaming(getattr(os, name)))
+
+    def work() -> int:
+        code = run(words)
+        disk.check(disk.target, "at the end")
+        disk.check_name()
+        os.write(2, b"\nfaults %s" % json.dumps(disk.faults).encode())
+        return code
+
+    _emptied(folder, writer, old=False)
+    code, said = forked(work, before)
+    said, _, faults = said.rpartition(b"\nfaults ")
+    return [f"came to {code}: {said!r}"] if code else json.loads(faults)
+
+
 def _is_part(name: str) -> bool:
     last = name.rsplit("/", 1)[-1]
     return last.startswith(".") and last.endswith(".part")
@@ -284,12 +372,9 @@ def _disk_of(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def full(writer: Writer, folder: Path, *, quick: bool) -> Iterator[tuple[int, list[str]]]:
-    """(bytes that fit, faults) of files that may not grow to what they should be."""
+def full(writer: Writer, folder: Path, new: dict[str, bytes], *, quick: bool) -> Iterator[tuple[int, list[str]]]:
+    """(bytes that fit, faults) of files that may not grow to what they should be, `new`."""
     words, target = _words(writer, folder), _target(writer, folder)
-    _emptied(folder, writer, old=False)
-    forked(lambda: run(words), lambda: None)
-    new = _tree(target)
     largest = max(map(len, new.values()))
     for size in [largest - 1] if quick else sorted({0, largest // 2, largest - 1}):
         _emptied(folder, writer, old=True)
@@ -339,22 +424,29 @@ def reader_gone(writer: Writer, folder: Path) -> list[str]:
 
 def main(folder: Path, *, quick: bool) -> None:
     """All of it, with what it needs imported before the first fork."""
-    steps = terms = sizes = 0
+    steps = terms = cuts = sizes = 0
     writers = [writer for writer in WRITERS if not (quick and writer.slow)]
     for writer in writers:
         _emptied(folder, writer, old=False)
         forked_warm = run(_words(writer, folder))
         if forked_warm:
             print(json.dumps({"writer": writer.name, "how": "undisturbed", "faults": [f"came to {forked_warm}"]}))
-        for step, faults in killed(writer, folder, quick=quick):
+        new, count, faults = undisturbed(writer, folder)
+        if faults:
+            print(json.dumps({"writer": writer.name, "how": "undisturbed", "faults": faults}))
+            continue
+        for step, faults in killed(writer, folder, new, count, quick=quick):
             steps += 1
             if faults:
                 print(json.dumps({"writer": writer.name, "how": f"killed at step {step}", "faults": faults}))
-        for step, faults in ended(writer, folder, quick=quick):
+        cuts += 1
+        if faults := powerless(writer, folder):
+            print(json.dumps({"writer": writer.name, "how": "a power cut", "faults": faults}))
+        for step, faults in ended(writer, folder, new, count, quick=quick):
             terms += 1
             if faults:
                 print(json.dumps({"writer": writer.name, "how": f"SIGTERM at step {step}", "faults": faults}))
-        for size, faults in full(writer, folder, quick=quick):
+        for size, faults in full(writer, folder, new, quick=quick):
             sizes += 1
             if faults:
                 print(json.dumps({"writer": writer.name, "how": f"room for {size} bytes", "faults": faults}))
@@ -365,7 +457,9 @@ def main(folder: Path, *, quick: bool) -> None:
             ):
                 if faults:
                     print(json.dumps({"writer": writer.name, "how": how, "faults": faults}))
-    print(json.dumps({"writers": len(writers), "kills": steps, "terms": terms, "disks": sizes}), flush=True)
+    print(
+        json.dumps({"writers": len(writers), "kills": steps, "terms": terms, "cuts": cuts, "disks": sizes}), flush=True
+    )
 
 
 if __name__ == "__main__":

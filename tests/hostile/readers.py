@@ -13,7 +13,7 @@ from tests.support.project import FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
-GRAPHS, OWN = FIXTURES / "graphs", FIXTURES / "own"
+GRAPHS, OWN, CHOICE = FIXTURES / "graphs", FIXTURES / "own", FIXTURES / "choice"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
@@ -112,6 +112,12 @@ def _predictions(command: str, *options: str, law: str = "", gt: Path = GT) -> l
 
 def _both(*calls: str) -> list[str]:
     return [f"{call} --on-error {policy}" for call in calls for policy in ("stop", "skip")]
+
+
+def _asked(questions: object, *answers: object) -> list[str]:
+    """Questions and each of the answers, strictly, under skip, and as released."""
+    calls = [f"choice-eval --questions {questions} {given} -o OUT" for given in answers]
+    return _both(*calls, *(f"{call} --as-released crosshoi-bench --bootstrap 5" for call in calls))
 
 
 _OWN_PAIR = f"--gt {OWN / 'gt.jsonl'} {OWN / 'predictions.jsonl'} -o OUT"
@@ -335,6 +341,25 @@ READERS: list[Reader] = [
     ),
     Reader("curves:matches", MATCHES, "jsonl", _both("curves IN -o OUT")),
     Reader("confusion:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("confusion IN -o OUT")),
+    Reader("choice-eval:questions", CHOICE / "pair.json", "json", _asked("IN", CHOICE / "saved.json", PREDICTIONS)),
+    Reader("choice-eval:questions scene", CHOICE / "scene.json", "json", _asked("IN", CHOICE / "answers.jsonl")),
+    Reader("choice-eval:text", CHOICE / "answers.jsonl", "answers", _asked(CHOICE / "scene.json", "IN")),
+    Reader("choice-eval:saved", CHOICE / "saved.json", "json", _asked(CHOICE / "pair.json", "IN")),
+    Reader("choice-eval:dump", CHOICE / "detector.json", "json", _asked(CHOICE / "pair.json", "IN")),
+    Reader("choice-eval:records", PREDICTIONS, "jsonl", _asked(CHOICE / "pair.json", "IN")),
+    Reader(
+        "ground-eval:results",
+        CHOICE / "grounded.json",
+        "json",
+        _both("ground-eval IN -o OUT", "ground-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
+    ),
+    *_predictions("ground-eval", "", "--match both --top-k 2"),
+    Reader(
+        "refer-eval:results",
+        CHOICE / "referred.json",
+        "json",
+        _both("refer-eval --dataset hico IN -o OUT", "refer-eval --needed IN -o OUT"),
+    ),
     *_predictions("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
     Reader("recall:training", GT, "jsonl", _both(f"recall --gt {GT} --train IN {PREDICTIONS} -o OUT")),
     *_predictions(
@@ -420,6 +445,15 @@ READERS: list[Reader] = [
         FIXTURES / "robust/epochs.jsonl",
         "jsonl",
         ["curriculum IN -o OUT", "curriculum --every IN -o OUT"],
+    ),
+    Reader(
+        "prompts:questions",
+        CHOICE / "pair.json",
+        "json",
+        _both(
+            "prompts --task choice --coords pixels IN -o OUT",
+            f"prompts --task choice --response-format --image-list {GT} IN -o OUT",
+        ),
     ),
     Reader(
         "prompts:records",

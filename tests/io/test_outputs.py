@@ -85,6 +85,31 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> No
         assert os.stat(target).st_mode & 0o777 == 0o750
 
 
+def test_the_last_of_several_folders_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two others take the name between the two steps of this one, as other processes may."""
+    target, rename, others = tmp_path / "made", Path.rename, ["c", "b"]
+    (target / "a").mkdir(parents=True)
+
+    def renamed(source: Path, name: Path) -> Path:
+        done = rename(source, name)
+        if source == target and others:
+            (target / others.pop()).mkdir(parents=True)
+        return done
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    with atomic_folder(str(target), replace=True) as folder:
+        (folder / "own").touch()
+    assert others == []
+    assert sorted(tmp_path.rglob("*")) == [target, target / "own"]
+
+
+def test_a_new_folder_does_not_replace_that_of_another_process(tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    with pytest.raises(DataError, match=r"cannot be written \(Directory not empty\)"), atomic_folder(str(target)):
+        (target / "theirs").mkdir(parents=True)
+    assert sorted(tmp_path.rglob("*")) == [target, target / "theirs"]
+
+
 @pytest.mark.parametrize("name", ["a.png", "train/a.png", "a..b/.png", "..."])
 def test_names_that_stay_inside(name: str) -> None:
     assert stays_inside(name)

@@ -35,7 +35,7 @@ def test_loads_and_runs_nothing(hoicli: Hoicli) -> None:
     assert "@import" not in raw
     assert not {"script", "link", "iframe", "object", "embed", "form", "img"} & {name for name, _ in page.elements}
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
-    assert len(page.all("figure")) == len(page.all("svg", role="img")) == 4
+    assert len(page.all("figure")) == len(page.all("svg", role="img")) == 7
     for attributes in page.all("svg", role="img"):
         assert attributes["aria-label"]
 
@@ -79,7 +79,7 @@ def test_without_pillow_and_matplotlib(tmp_path: Path, hoicli: Hoicli, monkeypat
         monkeypatch.delitem(sys.modules, name)
     page = page_of(hoicli, "--gt", GT, "--images", FIXTURES / "images", PREDICTIONS)
     assert page.all("image")
-    assert len(page.all("figure")) == 4
+    assert len(page.all("figure")) == 7
 
 
 def test_same_input_same_bytes(tmp_path: Path, hoicli: Hoicli) -> None:

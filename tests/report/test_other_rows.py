@@ -34,7 +34,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_rows_of_other_commands(given: dict[str, Path], hoicli: Hoicli) -> None:
     options = [word for path in given.values() for word in ("--rows", path)]
     page = page_of(hoicli, *options, "--gt", GT, PREDICTIONS)
-    assert page.titles[4:9] == ["Robustness", "Open vocabulary (SHOE)", "Comparison", "Agreement", "Other results"]
+    assert page.titles[6:11] == ["Robustness", "Open vocabulary (SHOE)", "Comparison", "Agreement", "Other results"]
     rows = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in given.items()}
     robust = {
         (row["tags"]["model"], row["metric"]): row["value"]
@@ -69,7 +69,7 @@ def test_rows_of_other_commands(given: dict[str, Path], hoicli: Hoicli) -> None:
         assert line[8] == (DASH if row["p"] is None else f"{row['p']:.4f}")
     agreement = {row["subset"]: row["value"] for row in rows["agree"] if row["metric"] == "agreement"}
     assert [line[1] for line in page.table("of", "agreement", "spearman")] == list(map(shown, agreement.values()))
-    assert len(page.all("figure")) == 5
+    assert len(page.all("figure")) == 8
 
 
 def test_rows_of_one_model(given: dict[str, Path], tmp_path: Path, hoicli: Hoicli) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.resampling.ranked import AveragedLists, RankedLists
+from hoicli.resampling.averaged import AveragedLists
+from hoicli.resampling.ranked import RankedLists
 
 IMAGES, CLASSES = 40, 9
 ELEVEN = PROTOCOLS["hico"].grid

@@ -32,7 +32,9 @@ def scenes(images: int = 40, seed: int = 0) -> tuple[list[Record], list[Record],
     found: tuple[list[Record], list[Record]] = ([], [])
     for number in range(images):
         name = f"image_{number:03d}" + (STRANGE if number == 7 else "")
-        boxes, labels, hois = [], [], []
+        boxes: list[list[float]] = []
+        labels: list[str] = []
+        hois: list[Record] = []
         for _ in range(draw.randint(1, 3)):
             thing, at = draw.choice(sorted(VERBS)), len(boxes)
             x, y = draw.uniform(0, 300), draw.uniform(0, 200)

@@ -23,8 +23,8 @@ from hoicli.evaluation.tally import averaged, subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.resampling.intervals import interval, quantile
-from hoicli.resampling.ranked import Lists, Weights
 from hoicli.resampling.rounds import Rounds
+from hoicli.resampling.weighted import Lists, Weights
 from hoicli.vocabulary.datasets import load
 
 COLUMNS = 32

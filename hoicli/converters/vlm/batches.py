@@ -44,11 +44,16 @@ class Picture:
     data: str = ""
 
 
+def is_batch_id(text: str) -> bool:
+    """Whether all three take a text as the id of a request, as it is."""
+    return _PLAIN.fullmatch(text) is not None and not text.startswith(_CODED)
+
+
 def batch_id(image_id: str | int) -> str:
     """An image's id as the id of a request: itself, or in base64 where it has characters that Anthropic's do not have.
     Raises `DataError` for one that is too long."""
     text = str(image_id)
-    if _PLAIN.fullmatch(text) and not text.startswith(_CODED):
+    if is_batch_id(text):
         return text
     coded = _CODED + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     if len(coded) > 64:

@@ -38,7 +38,7 @@ from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
-from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in, is_answers, rows
+from hoicli.converters.vlm.rows import ANSWER_KEYS, benchmark_of, content, image_named_in, is_answers, rows
 from hoicli.converters.vlm.text import values_in
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
@@ -88,6 +88,10 @@ class _AnswerReader:
             if answered is None:
                 return
             row = answered
+        if said := benchmark_of(row):
+            if "choice-eval" in said:
+                raise DataError(f"no detections, but {said}")
+            self._announce_once(f"{said}, too, as they are")
         image = self._image(row)
         key = next((key for key in ANSWER_KEYS if row.get(key) is not None), None)
         if key is None:

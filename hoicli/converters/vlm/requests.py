@@ -44,16 +44,17 @@ class BatchMaker:
 
     def requests(self, lines: Sequence[Record], place: str) -> list[Record]:
         """The requests of prompts' lines. Raises `DataError` for a line without a file name or whose picture cannot be
-        read, and for the second of an image."""
+        read, and for the second of an image, or of a line's own custom_id."""
         try:
             return list(map(self._request, lines))
         except DataError as error:
             raise DataError(error.problem, place=place, field=error.field) from None
 
     def _request(self, line: Record) -> Record:
-        custom_id = batch_id(line["image_id"])
+        key = "custom_id" if "custom_id" in line else "image_id"
+        custom_id = batch_id(line[key])
         if custom_id in self.seen:
-            raise DataError("occurs twice; a batch has one request for each id", field="image_id")
+            raise DataError("occurs twice; a batch has one request for each id", field=key)
         self.seen.add(custom_id)
         messages = [{"role": "system", "content": line["system"]}, {"role": "user", "content": line["prompt"]}]
         body = dict(self.body)

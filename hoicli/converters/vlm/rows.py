@@ -98,17 +98,41 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     elif {"outputs", "gt_paths"} <= source.mapping.keys():
         yield from _hoi_r1(source, context)
     elif source.mapping:
-        first = next(iter(source.mapping.values()))
-        if isinstance(first, dict) and _QUESTIONS & first.keys():
-            problem = "holds multiple-choice questions or their letters (CrossHOI-Bench): no detections"
-            raise DataError(problem, place=source.name)
+        if said := benchmark_of(next(iter(source.mapping.values()))):
+            raise DataError(f"holds {said}", place=source.name)
         for name, value in source.mapping.items():
             yield f"{source.name}: {name[:80]}", {"file_name": name, "response": value, "of_map": True}
     else:
         raise DataError(f"holds no answers ({source.describe()}); give JSONL or a list of rows", place=source.name)
 
 
-_QUESTIONS = {"QA_0", "gt_choices", "wrong_choices"}
+def benchmark_of(item: Any) -> str:
+    """What a row, or the value of a file name, is to the benchmark of answers that it was saved for, and the command
+    that reads it; "" for anything else."""
+    for command, what, keys in _BENCHMARKS:
+        if isinstance(item, dict) and any(each <= item.keys() for each in keys):
+            return f"{what}: hoicli {command} reads them"
+    return ""
+
+
+def benchmark_in(source: Source) -> str:
+    """The same of a file in no format that `convert` reads, by its first value, or the first row of a list in it."""
+    if source.kind not in ("json-object", "json-list"):
+        return ""
+    first = source.first_item if source.is_list else next(iter(source.mapping.values()), None)
+    lists = (value[0] for value in source.mapping.values() if isinstance(value, list) and value)
+    return next(filter(None, map(benchmark_of, (first, *lists))), "")
+
+
+_BENCHMARKS: tuple[tuple[str, str, tuple[set[str], ...]], ...] = (
+    ("choice-eval", "multiple-choice questions, or the options chosen (CrossHOI-Bench)",
+     ({"gt_choices"}, {"wrong_choices"}, {"QA_0"}, {"question", "options", "setting"})),
+    ("choice-eval", "a detector's predictions for multiple-choice questions (CrossHOI-Bench)",
+     ({"h_boxes", "o_boxes", "ao_names"},)),
+    ("ground-eval", "results of grounding (hoi-benchmarks)", ({"gt_pairs"}, {"ground_truth_pairs"})),
+    ("refer-eval", "results of action referring (hoi-benchmarks)", ({"ground_truth", "prediction"},)),
+)  # fmt: skip
+"""(command, what, the sets of keys of which one is there)."""
 
 
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:

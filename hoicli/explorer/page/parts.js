@@ -78,7 +78,7 @@ const turn = page => go({ page: page > 1 ? String(page) : "" }, true);
 
 /* Precision over recall of some series: [{name, points}], one for each model. */
 function curveChart(series, caption) {
-  const width = 420, height = 300, left = 46, top = 10, right = 10, bottom = 42;
+  const width = 420, height = 300, left = 46, top = 10, right = 14, bottom = 42;
   const x = recall => left + recall * (width - left - right), y = precision => top + (1 - precision) * (height - top - bottom);
   const lines = [0, 0.25, 0.5, 0.75, 1].map(at => [
     svg("line", { class: "grid", x1: x(at), x2: x(at), y1: y(0), y2: y(1) }),

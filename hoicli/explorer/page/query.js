@@ -125,7 +125,7 @@ const query = (() => {
   }
 
   /* The items of a selection in an order: a prediction is its row, a missed ground truth is ~row. By gain: that of the
-     type in the class, then by score; equal gains keep the order of rows. */
+     type in the class, then that of the type in mAP, then by score. */
   function ordered(found, sort) {
     const all = new Int32Array(found.count);
     all.set(found.rows);
@@ -144,17 +144,20 @@ const query = (() => {
   }
 
   const places = [null, null];
-  /* [classes x types] the place of each pair among all by its gain, the largest first; equal gains share one. */
+  /* [classes x types] the place of each pair among all by its gain, the largest first, of equals by the type's gain in
+     mAP; equals in both share one. */
   function gainPlaces(model) {
     if (places[model]) return places[model];
     const types = facts.types.length, gains = new Float64Array(facts.classes.length * types);
+    const ofType = facts.types.map(([name]) => (facts.models[model].gains[name] || {})[facts.every] || 0);
     for (let pair = 0; pair < gains.length; pair++) gains[pair] = gainOf(model, Math.floor(pair / types), pair % types) || 0;
     const place = new Int32Array(gains.length);
-    let bucket = -1, last = NaN;
-    for (const pair of Array.from(gains.keys()).sort((one, other) => gains[other] - gains[one] || one - other)) {
-      if (gains[pair] !== last) { bucket++; last = gains[pair]; }
-      place[pair] = bucket;
-    }
+    const differ = (one, other) => gains[other] - gains[one] || ofType[other % types] - ofType[one % types];
+    const order = Array.from(gains.keys()).sort((one, other) => differ(one, other) || one - other);
+    order.forEach((pair, at) => {
+      const last = at ? order[at - 1] : pair;
+      place[pair] = place[last] + (differ(last, pair) ? 1 : 0);
+    });
     places[model] = place;
     return place;
   }

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+import hoicli as api
 from hoicli.converters.vlm.forms import FORMS, Question, read_answer
 from hoicli.converters.vlm.logprobs import Tokens, scored
+from hoicli.errors import UsageError
 from tests.support.batches import result
 from tests.support.project import Hoicli
 
@@ -117,14 +119,33 @@ def test_without_them_there_is_no_score(hoicli: Hoicli, tmp_path: Path, logprobs
         assert "the scores of an answer without log-probabilities of its tokens (its triplets are kept): 1" in read.err
 
 
-def test_every_number_says_that_its_scores_are_of_tokens(hoicli: Hoicli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("eval",), ("shoe-eval", "--sim", "lexical")])
+@pytest.mark.parametrize("caveat", ["token_scores", None])
+def test_every_number_says_that_its_scores_are_of_tokens(
+    hoicli: Hoicli, tmp_path: Path, command: tuple[str, ...], caveat: str | None
+) -> None:
     record = {"image_id": "a", "boxes": [[10, 20, 30, 40], [25, 30, 50, 45]], "labels": ["person", "bicycle"]}
     truth, predicted = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
     truth.write_text(json.dumps({**record, "hois": [{"subject": 0, "object": 1, "verb": "ride"}]}) + "\n")
     hois = [{"subject": 0, "object": 1, "verb": "ride", "score": 0.5}]
-    predicted.write_text(json.dumps({**record, "hois": hois, "caveats": ["token_scores"]}) + "\n")
-    numbers = hoicli("eval", "--gt", truth, predicted, "--format", "jsonl")
+    predicted.write_text(json.dumps({**record, "hois": hois, "caveats": [caveat] if caveat else []}) + "\n")
+    numbers = hoicli(*command, "--gt", truth, predicted, "--format", "jsonl")
     assert numbers.code == 0, numbers.err
     lines = numbers.out.splitlines()
     assert lines
-    assert all("scores:verb_and_object_tokens" in json.loads(line)["signature"] for line in lines)
+    signed = ["scores:verb_and_object_tokens" in json.loads(line)["signature"] for line in lines]
+    assert signed == [caveat is not None] * len(lines)
+    if command == ("shoe-eval", "--sim", "lexical"):
+        predicted.write_text(json.dumps({**record, "hois": hois, "caveats": ["nothing"]}) + "\n")
+        refused = hoicli(*command, "--gt", truth, predicted)
+        assert (refused.code, refused.out) == (1, "")
+        assert f'{predicted}:1: caveats[0]: "nothing" is none of' in refused.err
+
+
+def test_tokens_from_python(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps(rows(ANSWER, tokens_of(ANSWER))["row"]) + "\n")
+    printed = hoicli("convert", "--coords", "pixels", "--scores", "tokens", path)
+    assert api.read(path, coords="pixels", scores="tokens") == [json.loads(line) for line in printed.out.splitlines()]
+    with pytest.raises(UsageError, match="scores='loud': choose from said, tokens"):
+        api.read(path, coords="pixels", scores="loud")

@@ -151,7 +151,7 @@ def test_a_closed_vocabulary_is_listed(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (("--task", "count"), 2, "--task count: choose detect or pairs"),
+        (("--task", "count"), 2, "--task count: choose from detect, pairs, choice"),
         (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
         (("--coords", "qwen2.5"), 2, "resize the images yourself and use resized:WxH"),
         (("--vocabulary", "coco"), 2, "unknown dataset 'coco'"),

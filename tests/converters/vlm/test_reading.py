@@ -568,7 +568,10 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        ('{"a.jpg": {"QA_0": ["ride a/an horse"]}}', "holds multiple-choice questions or their letters"),
+        (
+            '{"a.jpg": {"QA_0": ["ride a/an horse"]}}',
+            "(CrossHOI-Bench): hoicli choice-eval reads them",
+        ),
         ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
         ('{"outputs": ["x"], "gt_paths": [["a.jpg"]]}', "outputs[0]: names no image"),
         ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
@@ -668,3 +671,22 @@ def test_records_pass_validate(convert: Any, hoicli: Hoicli, tmp_path: Path) -> 
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     result = hoicli("validate", "--open-vocabulary", path)
     assert (result.code, result.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("scene.json", "choice-eval"), ("saved.json", "choice-eval"), ("answers.jsonl", "choice-eval"),
+     ("detector.json", "choice-eval"), ("grounded.json", "ground-eval"), ("referred.json", "refer-eval")],
+)  # fmt: skip
+def test_files_of_benchmarks_name_the_command_that_reads_them(
+    hoicli: Hoicli, tmp_path: Path, name: str, command: str
+) -> None:
+    path = FIXTURES / "choice" / name
+    result = hoicli("convert", path)
+    assert f"hoicli {command} reads them" in result.err
+    assert (result.code, bool(result.out)) == ((1, False) if command == "choice-eval" else (0, True))
+    if path.suffix == ".json":
+        (tmp_path / name).write_text(json.dumps({"results": json.loads(path.read_text())}))
+        result = hoicli("convert", tmp_path / name)
+        assert (result.code, result.out) == (1, "")
+        assert (f"hoicli {command} reads them" in result.err) == (command != "choice-eval")

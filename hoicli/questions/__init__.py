@@ -1,0 +1,1 @@
+"""Answers to questions about interactions: multiple choice, grounding and referring."""

@@ -1,0 +1,231 @@
+"""Multiple-choice questions as CrossHOI-Bench's annotation files have them (arXiv 2508.18753): read and checked.
+
+A file is `{file name: question}` or `{file name: {"QA_0": question, "QA_1": ...}}`. A question has `gt_choices`, which
+are right, `wrong_choices`, and in two of the three settings `boxes`: the person's (`human`), and the other one's
+(`object`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from hoicli.converters.containers.source import Source
+from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.names import image_id_of
+from hoicli.records.parsing import is_number, short
+from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import SUBJECT
+
+SETTINGS = ("scene", "person", "pair")
+"""What a question shows: the image alone, the person's box, or the boxes of both."""
+BETWEEN = " a/an "
+"""What stands between verb and object in an option; SWIG-HOI's options are verbs alone, done to another person."""
+NOTHING = "no_interaction"
+FIRST = "QA_0"
+"""The name of an image's only question."""
+PADDING = "None"
+"""The option that fills a list up to FEWEST."""
+FEWEST = 4
+MISSPELT = frozenset({("work_on", "laptotp"), ("ride_on", "skateboard"), ("lift", "spoon")})
+"""Options of the V-COCO part that are in none of its classes: the released tables (HICO-DET's 600 classes and 236 of
+V-COCO) have every other."""
+
+_SETTING_IN_NAME = re.compile(r"_(person|ho)\.json(?:\.(?:gz|zst))?$")
+_QUESTION = re.compile(r"QA_\d{1,6}")
+
+Class = tuple[str, str]
+"""(verb, object), spaces as underscores."""
+
+
+def class_of(option: str) -> Class:
+    """The interaction an option names: of all spellings of `no_interaction` one."""
+    verb, found, name = option.strip().partition(BETWEEN)
+    verb = verb.replace(" ", "_")
+    return (NOTHING if NOTHING in verb else verb), (name.replace(" ", "_") if found else SUBJECT)
+
+
+@dataclass(frozen=True)
+class Question:
+    """right, wrong: the options as the file lists them (an option may be in a list twice, or in both). human, other:
+    the boxes [x1, y1, x2, y2] in pixels, None where the file has none; label: what it says the other one is, "" for
+    nothing."""
+
+    image_id: str
+    file_name: str
+    name: str
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+    human: tuple[float, ...] | None = None
+    other: tuple[float, ...] | None = None
+    label: str = ""
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """Every option, the right ones first, as the file lists them."""
+        return self.right + self.wrong
+
+    @cached_property
+    def options(self) -> tuple[str, ...]:
+        """Every option once, in an order that depends on the question alone."""
+        texts = dict.fromkeys(self.listed)
+        return tuple(sorted(texts, key=lambda text: hashlib.sha256(f"{self.key}\n{text}".encode()).digest()))
+
+    @cached_property
+    def by_class(self) -> Mapping[Class, str]:
+        """The option of each interaction; of two that name one the right one, or the first."""
+        return {class_of(text): text for text in reversed(self.listed)}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """(image, name of the question)."""
+        return self.image_id, self.name
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The questions of a file. dataset: hico, vcoco, swig, or own; setting: of SETTINGS."""
+
+    name: str
+    questions: tuple[Question, ...]
+    dataset: str
+    setting: str
+
+    @cached_property
+    def by_image(self) -> Mapping[str, Mapping[str, Question]]:
+        """By image and name."""
+        found: dict[str, dict[str, Question]] = {}
+        for question in self.questions:
+            found.setdefault(question.image_id, {})[question.name] = question
+        return found
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits that two files share when they hold the same questions, in any order."""
+        content = hashlib.sha256(self.setting.encode())
+        for question in sorted(self.questions, key=lambda question: question.key):
+            content.update(orjson.dumps([*question.key, question.listed, len(question.right), question.human]))
+            content.update(orjson.dumps([question.other, question.label]))
+        return content.hexdigest()[:8]
+
+    def counts(self, named: Class) -> bool:
+        """Whether an interaction is a class of macro F1: those of the dataset's own table are, in own questions all."""
+        if self.dataset == "hico":
+            return named in load("hico").interaction_ids
+        if self.dataset == "swig":
+            return named[1] == SUBJECT and named[0] in load("swig").verb_ids
+        return self.dataset != "vcoco" or named not in MISSPELT
+
+
+def read_bank(path: str, policy: ErrorPolicy, *, setting: str | None = None) -> Bank:
+    """The questions of a file, checked. setting: what `--setting` says, None to see it from the file. Raises
+    `DataError` for what is no such file and, unless the policy skips, for a bad question; `UsageError` where the
+    setting is not to be seen."""
+    source = Source(path)
+    first = next(iter(source.mapping.values()), None)
+    if not isinstance(first, dict) or not ({"gt_choices", "wrong_choices"} & first.keys() or _numbered(first)):
+        problem = f"holds no questions ({source.describe()}); give an annotation file of CrossHOI-Bench, or one like it"
+        raise DataError(problem, place=source.name)
+    questions: dict[tuple[str, str], Question] = {}
+    odd = 0
+    for file_name, entry in source.mapping.items():
+        try:
+            for question in _of_image(str(file_name), entry):
+                if question.key in questions:
+                    raise DataError(f"image {question.image_id!r} is in it twice; keep one")
+                questions[question.key] = question
+                odd += len(question.options) < len(question.listed)
+        except DataError as error:
+            place = f"{source.name}: {str(file_name)[:80]}"
+            policy.handle(DataError(error.problem, place=place, field=error.field))
+    if not questions:
+        raise DataError("no question in it is sound", place=source.name)
+    bank = list(questions.values())
+    shown = _setting(bank, source.name, setting)
+    if odd:
+        note(f"{source.name}: {odd:,} questions list an option twice; it counts once, as right where it is both")
+    return Bank(source.name, tuple(bank), _dataset(bank), shown)
+
+
+def _numbered(entry: Mapping[str, Any]) -> bool:
+    return any(isinstance(key, str) and _QUESTION.fullmatch(key) for key in entry)
+
+
+def _of_image(file_name: str, entry: Any) -> Iterator[Question]:
+    if not image_id_of(file_name):
+        raise DataError("names no image; the key is its file name")
+    if not isinstance(entry, dict):
+        raise DataError("is no object; give gt_choices and wrong_choices, or QA_0 with them")
+    named = entry if _numbered(entry) else {FIRST: entry}
+    for name, body in named.items():
+        if not isinstance(body, dict):
+            raise DataError("is no object; a question has gt_choices and wrong_choices", field=str(name))
+        right, wrong = (_texts(body, key, str(name)) for key in ("gt_choices", "wrong_choices"))
+        if not right and not wrong:
+            raise DataError("has no options", field=str(name))
+        boxes = body.get("boxes", {})
+        if not isinstance(boxes, dict):
+            raise DataError("is no object with the box `human`, and perhaps `object`", field=f"{name}.boxes")
+        human, other = (_box(boxes, key, f"{name}.boxes.{key}") for key in ("human", "object"))
+        if other is not None and human is None:
+            raise DataError("missing; a pair has the person's box, too", field=f"{name}.boxes.human")
+        label = boxes.get("object_class", "")
+        if not isinstance(label, str):
+            raise DataError(f"{short(label)} is no name", field=f"{name}.boxes.object_class")
+        yield Question(image_id_of(file_name), file_name, str(name), right, wrong, human, other, label)
+
+
+def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
+    value = body.get(key)
+    if not isinstance(value, list) or not all(isinstance(text, str) and text.strip() for text in value):
+        raise DataError("missing, or no list of texts", field=f"{name}.{key}")
+    return tuple(value)
+
+
+def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | None:
+    box = boxes.get(key)
+    if box is None:
+        return None
+    if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
+        raise DataError(f"{short(box)} is no box; a box is [x1, y1, x2, y2] in pixels", field=field)
+    if box[2] < box[0] or box[3] < box[1]:
+        raise DataError(f"{short(box)}: x2 or y2 is before x1 or y1; a box is [x1, y1, x2, y2]", field=field)
+    return tuple(map(float, box))
+
+
+def _setting(questions: Sequence[Question], name: str, said: str | None) -> str:
+    """What every question shows. Files of the settings person and pair may both have both boxes: their name tells, or
+    `said`."""
+    people, others = ({getattr(question, key) is not None for question in questions} for key in ("human", "other"))
+    if len(people) > 1 or len(others) > 1:
+        raise DataError("some of its questions have boxes and some do not; one file is of one setting", place=name)
+    most = SETTINGS[people.pop() + others.pop()]
+    if said is not None:
+        if SETTINGS.index(said) > SETTINGS.index(most):
+            raise UsageError(f"--setting {said}: {name} has no boxes for it; it can be {most}")
+        return said
+    told = _SETTING_IN_NAME.search(name)
+    if most != "pair" or (not told and not any(question.label for question in questions)):
+        return most
+    if told is None:
+        both = "gives both boxes and the object's class, as CrossHOI-Bench's files of two settings do"
+        raise UsageError(f"{name} {both}; say --setting person or --setting pair")
+    return "person" if told[1] == "person" else "pair"
+
+
+def _dataset(questions: Sequence[Question]) -> str:
+    """Whose classes the options are: seen from the options and the names of the images."""
+    if not any(BETWEEN in text for question in questions for text in question.listed):
+        return "swig"
+    for dataset, begin in (("hico", "HICO_"), ("vcoco", "COCO_")):
+        if all(question.image_id.startswith(begin) for question in questions):
+            return dataset
+    return "own"

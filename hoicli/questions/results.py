@@ -1,0 +1,222 @@
+"""Result files of hoi-benchmarks (SIT-AIGCDesignLab), as its scripts save them: a list of rows, or JSON lines.
+
+Grounding: the pairs asked for (`gt_pairs`, or `ground_truth_pairs` of the scripts that ask at once) and those predicted
+(`predicted_pairs`, `pred_pairs`, `pairs`), a pair being `person_bbox` and `object_bbox`, or `person_box` and
+`object_box`. Referring: `ground_truth` and `prediction`, two phrases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import orjson
+
+from hoicli.converters.containers.source import Source
+from hoicli.errors import DataError
+from hoicli.io.encoding import MARK
+from hoicli.io.messages import note
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.parsing import is_number, parse, short
+
+TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
+FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")
+_IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
+_WRAPPERS = ("results", "predictions", "annotations", "data")
+_FAILED = "requests that failed, which count as answered with nothing"
+
+Box = tuple[float, ...]
+Pair = tuple[Box, Box]
+"""The person's box and the other one's, [x1, y1, x2, y2] in pixels."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """A question for all pairs of an interaction in an image: those there are, and those found, in their order."""
+
+    image: str
+    truth: tuple[Pair, ...]
+    found: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Referring:
+    """A question for what a pair does: the phrase it has, and the one predicted, "" for none; `failed`: the request."""
+
+    image: str
+    truth: str
+    found: str
+    failed: bool = False
+
+
+@dataclass
+class Oddities:
+    """What is wrong with some answers: how often, and the first place."""
+
+    named: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def count(self, what: str, place: str) -> None:
+        """One more of it."""
+        times, first = self.named.get(what, (0, place))
+        self.named[what] = times + 1, first
+
+    def report(self) -> None:
+        """Say them all."""
+        for what, (times, first) in self.named.items():
+            note(f"{what}: {times:,} (the first: {first})")
+
+
+def read_grounding(paths: Sequence[str], policy: ErrorPolicy) -> list[Grounding]:
+    """The rows of result files of grounding, sorted; what is odd is said. Raises `DataError` for what is no such row,
+    and for files without one."""
+    odd = Oddities()
+    found = list(_read(paths, policy, lambda row, place: _grounding(row, place, odd)))
+    odd.report()
+    return sorted(found, key=lambda row: (row.image, row.truth, row.found))
+
+
+def read_referring(paths: Sequence[str], policy: ErrorPolicy) -> list[Referring]:
+    """The rows of result files of referring, sorted; what is odd is said. Raises `DataError` as above."""
+    odd = Oddities()
+    found = list(_read(paths, policy, lambda row, place: _referring(row, place, odd)))
+    odd.report()
+    return sorted(found, key=lambda row: (row.image, row.truth, row.found, row.failed))
+
+
+def digest_of(content: Sequence[Any]) -> str:
+    """Eight hexadecimal digits of what was asked."""
+    return hashlib.sha256(orjson.dumps(content)).hexdigest()[:8]
+
+
+def _read(paths: Sequence[str], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str], T]) -> Iterator[T]:
+    count = 0
+    for path in paths:
+        for place, row in _rows(Source(path), policy):
+            try:
+                if not isinstance(row, dict):
+                    raise DataError(f"{short(row)} is no row of results; a row is an object")
+                yield made(row, place)
+                count += 1
+            except DataError as error:
+                policy.handle(DataError(error.problem, place=place, field=error.field))
+    if not count:
+        raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=", ".join(paths))
+
+
+def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+    """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
+    try:
+        for position, item in source.items():
+            yield f"{source.name}: {position}", item
+    except DataError as error:
+        policy.handle(error)
+
+
+def _rows(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+    if source.is_list:
+        yield from listed(source, policy)
+        return
+    first = source.data.lstrip(MARK + b" \t\r\n").split(b"\n", 1)[0]
+    try:
+        whole = orjson.loads(first)
+    except orjson.JSONDecodeError:
+        whole = source.mapping
+    wrapper = next((key for key in _WRAPPERS if isinstance(whole, dict) and isinstance(whole.get(key), list)), None)
+    if wrapper is not None:
+        for index, item in enumerate(whole[wrapper]):
+            yield f"{source.name}: {wrapper}[{index}]", item
+        return
+    for number, data in enumerate(source.data.split(b"\n"), start=1):
+        if data.strip():
+            try:
+                yield f"{source.name}:{number}", parse(Line(source.name, number, data.removeprefix(MARK)))
+            except DataError as error:
+                policy.handle(error)
+
+
+def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
+    truth_key = next((key for key in TRUTH_KEYS if key in row), None)
+    if truth_key is None:
+        problem = f"missing ({' or '.join(TRUTH_KEYS)}); the row says which pairs there are"
+        raise DataError(problem, field=TRUTH_KEYS[0])
+    truth = []
+    for index, pair in enumerate(_list(row, truth_key)):
+        boxes = _pair(pair, f"{truth_key}[{index}]")
+        if boxes is None:
+            raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{index}]")
+        truth.append(boxes)
+    found_key = next((key for key in FOUND_KEYS if key in row), FOUND_KEYS[0])
+    found = []
+    for index, pair in enumerate(_list(row, found_key)):
+        boxes = _pair(pair, f"{found_key}[{index}]")
+        if boxes is None:
+            odd.count("predicted pairs without one of the boxes, which find nothing", place)
+            continue
+        found.append(boxes)
+        if _outside(boxes, row):
+            odd.count("predicted pairs with a box outside the picture", place)
+        if any(box[2] <= box[0] or box[3] <= box[1] for box in boxes):
+            odd.count("predicted pairs with a box without area", place)
+    if _failed(row):
+        odd.count(_FAILED, place)
+    if not truth:
+        odd.count("questions without a pair to find, which are in no mean", place)
+    return Grounding(_image(row), tuple(truth), tuple(found))
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    value = row.get(key, [])
+    if not isinstance(value, list):
+        raise DataError(f"{short(value)} is no list of pairs", field=key)
+    return value
+
+
+def _pair(pair: Any, field: str) -> Pair | None:
+    """Both boxes, None if one is missing or empty."""
+    if not isinstance(pair, dict):
+        raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
+    boxes = []
+    for side in ("person", "object"):
+        name = f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box"
+        box = pair.get(name)
+        if box is None or box == []:
+            return None
+        if not isinstance(box, list) or len(box) != 4 or not all(map(is_number, box)):
+            raise DataError(f"{short(box)} is no box; a box is [x1, y1, x2, y2]", field=f"{field}.{name}")
+        boxes.append(tuple(map(float, box)))
+    return boxes[0], boxes[1]
+
+
+def _outside(boxes: Pair, row: Mapping[str, Any]) -> bool:
+    width, height = (row[key] if is_number(row.get(key)) else float("inf") for key in ("width", "height"))
+    return any(min(box) < 0 or max(box[0], box[2]) > width or max(box[1], box[3]) > height for box in boxes)
+
+
+def _referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
+    truth = next((row[key] for key in ("ground_truth", "gt", "label") if key in row), None)
+    if not isinstance(truth, str) or not truth.strip():
+        raise DataError(f"{short(truth)} is no phrase; the row says what the pair does", field="ground_truth")
+    found = next((row[key] for key in ("prediction", "pred", "predicted_action") if key in row), None)
+    if found is not None and not isinstance(found, str):
+        raise DataError(f"{short(found)} is no phrase", field="prediction")
+    failed = _failed(row)
+    if failed and not found:
+        odd.count(_FAILED, place)
+    elif not (found or "").strip():
+        odd.count("empty answers", place)
+    return Referring(_image(row), truth, found or "", failed and not found)
+
+
+def _failed(row: Mapping[str, Any]) -> bool:
+    return "status" in row and row["status"] != "success"
+
+
+def _image(row: Mapping[str, Any]) -> str:
+    name = next((row[key] for key in _IMAGE_KEYS if type(row.get(key)) in (str, int) and row[key] != ""), None)
+    if name is None:
+        raise DataError(f"names no image; a row has one of {', '.join(_IMAGE_KEYS)}")
+    return str(name)

@@ -1,0 +1,181 @@
+"""Grounding: the released scripts' figures, cases that follow by hand, records as answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.questions.grounding import MATCHES, THRESHOLDS, grounded
+from hoicli.questions.results import read_grounding
+from hoicli.records.intake import ErrorPolicy
+from tests.support.project import FIXTURES, Hoicli
+from tests.support.questions import Json, grounding
+
+GOLDEN = json.loads((Path(__file__).parent / "golden/grounding.json").read_text())["figures"]
+ROWS = FIXTURES / "choice/grounded.json"
+
+
+def written(folder: Path, rows: Any) -> Path:
+    path = folder / "results.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def values(path: Path, match: str, *, released: bool = False) -> dict[str, float | None]:
+    recalls = grounded(read_grounding([str(path)], ErrorPolicy()), match, released=released).recalls()
+    return {" ".join(key): recall.value for key, recall in recalls.items()}
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_the_released_figures(case: str, tmp_path: Path) -> None:
+    match, seed = case.split()
+    found = values(written(tmp_path, grounding(int(seed))), match, released=True)
+    assert {name: found[name] for name in GOLDEN[case]} == pytest.approx(GOLDEN[case], rel=1e-13)
+
+
+PERSON, OBJECT = [0, 0, 100, 100], [200, 0, 300, 100]
+
+
+def pair(person: list[int] = PERSON, other: list[int] = OBJECT) -> Json:
+    return {"person_bbox": person, "object_bbox": other}
+
+
+@pytest.mark.parametrize(
+    ("found", "mean", "both"),
+    [
+        ([pair()], 1.0, 1.0),
+        ([], 0.0, 0.0),
+        ([pair(other=[0, 0, 1, 1])], 0.1, 0.0),  # a mean of 0.5: the person alone is enough
+        ([pair(other=[200, 0, 250, 100])], 0.6, 0.1),  # 0.75 reaches six thresholds, 0.5 one
+        ([pair([0, 0, 1, 1]), pair()], 1.0, 1.0),
+    ],
+)
+def test_by_hand(found: list[Json], mean: float, both: float, tmp_path: Path) -> None:
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
+    assert [values(path, match)["AR full"] for match in MATCHES] == pytest.approx([mean, both])
+    assert values(path, "both")["AR small"] is None  # there is no small object
+
+
+def test_the_released_thresholds_are_a_little_more(tmp_path: Path) -> None:
+    """Of one IoU of 1 and one of 1/2 the mean is 0.75, which is enough at 0.75, and not at 0.7500000000000002."""
+    found = [pair(other=[200, 0, 250, 100])]
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
+    given = [values(path, "mean", released=released) for released in (False, True)]
+    assert [each["AR full"] for each in given] == pytest.approx([0.6, 0.5])
+    assert [each["AR@0.75 full"] for each in given] == [1.0, 1.0]
+
+
+def test_order_matters_to_mean_alone(tmp_path: Path) -> None:
+    """In order, the loose prediction takes the pair that is the exact one's; best first, both are found."""
+    truth = [pair(), pair(other=[200, 0, 300, 76])]
+    loose, exact = pair(other=[200, 0, 300, 88]), pair()  # IoU of objects: 0.88 and 0.864; 1 and 0.76
+
+    def found(match: str, threshold: float, *predicted: Json) -> int:
+        path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}])
+        column = 2 + int(np.flatnonzero(threshold == THRESHOLDS)[0])
+        return int(grounded(read_grounding([str(path)], ErrorPolicy()), match).hits[:, column].sum())
+
+    assert found("mean", 0.9, loose, exact) == 1
+    assert found("mean", 0.9, exact, loose) == 2
+    assert found("both", 0.85, loose, exact) == found("both", 0.85, exact, loose) == 2
+    assert found("both", 0.9, loose, exact) == 1
+
+
+def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
+    live = {"image_id": "a.jpg", "ground_truth_pairs": [{"person_box": PERSON, "object_box": OBJECT}],
+            "predicted_pairs": [{"person_box": PERSON, "object_box": OBJECT, "pair_id": 1}]}  # fmt: skip
+    assert values(written(tmp_path, {"results": [live]}), "mean")["AR full"] == 1.0
+    lines = tmp_path / "rows.jsonl"
+    lines.write_text(json.dumps(live) + "\n" + json.dumps({**live, "predicted_pairs": []}) + "\n")
+    assert values(lines, "mean")["AR full"] == 0.5
+
+
+def test_order_of_rows_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = grounding(7)
+    printed = [
+        hoicli("ground-eval", "--bootstrap", 20, written(tmp_path, order)).out
+        for order in (rows, Random(0).sample(rows, len(rows)))
+    ]
+    assert printed[0] == printed[1] != ""
+
+
+def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
+    rows = [
+        {
+            "image_path": "a.jpg",
+            "gt_pairs": [pair()],
+            "predicted_pairs": [{"person_bbox": PERSON}, pair([-5, 0, 100, 100])],
+        },
+        {"image_path": "b.jpg", "gt_pairs": [], "predicted_pairs": [pair()], "status": "error"},
+    ]
+    result = hoicli("ground-eval", written(tmp_path, rows))
+    assert result.code == 0
+    told = ["without one of the boxes", "outside the picture", "requests that failed", "without a pair to find"]
+    assert all(text in line for text, line in zip(told, result.err.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"predicted_pairs": []}, "gt_pairs: missing"),
+        ({"gt_pairs": [pair([1, 2, 3])]}, "gt_pairs[0].person_bbox: [1, 2, 3] is no box"),
+        ({"gt_pairs": [{"person_bbox": PERSON}]}, "gt_pairs[0]: has no person_bbox or no object_bbox"),
+        ({"gt_pairs": [pair()], "predicted_pairs": [3]}, "predicted_pairs[0]: 3 is no pair"),
+        ({"gt_pairs": [pair()], "image_path": None}, "names no image"),
+    ],
+)
+def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem: str) -> None:
+    path = written(tmp_path, [{"image_path": "a.jpg", **row}])
+    result = hoicli("ground-eval", path)
+    assert (result.code, result.out) == (1, "")
+    assert f"{path}: [0]: {problem}" in result.err
+
+
+def test_records_are_questions(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The questions of ground truth as a result file, and the predictions as the pairs found: the same rows."""
+    truth, found = (
+        [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+        for name in ("gt.jsonl", "predictions.jsonl")
+    )
+    answered = {record["image_id"]: record for record in found}
+    rows: dict[tuple[str, str, str], Json] = {}
+    for record in truth:
+        for hoi in record["hois"]:
+            key = (record["image_id"], hoi["verb"], record["labels"][hoi["object"]])
+            row = rows.setdefault(key, {"image_path": key[0], "gt_pairs": [], "predicted_pairs": []})
+            row["gt_pairs"].append(pair(record["boxes"][hoi["subject"]], record["boxes"][hoi["object"]]))
+    for (image, verb, name), row in rows.items():
+        record = answered.get(image, {"hois": []})
+        best = sorted(record["hois"], key=lambda hoi: -hoi["score"])
+        row["predicted_pairs"] = [
+            pair(record["boxes"][hoi["subject"]], record["boxes"][hoi["object"]])
+            for hoi in best
+            if (hoi["verb"], record["labels"][hoi["object"]]) == (verb, name)
+        ]
+    printed = [
+        hoicli("ground-eval", "--top-k", 2, *given).out
+        for given in (
+            (written(tmp_path, list(rows.values())),),
+            ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"),
+        )
+    ]
+    numbers = [
+        [(row["metric"], row["subset"], row["value"], row["n"]) for row in map(json.loads, text.splitlines())]
+        for text in printed
+    ]
+    assert numbers[0] == numbers[1]
+
+
+def test_answers_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in (FIXTURES / "gt.jsonl").read_text().splitlines()]
+    path = tmp_path / "answers.jsonl"
+    path.write_text(
+        "".join(json.dumps({k: line[k] for k in ("image_id", "boxes", "labels", "hois")}) + "\n" for line in lines)
+    )
+    result = hoicli("ground-eval", "--gt", FIXTURES / "gt.jsonl", path)
+    assert {row["value"] for row in map(json.loads, result.out.splitlines())} <= {100.0, None}
