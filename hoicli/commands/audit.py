@@ -131,7 +131,7 @@ def audit(
 
         with open_output(page) as write:
             write(candidate_page(found, shown, images, truth.name))
-    out.write(found, made.means())
+    out.write([*found, *made.means()])
 
 
 def _kinds(named: list[str], there: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
