@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import OUTPUT, READ_FOLDER, READ_NAMED
+from hoicli.commands.checks import OUTPUT, READ_FOLDER, READ_NAMED, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, option, separated, top_of
 from hoicli.errors import UsageError
@@ -16,9 +16,9 @@ from hoicli.vocabulary.datasets import load
     writes="result rows: candidates of each kind, and the mAP of each model without them",
     examples=[
         ("hoicli audit --gt gt.jsonl", "boxes of one person or object that were drawn twice"),
-        ("hoicli audit --gt gt.jsonl cdn.jsonl upt.jsonl", "also what both models contradict, and what both miss"),
+        ("hoicli audit --gt gt.jsonl preds.jsonl other.jsonl", "also what both models contradict, and what both miss"),
         (
-            "hoicli audit --gt gt.jsonl --top 20 --page look.html --images images cdn.jsonl upt.jsonl > rows.jsonl",
+            "hoicli audit --gt gt.jsonl --top 20 --page look.html --images images preds.jsonl other.jsonl > rows.jsonl",
             "the twenty of each kind to look at",
         ),
         (
@@ -51,20 +51,24 @@ def audit(
     same: float = option(
         0.7, "--same T", "Two boxes of one label with this IoU are one: two annotated ones, and those of two models."
     ),
-    votes: int | None = option(None, "--votes N", "How many models must say so (default: all of them)."),
+    votes: int | None = option(
+        None, "--votes N", "How many models must say so (default: all of them).", mark=Count(1, 1000)
+    ),
     confident: float = option(
         0.5,
-        "--confident SHARE",
+        "--confident T",
         "A model is sure at a score that this share of a class's true positives do not exceed.",
     ),
     dismissed: float = option(
         0.9,
-        "--dismissed SHARE",
+        "--dismissed T",
         "A model says no at a score that exceeds at most this share of a class's false positives.",
     ),
-    known: float = option(20.0, "--known AP", "A model is heard about classes in which its AP is at least this."),
-    top: str = option("100", "--top N|all", "Write the N surest candidates of each kind; all of them count in mAP."),
-    page: str | None = option(None, "--page FILE.html", "Draw the candidates that are written on a page.", mark=OUTPUT),
+    known: float = option(20.0, "--known T", "A model is heard about classes in which its AP is at least this."),
+    top: str = option(
+        "100", "--top N", "Write the N surest candidates of each kind, or all; all of them count in mAP."
+    ),
+    page: str | None = option(None, "--page FILE", "Draw the candidates that are written on a page.", mark=OUTPUT),
     images: str | None = option(
         None,
         "--images DIR",
@@ -127,7 +131,7 @@ def audit(
 
         with open_output(page) as write:
             write(candidate_page(found, shown, images, truth.name))
-    out.write(found, made.means())
+    out.write([*found, *made.means()])
 
 
 def _kinds(named: list[str], there: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:

@@ -50,15 +50,17 @@ def show(
     images: str | None = option(
         None, "--images DIR", "The folder of the images; without it boxes stand on blank sheets.", mark=READ_FOLDER
     ),
-    image_id: list[str] | None = option(None, "--image-id ID", "Draw this image; repeatable, or several with commas."),
-    first: str = option("24", "--first N|all", "Without --image-id: the first N images by their ids, or all."),
-    top: str = option("5", "--top K|all", "Of each model, the K best triplets of an image."),
+    image_id: list[str] | None = option(
+        None, "--image-id NAME", "Draw this image; repeatable, or several with commas."
+    ),
+    first: str = option("24", "--first N", "Without --image-id: the first N images by their ids; or all."),
+    top: str = option("5", "--top K", "Of each model, the K best triplets of an image; or all."),
     score: float | None = option(None, "--score T", "Of predictions, only those with at least this score."),
     verb: list[str] | None = option(None, "--verb NAME", "Only triplets of these verbs; several with commas."),
     object_: list[str] | None = option(None, "--object NAME", "Only triplets with these objects; several with commas."),
     size: int | None = option(
         None,
-        "--size PIXELS",
+        "--size PX",
         f"The longer side of a picture at most: 1280 in a folder, {TILE} in a sheet, {CARD} in a page.",
         mark=Count(64, 8192),
     ),
@@ -67,7 +69,7 @@ def show(
     on_error: str = options.ON_ERROR,
     output: str | None = option(
         None,
-        "-o --output OUT",
+        "-o --output FILE|DIR",
         "FILE.png: one sheet; FILE.html: a page; DIR: a PNG for each image (new, empty, or of an earlier run).",
         mark=SHOWN,
     ),

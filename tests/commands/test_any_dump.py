@@ -24,7 +24,7 @@ DUMPS = (
 TRUTHS = ("anno_bbox.mat", "anno_bbox.mat,anno.mat", "anno_list.json", "instances_test2015.json", "test_hico.json")
 COMMANDS = (
     *("eval", "match", "diagnose", "pairstats --verb-score triplet", "recall", "shoe-sim --backend lexical"),
-    *("curves", "confusion"),
+    *("curves", "confusion", "audit"),
     *("diagnose --emit predictions", "match --only-predicted", f"compare --bootstrap 20 {OTHER}"),
 )
 """Commands with --gt and predictions."""
@@ -257,7 +257,18 @@ def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> No
 
 
 def test_a_dump_of_another_dataset(hoicli: Hoicli) -> None:
-    for command in ("eval", "match", "diagnose", "pairstats", "recall", "report", "validate", "curves", "confusion"):
+    for command in (
+        "eval",
+        "match",
+        "diagnose",
+        "pairstats",
+        "recall",
+        "report",
+        "validate",
+        "curves",
+        "confusion",
+        "audit",
+    ):
         result = hoicli(command, "--gt", GT, FIXTURES / "vcoco/foreign/vcoco_results.pkl")
         assert (result.code, result.out) == (1, "")
         assert "vcoco_results.pkl: is of vcoco (vcoco), not of hico: --dataset vcoco" in result.err

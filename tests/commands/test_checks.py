@@ -28,7 +28,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 PATHS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...",
     "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "ANSWERS...", "RESULTS...", "NAME|DIR", "NAME|FILE.json",
-    "FILE|NAME", "DATASET",
+    "FILE|NAME", "FILE|DIR", "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
@@ -98,6 +98,7 @@ def test_what_is_written_is_known_as_such() -> None:
         ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
+        ("audit", "--page"),
         ("shoe-sim", "--export-batch"),
     }
 
@@ -106,7 +107,7 @@ def test_what_is_written_is_known_as_such() -> None:
 
 
 def ending(param: Any) -> str:
-    return ".png" if param.opts[0] == "--plot" else ""
+    return ".png" if param.opts[0] == "--plot" or param.metavar == "FILE|DIR" else ""
 
 
 @pytest.mark.parametrize(

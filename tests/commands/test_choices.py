@@ -29,7 +29,7 @@ OPEN_METAVARS = {
     "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...", "RATINGS...",
     "ROWS...", "EPOCHS...", "ANSWERS...", "RESULTS...",
     "FILE...", "IMAGES...", "LABEL...", "-- WORDS...", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
-    "NAME|DIR", "[MODEL=]IN,OUT", "[NAME=]A,B",
+    "NAME|DIR", "FILE|DIR", "[MODEL=]IN,OUT", "[NAME=]A,B",
     "N", "K", "T", "S", "R", "D", "W", "A", "B", "L", "F", "P", "PX", "T,T,...", "S,S,...", "K,K,...",
 }  # fmt: skip
 """What an option or argument takes that nobody can list: files, numbers, texts."""
@@ -39,6 +39,11 @@ OPEN_NAMES = {
     ("agree", "--humans"): "raters' names are in the data",
     ("diagnose", "--name"): "the user's names",
     ("explore", "--name"): "the user's names",
+    ("audit", "--name"): "the user's names",
+    ("show", "--name"): "the user's names",
+    ("show", "--image-id"): "the records' names",
+    ("show", "--verb"): "the records' names",
+    ("show", "--object"): "the records' names",
     ("pairstats", "--name"): "the user's names",
     ("curves", "--name"): "the user's names",
     ("confusion", "--name"): "the user's names",
@@ -69,7 +74,7 @@ def parameters(name: str) -> list[Any]:
 
 def test_commands() -> None:
     assert complete("") == list(COMMANDS)
-    assert complete("sh") == ["shoe-sim", "shoe-eval"]
+    assert complete("sh") == ["shoe-sim", "shoe-eval", "show"]
     assert complete("help", "v") == ["validate", "vocab"]
     assert set(complete("-")) == {"--version", "--help", "-h"}
     assert complete("evaluate", "") == []

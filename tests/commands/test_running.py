@@ -416,6 +416,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
     "command",
     [
         ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("report",), ("curves",), ("confusion",),
+        ("audit",),
         ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
         ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
     ],

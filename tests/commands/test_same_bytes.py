@@ -62,6 +62,8 @@ CALLS = {
     "curves": Call(("--per-class",), one=False),
     "confusion": Call(one=False),
     "explore": Call(one=False, folder=True),
+    "audit": Call(("--same", "0.3", "--confident", "0", "--known", "0"), one=False),
+    "show": Call(("--images", str(FIXTURES / "images"), "--size", "64"), one=False, folder=True),
     "compare": Call(("--bootstrap", "20"), one=False, models=2),
     "report": Call(("--format", "html"), apart="^.*(<title>|<h1>|[.]jsonl).*$"),
     "corrupt": Call(("--corruption", "jpeg", "--severity", "1", "--jobs", "1", "--images", str(FIXTURES / "images")),

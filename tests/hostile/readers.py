@@ -324,6 +324,21 @@ READERS: list[Reader] = [
     *_predictions("pairstats", "", "--format csv"),
     *_predictions("curves", "", "--per-class --points all --threshold 0.5", "--plot DIR/plot.svg"),
     *_predictions("confusion", "", "--top all --plot DIR/plot.svg"),
+    *_predictions("audit", "", "--same 0.3 --confident 0 --known 0 --page DIR/page.html"),
+    *_predictions("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
+    *(
+        Reader(
+            f"show:{role}",
+            seed,
+            "jsonl",
+            _both(f"show {words} -o DIR/sheet.png", f"show {words} --score 0.5 --top all --size 64 -o DIR/drawn"),
+        )
+        for role, seed, words in (
+            ("predictions", PREDICTIONS, f"--gt {GT} IN"),
+            ("predictions alone", PREDICTIONS, "IN"),
+            ("ground truth", GT, f"--gt IN {PREDICTIONS}"),
+        )
+    ),
     Reader("curves:matches", MATCHES, "jsonl", _both("curves IN -o OUT")),
     Reader("confusion:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("confusion IN -o OUT")),
     Reader("choice-eval:questions", CHOICE / "pair.json", "json", _asked("IN", CHOICE / "saved.json", PREDICTIONS)),

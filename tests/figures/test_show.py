@@ -1,0 +1,229 @@
+"""`hoicli show`: what is drawn where, which images, what is written, and what names out of records cannot do."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hoicli.figures.overlays import INKS, TRUTH_INK, Layer, Overlay, Pair, drawn, encoded
+from hoicli.figures.shown_files import names_of
+from tests.support.project import FIXTURES, Hoicli
+
+GT, PREDICTIONS, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "images"
+
+
+def record(image_id: str, **more: Any) -> dict[str, Any]:
+    hois = [
+        {"subject": 0, "object": 1, "verb": "ride", "score": 0.75},
+        {"subject": 0, "object": 1, "verb": "hold", "score": 0.5},
+    ]
+    return {
+        "image_id": image_id,
+        "boxes": [[10, 20, 40, 80], [30, 50, 90, 90]],
+        "labels": ["person", "kite"],
+        "hois": hois,
+        **more,
+    }
+
+
+def written(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    return path
+
+
+def listed(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "shown.jsonl").read_text().splitlines()]
+
+
+def colours(path: Path, box: tuple[int, int, int, int]) -> set[str]:
+    with Image.open(path) as picture:
+        pixels = np.asarray(picture.crop(box)).reshape(-1, 3)
+    return {"#" + bytes(pixel.tolist()).hex() for pixel in np.unique(pixels, axis=0)}
+
+
+@pytest.mark.parametrize(("width", "height"), [(8, 6), (640, 427), (427, 640), (4000, 2500), (3000, 60), (60, 3000)])
+def test_boxes_stand_where_they_are_on_pictures_of_any_size(width: int, height: int) -> None:
+    """A solid subject and a broken object, in the stream's colour, scaled as the picture."""
+    subject, object_ = (
+        [width * 0.1, height * 0.6, width * 0.3, height * 0.95],
+        [width * 0.5, height * 0.6, width * 0.9, height * 0.95],
+    )
+    layer = Layer("model", INKS[0], [Pair(subject, object_, ["ride kite 0.75"])])
+    made = drawn(Overlay("a", (width, height), [layer]), Image.new("RGB", (width, height), "#808080"), 640)
+    assert 480 <= max(made.width, made.height) <= 760  # with its caption
+    scale = min(640, max(480, width, height)) / max(width, height)
+    for x, whole in ((subject[0], True), (object_[2], False)):  # edges that the line between the two does not cross
+        top, bottom = round(height * 0.6 * scale), round(height * 0.95 * scale)
+        column = [made.getpixel((round(x * scale), y)) for y in range(top, bottom)]
+        share = sum(pixel == (255, 59, 48) for pixel in column) / len(column)
+        if len(column) > 40:  # else the label covers it
+            assert share > 0.9 if whole else 0.3 < share < 0.8
+
+
+def test_labels_do_not_cover_each_other() -> None:
+    pairs = [
+        Pair([50 + n, 40, 120 + n, 200], [200, 60, 300, 220], [f"verb {n} thing", f"other {n} thing"]) for n in range(6)
+    ]
+    layers = [Layer("gt", TRUTH_INK, pairs[:2]), Layer("model", INKS[0], pairs[2:])]
+    without = drawn(Overlay("a", (640, 480), [Layer("gt", TRUTH_INK, []), Layer("model", INKS[0], [])]), None, 640)
+    made = drawn(Overlay("a", (640, 480), layers), None, 640)
+    assert made.size == without.size
+    grounds = np.asarray(made)[:480] == (255, 59, 48)
+    assert grounds.all(axis=2).sum() > 4 * 2 * 60 * 10  # four labels of two lines, each with its own ground
+
+
+def test_the_same_bytes_again() -> None:
+    overlay = Overlay("a", None, [Layer("m", INKS[1], [Pair([0, 0, 50, 50], None, ["sit"])])])
+    assert encoded(drawn(overlay, None, 500)) == encoded(drawn(overlay, None, 500))
+
+
+def test_a_folder_says_what_is_drawn(hoicli: Hoicli, tmp_path: Path) -> None:
+    out = tmp_path / "drawn"
+    result = hoicli("show", "--gt", GT, "--images", IMAGES, "--top", "1", "--first", "2", "-o", out, PREDICTIONS)
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "HICO_test2015_00000001.png", "HICO_test2015_00000002.png", "shown.jsonl",
+    ]  # fmt: skip
+    assert listed(out)[0] == {
+        "image_id": "HICO_test2015_00000001",
+        "file": "HICO_test2015_00000001.png",
+        "drawn": {
+            "ground truth": ["sit on bench", "no interaction bench"],
+            "predictions": ["no interaction bench 0.86"],
+        },
+    }
+    with Image.open(out / "HICO_test2015_00000001.png") as picture:
+        assert (picture.width, picture.height > 427) == (640, True)
+    again = hoicli("show", "--images", IMAGES, "--first", "1", "-o", out, PREDICTIONS)  # replaced, without ground truth
+    assert (again.code, len(list(out.iterdir()))) == (0, 2)
+    (out / "mine.txt").write_text("")
+    refused = hoicli("show", "--images", IMAGES, "-o", out, PREDICTIONS)
+    assert refused.code == 2
+    assert "there are other files in it" in refused.err
+
+
+def test_a_sheet_and_a_page(hoicli: Hoicli, tmp_path: Path) -> None:
+    sheet, page = tmp_path / "sheet.png", tmp_path / "page.html"
+    assert hoicli("show", "--gt", GT, "--images", IMAGES, "-o", sheet).code == 0
+    picture = Image.open(io.BytesIO(sheet.read_bytes()))
+    assert min(picture.size) > 3 * 300
+    assert hoicli("show", "--gt", GT, "--images", IMAGES, "-o", page, PREDICTIONS).code == 0
+    text = page.read_text()
+    assert text.count("data:image/jpeg;base64,") == 8
+    assert "<script" not in text
+    assert "ground truth: sit on bench, no interaction bench; predictions: no interaction bench 0.86" in text
+
+
+def test_only_images_with_what_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> None:
+    def shown(*words: str) -> dict[str, dict[str, list[str]]]:
+        out = tmp_path / "drawn"
+        assert hoicli("show", "--gt", GT, *words, "-o", out, PREDICTIONS).code == 0
+        return {row["image_id"][-1]: row["drawn"] for row in listed(out)}
+
+    assert shown("--verb", "sit on", "--object", "bench", "--score", "0.5") == {
+        "1": {"ground truth": ["sit on bench"], "predictions": ["sit on bench 0.54"]}
+    }
+    assert list(shown("--first", "3")) == ["1", "2", "3"]
+    assert list(shown("--image-id", "HICO_test2015_00000005,HICO_test2015_00000002")) == ["5", "2"]
+    missing = hoicli("show", "--gt", GT, "--image-id", "nobody", "-o", tmp_path / "x", PREDICTIONS)
+    assert (missing.code, missing.err) == (
+        1,
+        "hoicli: no stream has image 'nobody'; name images as the records do (image_id)\n",
+    )
+
+
+def test_images_that_are_not_there_are_counted_and_blank(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Damaged, a folder, a name that leads out, none: and a number that names its file."""
+    images = tmp_path / "images"
+    images.mkdir()
+    (images / "bad.jpg").write_bytes(b"\xff\xd8\xff\xe0 not a picture")
+    (images / "folder.png").mkdir()
+    Image.new("RGB", (100, 100), "#123456").save(images / "COCO_val2014_000000000328.png")
+    Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
+    names = {"a": "bad.jpg", "b": "folder.png", "c": "../secret.png", "d": None, "e": str(tmp_path / "secret.png")}
+    preds = written(
+        tmp_path / "p.jsonl",
+        *(record(image_id, **({"file_name": name} if name else {})) for image_id, name in names.items()),
+        record("328"),
+    )
+    out = tmp_path / "drawn"
+    result = hoicli("show", "--images", images, "-o", out, preds)
+    assert result.code == 0
+    assert 'no picture of 5 of 6 images (the first: "bad.jpg"); their boxes stand on blank sheets' in result.err
+    assert "#123456" in colours(out / "328.png", (400, 20, 470, 60))
+    assert "#d8d8d8" in colours(out / "c.png", (0, 0, 480, 480))
+
+
+def test_hostile_ids_stay_in_the_folder() -> None:
+    ids = ["../../etc/passwd", "..", "a/b", "a_b", "A_b", "", "\0", "x" * 500, ".hidden", "日本", "CON"]
+    names = names_of(ids)
+    assert len({name.casefold() for name in names}) == len(ids)
+    assert all(
+        name.endswith(".png") and "/" not in name and not name.startswith(".") and len(name) < 120 for name in names
+    )
+
+
+def test_any_labels_and_the_nulls_of_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
+    vcoco = FIXTURES / "vcoco"
+    out = tmp_path / "drawn"
+    assert hoicli("show", "--gt", vcoco / "ground_truth.jsonl", "-o", out, vcoco / "predictions.jsonl").code == 0
+    free = record("f", labels=["young woman", "dragon\u202e"])
+    free["hois"][0]["verb"] = "befriend <b>"
+    preds = written(tmp_path / "p.jsonl", free)
+    page = tmp_path / "p.html"
+    assert hoicli("show", "-o", page, preds).code == 0
+    assert "befriend &lt;b&gt;" in page.read_text()
+    refused = hoicli("show", "--dataset", "hico", "-o", page, preds)
+    assert refused.code == 1
+    assert "labels[0]: unknown object 'young woman'" in refused.err
+
+
+def test_nothing_is_written_where_a_line_is_bad(hoicli: Hoicli, tmp_path: Path) -> None:
+    preds = tmp_path / "p.jsonl"
+    preds.write_text(json.dumps(record("a")) + "\n" + json.dumps(record("b", boxes=[[1, 2, 3]])) + "\n")
+    for out in ("drawn", "sheet.png", "page.html"):
+        result = hoicli("show", "-o", tmp_path / out, preds)
+        assert (result.code, result.err.startswith(f"{preds}:2: boxes[0]: ")) == (1, True)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["p.jsonl"]
+    result = hoicli("show", "--on-error", "skip", "-o", tmp_path / "drawn", preds)
+    assert (result.code, [row["image_id"] for row in listed(tmp_path / "drawn")]) == (0, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((PREDICTIONS,), "show: say where to with -o: FILE.png for one sheet"),
+        (("-o", "x.png"), "show: give predictions, or ground truth with --gt"),
+        (("-o", "x.jpg", PREDICTIONS), "-o x.jpg: give a name in .png for one sheet, in .html for a page, or a folder"),
+        (("-o", "x.png", "--first", "all", PREDICTIONS), "--first all: too much for one sheet"),
+        (("-o", "x.png", "--first", "0", PREDICTIONS), "--first 0: draws nothing"),
+        (("-o", "x.png", "--size", "9", PREDICTIONS), "--size 9: give a whole number from 64 to 8,192"),
+        (("-o", "x.png", "--name", "a,b", PREDICTIONS), "--name: 2 names for 1 streams"),
+    ],
+)
+def test_a_wrong_call(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = hoicli("show", *words)
+    assert (result.code, result.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert message in result.err
+
+
+def test_the_order_of_lines_changes_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    def digest(*inputs: Path) -> str:
+        out = tmp_path / "sheet.png"
+        assert hoicli("show", "--gt", inputs[0], "--images", IMAGES, "--first", "4", "-o", out, inputs[1]).code == 0
+        return hashlib.sha256(out.read_bytes()).hexdigest()
+
+    back = [tmp_path / path.name for path in (GT, PREDICTIONS)]
+    for path, source in zip(back, (GT, PREDICTIONS), strict=True):
+        path.write_text("\n".join(source.read_text().splitlines()[::-1]))
+    assert digest(GT, PREDICTIONS) == digest(*back)
