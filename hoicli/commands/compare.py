@@ -122,7 +122,6 @@ def compare(
     It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
     """
-    from hoicli.comparison.answers import answers
     from hoicli.comparison.run import Keeping
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
@@ -150,8 +149,7 @@ def compare(
         asked = scoring.options(ignore_no_interaction=ignore_no_interaction)
         resampling = Resampling.checked(bootstrap, seed, or_none=True)
         tags, policy = out.tags("model", "baseline", *asked.tags), out.policy()
-        shown = _shoe(paths, gt, metric, sim, wordnet, dataset, asked, name, dumps, policy, resampling, tags)
-        out.write(shown)
+        _answer(_shoe(paths, gt, metric, sim, wordnet, dataset, asked, name, dumps, policy, resampling, tags), out)
         return
     if sim or wordnet is not None or scoring.given():
         raise UsageError("--sim and the other options of SHOE go with --metric, for example --metric soft_map,mf1")
@@ -183,8 +181,15 @@ def compare(
     policy.report()
     if gallery is not None:
         write_explorer(explored, gallery, images, "copy", "--gallery")
+    _answer(rows, out)
+
+
+def _answer(rows: list[Row], out: options.ResultRows) -> None:
+    """Write the rows, and what they say in words: above a table on a terminal, else on stderr."""
+    from hoicli.comparison.answers import answers
+
     said = answers(rows)
-    if out.notation() != "table" or out.output != "-" or not sys.stdout.isatty():  # else it stands above the table
+    if out.notation() != "table" or out.output != "-" or not sys.stdout.isatty():
         for sentence in said:
             note(sentence)
     out.write(rows, above=said)

@@ -109,7 +109,10 @@ def corrupt(
         None, "--shard K/N", "Only part K of N parts of the images, chosen by their ids; of shards every Nth."
     ),
     preview: str | None = option(
-        None, "--preview IMAGE", "Draw all corruptions of one image into -o FILE (.png, .jpg).", mark=READ
+        None,
+        "--preview IMAGE",
+        "Draw one image clean and under all corruptions, whole and its middle at 1:1, into -o FILE (.png, .jpg).",
+        mark=READ,
     ),
     list_: bool = flag("--list", "List the corruptions, with their constants and where these come from."),
     on_error: str = options.ON_ERROR,

@@ -9,29 +9,41 @@ from hoicli.records.results import settings_of
 
 SURE = 0.05
 """The p below which a difference counts as shown, if its interval leaves 0 out as well."""
+NAMES = {
+    "mAP_diff": "mAP",
+    "soft_map_diff": "soft mAP",
+    "mf1_diff": "mF1",
+    "gt_miss_rate_diff": "GT miss rate",
+    "prediction_miss_rate_diff": "prediction miss rate",
+    "map_diff": "plain mAP",
+}
+"""What a sentence calls each metric that it may be about."""
+LOWER = frozenset({"gt_miss_rate_diff", "prediction_miss_rate_diff"})
+"""Those of which less is better."""
 CLASSES_BETTER, CLASSES_WORSE = "classes_better", "classes_worse"
 
 AnyRow = Mapping[str, Any]
 
 
 def answers(rows: Sequence[AnyRow]) -> list[str]:
-    """A sentence for each model that `rows` compare with a baseline, in their order: about the first protocol and view,
-    and the subset with the most classes there.
+    """A sentence for each model and metric (NAMES) that `rows` compare with a baseline, in their order: about the first
+    protocol and view, and the subset with the most classes there.
 
     Better and worse are said only where p is below SURE and the 95 % interval leaves 0 out.
     """
-    of_model: dict[tuple[str, str], list[AnyRow]] = {}
+    of_model: dict[tuple[str, str, str], list[AnyRow]] = {}
     for row in rows:
-        tags = row.get("tags", {})
-        if row.get("metric") == "mAP_diff" and "baseline" in tags:
-            of_model.setdefault((str(tags.get("model")), str(tags["baseline"])), []).append(row)
+        tags, metric = row.get("tags", {}), str(row.get("metric"))
+        if metric in NAMES and "baseline" in tags:
+            of_model.setdefault((str(tags.get("model")), str(tags["baseline"]), metric), []).append(row)
     found = []
-    for (model, baseline), means in of_model.items():
+    for (model, baseline, metric), means in of_model.items():
         first = means[0]
         row = max((row for row in means if _view(row) == _view(first)), key=lambda row: int(row["n"]))
-        same = [other for other in rows if _view(other) == _view(row) and other["subset"] == row["subset"]]
+        same = [other for other in rows if _view(other) == _view(row) and other.get("subset") == row["subset"]]
         counts = {str(other["metric"]): other for other in same if other["metric"] in (CLASSES_BETTER, CLASSES_WORSE)}
-        found.append("; ".join([_verdict(model, baseline, row), *_classes(counts, int(row["n"]))]))
+        told = _classes(counts, int(row["n"])) if metric == "mAP_diff" else ()
+        found.append("; ".join([_verdict(model, baseline, row), *told]))
     return found
 
 
@@ -42,19 +54,24 @@ def _view(row: AnyRow) -> tuple[Any, Any]:
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
     value, low, high = row["value"], row["ci_low"], row["ci_high"]
     of = ", ".join([str(row["protocol"]), *([] if row["subset"] == "full" else [str(row["subset"])]), *_seen(row)])
+    metric, least = NAMES[row["metric"]], row["metric"] in LOWER
     if value is None:
-        return f"{model} cannot be compared with {baseline}: {of} has no class to average"
-    numbers = f"{_signed(value)} mAP ({of}: {row['from']:.2f} to {row['to']:.2f})"
+        why = f"{of} has no class to average" if metric == "mAP" else f"one of them has no {metric}"
+        return f"{model} cannot be compared with {baseline}: {why}"
+    numbers = f"{_signed(value)} {metric} ({of}: {row['from']:.2f} to {row['to']:.2f})"
     name = "p" if row["p"] is not None else "p_bootstrap"
     chance = row[name]
     if low is None or chance is None:
         tested = "boot" in settings_of(row)
         why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
-        than = "as good as" if value == 0 else "above" if value > 0 else "below"
+        ahead, behind = ("ahead of", "behind") if least else ("above", "below")
+        than = "as good as" if value == 0 else ahead if (value < 0) == least else behind
         return f"{model} is {than} {baseline} here, but nothing was tested ({why}): {numbers}"
     leaves_out, unlikely = low > 0 or high < 0, chance < SURE
     shown = leaves_out and unlikely
-    verdict = "is not shown to differ from" if not shown else "is better than" if value > 0 else "is worse than"
+    verdict = (
+        "is not shown to differ from" if not shown else "is better than" if (value < 0) == least else "is worse than"
+    )
     doubt = ""
     if leaves_out and not unlikely:
         doubt = f" (its interval leaves 0 out, but {name} does not bear it out)"
@@ -69,6 +86,8 @@ def _seen(row: AnyRow) -> Iterator[str]:
     tags = row.get("tags", {})
     if "iou" in tags:
         yield f"IoU {tags['iou']}"
+    if "delta" in tags:
+        yield f"delta {tags['delta']}"
     if "part" in tags:
         yield f"{tags['slice']} {tags['part']}"
 

@@ -303,7 +303,7 @@ def _method(measured: Measured, options: Options, given: Mapping[str, Sequence[R
         [Cell(what), *(Cell(number(counts[at]) if at < len(counts) else "") for at in dumps)]
         for what, counts in facts(measured)
     ]
-    heads = [dump.name for dump in measured.dumps] if measured.several else [""]
+    heads = ["counted", *(dump.name for dump in measured.dumps)] if measured.several else ["", ""]
     averaged = pivoted(
         [{**row, "value": row["n"]} for row in measured.rows("evaluation") if row["metric"] == "mAP"],
         "How many classes each mean is over",
@@ -316,7 +316,7 @@ def _method(measured: Measured, options: Options, given: Mapping[str, Sequence[R
     blocks: list[Block] = [
         Paragraph([again]),
         Lines(options.commands(measured.request.primary.name, diagnosed=measured.diagnosed)),
-        Table("What was read", ["", *heads], counted, 1),
+        Table("What was read", heads, counted, 1),
         averaged,
         Table("Signatures: equal ones were made by the same computation", ["rows of", "signature"], lines, 2),
     ]

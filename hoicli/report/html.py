@@ -138,7 +138,7 @@ def _table(table: Table) -> str:
     wide = " wide" if _letters(table) > PHONE else ""
     body = "".join(f"<tr>{_line(table, line)}</tr>\n" for line in table.lines)
     box = (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{caption}"><table>'
         f"<thead>{_heads(table)}</thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
     if table.folded:

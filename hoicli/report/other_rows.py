@@ -101,7 +101,7 @@ def _shoe(rows: Sequence[Row]) -> list[Block]:
         "Predictions in free text, scored by how alike in meaning they are to the ground truth, from 0 to 100: soft "
         "mAP ranks by score; mF1 and the miss rates need no scores; mAP is by equal spelling on the same boxes."
     )
-    return [Paragraph([words]), *_other(rows)]
+    return [*(Paragraph([f"{sentence}."]) for sentence in answers(rows)), Paragraph([words]), *_other(rows)]
 
 
 def _given(rows: Sequence[Row]) -> list[Block]:

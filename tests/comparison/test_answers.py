@@ -124,3 +124,28 @@ def test_a_model_of_several_runs_has_the_bootstraps_p() -> None:
     (sentence,) = answers([of_runs])
     assert "is better than" in sentence
     assert sentence.endswith("p_bootstrap = 0.02")
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "verdict", "untested"),
+    [
+        ("soft_map", 1.5, BETTER, "above"),
+        ("mf1", -1.5, WORSE, "below"),
+        ("gt_miss_rate", -1.5, BETTER, "ahead of"),  # of a miss rate less is better
+        ("prediction_miss_rate", 1.5, WORSE, "behind"),
+    ],
+)
+def test_metrics_of_shoe_have_their_answers(metric: str, value: float, verdict: str, untested: str) -> None:
+    further = {"metric": f"{metric}_diff", "protocol": "shoe"}
+    tags = {"model": "ours", "baseline": "base", "delta": "0.5"}
+    (sentence,) = answers([row(value, (value - 1, value + 1), 0.01, tags=tags) | further])
+    words = {"soft_map": "soft mAP", "mf1": "mF1", "gt_miss_rate": "GT miss rate"}.get(metric, "prediction miss rate")
+    assert sentence.startswith(
+        f"ours {verdict} base: {value:+.2f} {words} (shoe, delta 0.5: 40.00 to {40 + value:.2f})"
+    )
+    (sentence,) = answers([row(value, None, None, boot=False) | further])
+    assert sentence.startswith(f"ours is {untested} base here, but nothing was tested")
+    (sentence,) = answers([row(None, None, None) | further])
+    assert sentence == f"ours cannot be compared with base: one of them has no {words}"
+    both = answers([row(1.0, (0.5, 1.5), 0.01), row(value, (value - 1, value + 1), 0.01) | further])
+    assert len(both) == 2

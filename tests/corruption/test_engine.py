@@ -20,6 +20,7 @@ import jsonschema
 import numpy as np
 import PIL.Image
 import pytest
+from numpy.typing import NDArray
 
 from hoicli.corruption.definitions import DEFINITIONS, RECIPES, Recipe
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
@@ -575,15 +576,33 @@ def test_the_preview_is_a_picture_of_all_hundred(hoicli: Hoicli, tmp_path: Path,
     source = IMAGES / "HICO_test2015_00000001.jpg"
     assert hoicli("corrupt", "--preview", source, "-o", path).code == 0
     sheet = np.asarray(PIL.Image.open(path)).astype(int)
-    assert sheet.shape == (10 * (22 + 171 + 4), 2 * (5 * 260 + 12), 3)
-    tiles = {sheet[r * 197 + 22 : r * 197 + 193, c * 260 + b * 1312 : c * 260 + b * 1312 + 256].tobytes()
-             for r in range(10) for b in range(2) for c in range(5)}  # fmt: skip
-    assert len(tiles) == 100
+    row, block = 22 + 2 * (171 + 4), 6 * 260 + 12
+    assert sheet.shape == (10 * row, 2 * block, 3)
+
+    def shown(number: int, severity: int, below: int) -> NDArray[np.int_]:
+        """The tile of a corruption, the clean one at 0; below: 1 for the middle at full size."""
+        y, x = number % 10 * row + 22 + below * 175, number // 10 * block + severity * 260
+        tile: NDArray[np.int_] = sheet[y : y + 171, x : x + 256]
+        return tile
+
+    every = [(at, level) for at in range(20) for level in range(1, 6)]
+    assert len({shown(*place, 0).tobytes() for place in every}) == 100
+    assert len({shown(*place, 1).tobytes() for place in every}) > 90  # a packet may be lost elsewhere
     image = np.asarray(PIL.Image.open(source))
-    tile = cv2.resize(corrupt(image, "vignette", 5), (256, 171), interpolation=cv2.INTER_AREA)
-    at = list(EFFECTS).index("vignette") - 10
-    shown = sheet[at * 197 + 22 : at * 197 + 193, 1312 + 4 * 260 : 1312 + 4 * 260 + 256]
-    assert np.abs(shown - tile).mean() < 4
+    top, left = (image.shape[0] - 171) // 2, (image.shape[1] - 256) // 2
+    number = list(EFFECTS).index("vignette")
+    for severity, whole in ((0, image), (5, corrupt(image, "vignette", 5))):
+        small = cv2.resize(whole, (256, 171), interpolation=cv2.INTER_AREA)
+        assert np.abs(shown(number, severity, 0) - small).mean() < 4
+        assert np.abs(shown(number, severity, 1) - whole[top : top + 171, left : left + 256]).mean() < 4
+
+
+def test_a_small_picture_needs_no_second_look(hoicli: Hoicli, tmp_path: Path) -> None:
+    cv2.imwrite(str(tmp_path / "small.png"), np.full((32, 64, 3), 90, dtype=np.uint8))
+    assert hoicli("corrupt", "--preview", tmp_path / "small.png", "-o", tmp_path / "sheet.png").code == 0
+    sheet = np.asarray(PIL.Image.open(tmp_path / "sheet.png"))
+    assert sheet.shape == (10 * (22 + 128 + 4), 2 * (6 * 260 + 12), 3)
+    assert (sheet[22:150, :256] == 90).all()
 
 
 def test_a_preview_of_no_image_is_told(hoicli: Hoicli, tmp_path: Path) -> None:

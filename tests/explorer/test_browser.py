@@ -327,6 +327,33 @@ def test_everybody_can_use_it(opened: Open, made: Path, width: int, scheme: str)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
+SCROLLING = """() => Array.from(document.querySelectorAll(".scroll"))
+    .filter(box => box.scrollWidth > box.clientWidth + 1)
+    .map(box => [box.ariaLabel, Boolean(box.closest(".wide"))])"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_a_report_is_read_on_a_phone_and_has_room_on_a_desk(
+    browser: Browser, tmp_path: Path, width: int, scheme: Any
+) -> None:
+    """axe-core finds nothing, nothing is wider than the screen, and tables that scroll say so; at 1280 px none does."""
+    gt, one, two, images = map(str, write_scenes(tmp_path, images=12))
+    differences, path = str(tmp_path / "rows.jsonl"), tmp_path / "report.html"
+    assert run(["compare", "--gt", gt, "--bootstrap", "20", one, two, "-o", differences]) == 0
+    words = ["--rows", differences, "--images", images, "--bootstrap", "20", "-o", str(path)]
+    assert run(["report", "--gt", gt, one, two, *words]) == 0
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(path.as_uri())
+    page.evaluate("() => document.querySelectorAll('details').forEach(box => { box.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    scrolling = page.evaluate(SCROLLING)
+    assert all(said for _, said in scrolling), scrolling
+    assert bool(scrolling) == (width == 390), scrolling
+    found = Axe().run(page, options={"preload": False, "resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+    page.close()
+
+
 def test_hostile_names_are_text(opened: Open) -> None:
     page = opened("#view=images")
     name = f"image_007{STRANGE}".replace("\u202e", "\\u202e")
