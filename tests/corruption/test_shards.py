@@ -296,6 +296,14 @@ def test_what_is_neither_image_nor_record_is_left_out_with_a_word(hoicli: Hoicli
     assert list(unpacked(tmp_path / "out/jpeg/2/00.tar")) == ["a/b.jpg", "a/b.json"]
 
 
+def test_a_shard_without_images_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
+    shard = write(tmp_path / "00.tar", [])
+    result = hoicli("corrupt", *OPTIONS, "--save-images", tmp_path / "out", shard)
+    assert (result.code, result.out) == (0, "")
+    assert result.err == f"hoicli: {shard}: no image to corrupt in this shard, so none is made of it\n"
+    assert not list((tmp_path / "out").glob("**/*.tar"))
+
+
 def test_images_of_two_shards_differ(hoicli: Hoicli, shard: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "01.tar", entries())
     result = hoicli("corrupt", *OPTIONS, "--save-images", tmp_path / "out", shard, other)
