@@ -24,6 +24,7 @@ from hoicli.corruption.engine import Job, Outcome, Place, Plan, checked_job, run
 from hoicli.errors import DataError
 from hoicli.io.durable import sync_file
 from hoicli.io.inputs import readable
+from hoicli.io.messages import display_name, note
 from hoicli.io.outputs import inherit, lies_in, writable
 from hoicli.io.streams import LONGEST_UNPACKED
 from hoicli.io.tars import Member, Writer, comment_of, members
@@ -56,6 +57,8 @@ def corrupted_shards(paths: Sequence[str], plan: Plan, *, processes: int, policy
         jobs = list(unique_jobs(shard_jobs(path, left_out), policy, (1, 1), seen))
         if jobs:
             yield from _shard(path, jobs, plan, processes, policy)
+        else:
+            note(f"{display_name(path)}: no image to corrupt in this shard, so none is made of it")
     if left_out:
         most = sorted(left_out, key=lambda ending: (-left_out[ending], ending))
         kinds = ", ".join(f"{left_out[ending]:,} .{ending}" for ending in most[:5])
@@ -100,7 +103,9 @@ def _job(path: str, key: str, named: list[tuple[str, str, Member]], stream: IO[b
     place = f"{path}: {key}"
     if not images:
         endings = ", ".join(sorted({f".{ending}" for _, ending, _ in named})[:5])
-        raise DataError(f"no image (.jpg, .jpeg or .png) beside {endings}; add it, or leave these out", place=place)
+        problem = f"no image (.jpg, .jpeg or .png) beside {endings}; add it, or leave these out"
+        advice = "files of one name have to follow one another (tar --sort=name)"
+        raise DataError(f"{problem}; {advice}", place=place)
     if len(images) > 1 or len(records) > 1:
         several = images if len(images) > 1 else records
         raise DataError(f"{' and '.join(repr(one.name) for one in several)}: two of a kind; keep one", place=place)

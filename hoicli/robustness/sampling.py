@@ -117,6 +117,7 @@ def evaluate_cells(
                         raise DataError(f"{problem}; {advice}", place=place, field="gt")
                     for row_of, results, lists in tally.ranked(known, ids):
                         signed = {**settings, "data": known.signed, **tally.settings(row_of)}
+                        cell.check_truth(signed.get("gt", ""))
                         evaluated = Evaluated.of(row_of, known, Wanted(), results, signed, cell.tags)[0]
                         name, where = gathering.name_of(cell.tags, cell.line), gathering.cell_of(cell.tags, cell.line)
                         for row in evaluated.rows():

@@ -265,7 +265,7 @@ def test_what_is_no_tar_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
     for content in (b"", b"text", bytes(5000), b"\x1f\x8b" + bytes(2000), b"\xff" * 20_000):
         shard.write_bytes(content)
         result = hoicli("corrupt", *OPTIONS, "--save-images", tmp_path / "out", shard)
-        assert (result.out, result.err.count("\n")) == ("", result.code)
+        assert (result.out, result.err.count("\n"), result.code) == ("", 1, int(any(content) or not content))
     assert "no such file" in hoicli("corrupt", "--save-images", tmp_path / "out", tmp_path / "no.tar").err
 
 
@@ -332,6 +332,14 @@ def test_what_is_neither_image_nor_record_is_left_out_with_a_word(hoicli: Hoicli
     assert (result.code, result.err) == (0, "hoicli: left out of the shards: 1 .seg.png, 1 .txt\n")
     assert json.loads(result.out.splitlines()[0])["image_id"] == "b"
     assert list(unpacked(tmp_path / "out/jpeg/2/00.tar")) == ["a/b.jpg", "a/b.json"]
+
+
+def test_a_shard_without_images_is_told(hoicli: Hoicli, tmp_path: Path) -> None:
+    shard = write(tmp_path / "00.tar", [])
+    result = hoicli("corrupt", *OPTIONS, "--save-images", tmp_path / "out", shard)
+    assert (result.code, result.out) == (0, "")
+    assert result.err == f"hoicli: {shard}: no image to corrupt in this shard, so none is made of it\n"
+    assert not list((tmp_path / "out").glob("**/*.tar"))
 
 
 def test_images_of_two_shards_differ(hoicli: Hoicli, shard: Path, tmp_path: Path) -> None:

@@ -751,7 +751,7 @@ def mean_overlap(truth: Path, found: Path) -> float:
     return sum(best) / len(best)
 
 
-def test_the_makefile(tmp_path: Path) -> None:
+def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
     pytest.importorskip("cv2")
     if shutil.which("make") is None:
         pytest.skip("needs make")
@@ -775,6 +775,16 @@ def test_the_makefile(tmp_path: Path) -> None:
     )
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines()[2].split()[:2] == ["plain", "qpic"]
+    folder, chosen = tmp_path / "out" / "plain", ("--corruption", "jpeg,occlusion", "--severity", "5")
+    cells = [json.loads(line) for line in (folder / "cells.jsonl").read_text().splitlines()]
+    assert [(cell["corruption"], cell.get("severity")) for cell in cells] == [
+        ("clean", None), ("jpeg", 5), ("occlusion", 5)
+    ]  # fmt: skip
+    assert all(len(cell["gt_digest"]) == 8 for cell in cells)
+    one, other = (
+        hoicli("robust", "--protocol", "qpic", *chosen, folder / name) for name in ("rows.jsonl", "cells.jsonl")
+    )
+    assert (one.code, one.out) == (0, other.out)
     listed = (ROBUST / "benchmark.mk").read_text().split("CORRUPTIONS ?= ")[1].split("SEVERITIES")[0]
     assert tuple(listed.replace("\\", " ").split()) == CORRUPTIONS
 

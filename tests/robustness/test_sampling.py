@@ -227,6 +227,8 @@ def test_vcoco_takes_the_papers_protocol(hoicli: Hoicli, tmp_path: Path) -> None
         ({"predictions": "a\0b"}, ":2: predictions: must be the name of a file\n"),
         ({"predictions": None}, ":2: predictions: names no file; give that of the cell's predictions\n"),
         ({"gt": []}, ":2: gt: must be the name of a file\n"),
+        ({"gt_digest": "abc"}, ":2: gt_digest: must be the digits that signatures name after gt:\n"),
+        ({"gt_digest": 3}, ":2: gt_digest: must be the digits that signatures name after gt:\n"),
         ({"model": 3}, ":2: model: missing or no string; a cell says which it is\n"),
         ({"corruption": None}, ":2: corruption: missing or no string; a cell says which it is\n"),
         ({"severity": 0}, ":2: tags.severity: '0'; give a whole number"),
@@ -240,6 +242,29 @@ def test_a_bad_cell_is_one_clear_line(hoicli: Hoicli, two: Path, change: Row, me
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"{path}{message}")
     assert result.err.count("\n") == 1
+
+
+def test_a_cell_of_another_ground_truth_is_refused(hoicli: Hoicli, two: Path) -> None:
+    """One corner of one box is another ground truth, though its path is the same."""
+    cells = [json.loads(line) for line in (two / "cells.jsonl").read_text().splitlines()]
+    row = json.loads(hoicli("eval", "--gt", two / "gt.jsonl", two / cells[0]["predictions"]).out.splitlines()[0])
+    (digest,) = (part[3:] for part in row["signature"].split("|") if part.startswith("gt:"))
+    expected = results(hoicli, two / "cells.jsonl")
+    for text in (digest, f"hico-test-{digest}"):
+        path = write(two / "signed.jsonl", [{**cell, "gt_digest": text} for cell in cells])
+        assert results(hoicli, path) == expected
+    moved = json.loads(json.dumps(GT))
+    moved[0]["boxes"][moved[0]["hois"][0]["subject"]][0] += 1
+    write(two / "gt.jsonl", moved)
+    result = hoicli("robust", *CHOICE, path)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith(f"{path}:1: gt_digest: {digest}, but that of {two / 'gt.jsonl'} is ")
+    matched = hoicli("match", "--protocol", "qpic", "--gt", two / "gt.jsonl", two / cells[0]["predictions"])
+    (two / "m.jsonl").write_text(matched.out)
+    path = write(two / "m-cells.jsonl", [{**cells[0], "gt": None, "gt_digest": digest, "predictions": "m.jsonl"}])
+    result = hoicli("robust", *CHOICE, path)
+    assert result.code == 1
+    assert result.err.startswith(f"{path}:1: gt_digest: {digest}, but the match records' is ")
 
 
 def test_what_cannot_be_resampled_is_refused(hoicli: Hoicli, two: Path) -> None:
