@@ -90,9 +90,9 @@ def engine(shell: Shell, name: str, *words: object) -> Result:
 
 
 NEEDS = {
-    "dask": {"dask.bag": "pip install dask"},
-    "ray": {"ray": "pip install 'ray[data]'", "pyarrow": "pip install 'ray[data]'"},
-    "spark": {"pyspark": "pip install pyspark"},
+    "dask": {"dask.bag": "Dask is not installed"},
+    "ray": dict.fromkeys(("ray", "pyarrow"), "Ray Data is not installed (hoicli[dev-engines])"),
+    "spark": {"pyspark": "PySpark is not installed (hoicli[dev-engines])"},
 }
 
 
