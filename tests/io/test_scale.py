@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -71,16 +76,42 @@ def by_array(shell: Shell, truth: Path, found: Path, shards: int, *options: str,
     return shell(*script, *options)
 
 
-def by_engine(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
-    pytest.importorskip("dask.bag")
-    command = (sys.executable, SCALE / "engine.py", truth, found, "--shards", shards, "--protocol", protocol)
-    return shell(*command, *options)
+def engine(shell: Shell, name: str, *words: object) -> Result:
+    """By fixtures/scale/engine.py, where the engine is installed; without what it says of itself."""
+    for module, needs in NEEDS[name].items():
+        pytest.importorskip(module, reason=needs)
+    if name == "spark" and which("java") is None:
+        pytest.skip("Spark needs Java")
+    command, *rest = words
+    short = {"RAY_TMPDIR": tempfile.gettempdir()}  # a socket's path has at most 107 bytes
+    result = shell(sys.executable, SCALE / "engine.py", command, *rest, "--engine", name, **short)
+    own = [line for line in result.err.splitlines(keepends=True) if ".jsonl" in line or "<stdin>" in line]
+    return result if name == "dask" else Result(result.code, result.out, "".join(own))
 
 
-ways = pytest.mark.parametrize("way", [by_xargs, by_array, by_engine])
+NEEDS = {
+    "dask": {"dask.bag": "Dask is not installed"},
+    "ray": dict.fromkeys(("ray", "pyarrow"), "Ray Data is not installed (hoicli[dev-engines])"),
+    "spark": {"pyspark": "PySpark is not installed (hoicli[dev-engines])"},
+}
 
 
-@ways
+def by(name: str) -> Way:
+    """The way of an engine."""
+
+    def way(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
+        return engine(shell, name, "eval", truth, found, "--shards", shards, "--protocol", protocol, *options)
+
+    return way
+
+
+WAYS = {"xargs": by_xargs, "array": by_array, **{name: by(name) for name in NEEDS}}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+quick_ways = pytest.mark.parametrize("way", list(WAYS.values())[:3], ids=list(WAYS)[:3])
+"""Without the engines that take half a minute to start."""
+
+
+@quick_ways
 def test_more_shards_than_images(shell: Shell, hoicli: Hoicli, way: Way) -> None:
     few = shell.folder / "two images.jsonl"
     few.write_text("".join(PREDICTIONS.read_text().splitlines(keepends=True)[:2]))
@@ -113,6 +144,31 @@ def test_a_shard_that_fails_fails_the_whole(shell: Shell, way: Way) -> None:
     assert "Traceback" not in result.err
 
 
+@pytest.mark.parametrize("name", NEEDS)
+def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli, name: str) -> None:
+    """WebDataset's: the records and the tars of one process."""
+    pytest.importorskip("cv2")
+    lines = GT.read_bytes().splitlines(keepends=True)
+    shards = [shell.folder / f"{number} of two.tar" for number in range(2)]
+    for number, shard in enumerate(shards):
+        with tarfile.open(shard, "w") as archive:
+            for place, line in enumerate(lines[number::4]):
+                archive.add(FIXTURES / "images" / json.loads(line)["file_name"], f"{number}{place}.jpg")
+                record = tarfile.TarInfo(f"{number}{place}.json")
+                record.size = len(line)
+                archive.addfile(record, io.BytesIO(line))
+    options = ("--corruption", "jpeg,elastic", "--severity", 2)
+    one, several = shell.folder / "one", shell.folder / "several"
+    expected = hoicli("corrupt", "--jobs", 1, "--save-images", one, *options, *shards)
+    result = engine(shell, name, "corrupt", several, *shards, *options)
+    assert expected.code == 0
+    assert result == Result(0, expected.out, "")
+    tars = {path.relative_to(one) for path in one.rglob("*") if path.is_file()}
+    assert len(tars) == 4
+    assert tars == {path.relative_to(several) for path in several.rglob("*") if path.is_file()}
+    assert all((one / path).read_bytes() == (several / path).read_bytes() for path in tars)
+
+
 def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
     line = PREDICTIONS.read_text().splitlines(keepends=True)[0]
     found = shell.folder / "predictions.jsonl"
@@ -123,7 +179,7 @@ def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
     assert "image 'HICO_test2015_00000001' is at <stdin>:1 already" in result.err
 
 
-@ways
+@quick_ways
 @pytest.mark.parametrize(("name", "words"), [("none.jsonl", "no predictions in it"), ("absent.jsonl", "o such file")])
 def test_no_predictions_at_all(shell: Shell, way: Way, name: str, words: str) -> None:
     (shell.folder / "none.jsonl").touch()
