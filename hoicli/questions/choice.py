@@ -183,8 +183,8 @@ class _Counts:
 
 def _counts(question: Question, named: list[str], *, released: bool) -> _Counts:
     right = question.right if released else tuple(dict.fromkeys(question.right))
-    if not released:
-        named = list(dict.fromkeys(named))
+    if not released:  # what was not offered counts for nothing, also where nothing is right
+        named = [option for option in dict.fromkeys(named) if option in question.listed]
     by_option: dict[str, list[int]] = {}
     left = list(right)
     for option in named:

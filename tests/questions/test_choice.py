@@ -112,6 +112,20 @@ def test_each_figure(tmp_path: Path) -> None:
     assert released["precision"] == pytest.approx(2 / 4)  # feeding is wrong twice
 
 
+@pytest.mark.parametrize(
+    ("chosen", "value"), [([], 1), (["fly a/an kite"], 1), (["hold a/an cup", "fly a/an kite"], 0)]
+)
+def test_where_nothing_is_right(chosen: list[str], value: int, tmp_path: Path) -> None:
+    """What was not offered counts for nothing; to the released script it is an answer, and a wrong one."""
+    bank = {"a.jpg": {"gt_choices": [], "wrong_choices": ["hold a/an cup"]},
+            "b.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}}  # fmt: skip
+    answers = {"a.jpg": {"QA_0": chosen}, "b.jpg": {"QA_0": ["ride a/an horse"]}}
+    paths = written(tmp_path / "bank.json", bank), written(tmp_path / "answers.json", answers)
+    scores = measured(*paths).scores()
+    assert [scores[name].value for name in ("instance_f1", "exact_match")] == [(1 + value) / 2] * 2
+    assert measured(*paths, released=True).scores()["instance_f1"].value == (1 + (not chosen)) / 2
+
+
 BOXES = {"human": [0, 0, 100, 100], "object": [200, 0, 300, 100]}
 
 
