@@ -194,7 +194,8 @@ def _problems(record: dict[str, Any], group: str) -> Iterator[tuple[str, str]]:
         if not is_number(rating):
             text = "missing or no finite number; leave out what was not rated"
             if type(rating) is str and "ratings" in record:
-                text += " (in a CSV with an item a row, each column is a rater's but the item's and that of --group)"
+                text += " (in a CSV with an item a row, each column is a rater's but the item's and that of --group: is"
+                text += f" it --group {field.removeprefix('ratings.')}?)"
             yield field, text
     if group and type(record.get(group) or "") is not str:
         yield group, "is no text; write the name of the item's group, or leave it out"

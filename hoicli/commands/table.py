@@ -6,7 +6,7 @@ from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT, READ, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
-from hoicli.errors import DataError, UsageError
+from hoicli.errors import UsageError
 from hoicli.io.messages import note
 
 
@@ -103,10 +103,6 @@ def table(
     policy = options.policy(on_error)
     paths = options.inputs(rows, "ROWS")
     found = read_rows(paths, policy, metrics=options.separated(metric), where=wanted)
-    policy.report()
-    if not found:
-        chosen = " of --metric and --where" if metric or where else ""
-        raise DataError(f"no rows{chosen} in it", place=", ".join("<stdin>" if path == "-" else path for path in paths))
     if over and all(over not in row["tags"] for row in found):
         raise UsageError(f"--over {over}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
     chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)

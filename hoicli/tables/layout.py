@@ -246,13 +246,20 @@ def digits_of(row: Row) -> int:
 
 
 def interval_text(row: Row, digits: int) -> str:
-    """A row's 95 % interval, behind a space; "" if it has none."""
+    """A row's 95 % interval, behind a space; "" if it has none. That of a count is in whole numbers, rounded."""
     low, high = row.get("ci_low"), row.get("ci_high")
-    return "" if low is None else f" [{number_text(low, digits)}, {number_text(high, digits)}]"
+    if low is None or high is None:
+        return ""
+    if isinstance(row["value"], int):
+        low, high = round(low), round(high)
+    return f" [{number_text(low, digits)}, {number_text(high, digits)}]"
 
 
 def number_text(value: float | None, digits: int) -> str:
-    """A number as tables show it; a count is whole, with its thousands apart."""
+    """A number as tables show it; a count is whole, with its thousands apart, and what rounds to 0 has no sign."""
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = f"{value:.{digits}f}"
+    return text if text.strip("-0.") else text.removeprefix("-")

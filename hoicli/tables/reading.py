@@ -14,6 +14,8 @@ from hoicli.records.parsing import is_number, parse
 from hoicli.records.results import CHANCES, Row
 from hoicli.tables.arrangement import PlacedRow
 
+_SHOWN = 12
+"""Values of a key that a message lists."""
 _NUMBERS = ("ci_low", "ci_high", "from", "to", *CHANCES)
 
 
@@ -43,10 +45,13 @@ def read_rows(
     `where` one of its values (`tag.model` is a tag).
 
     Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
-    line that is no result row, or leaves it to the policy.
+    line that is no result row, or leaves it to the policy; and where no row is left, which says what the rows have.
     """
     named = models(paths)
     rows: list[Row] = []
+    asked = [("metric", metrics)] if metrics else []
+    asked += where.items()
+    met: list[dict[str, None]] = [{} for _ in asked]
     for line in Stream(paths, "rows"):
         try:
             row = sound_row(line)
@@ -55,9 +60,27 @@ def read_rows(
             continue
         if not row["tags"] and line.file in named:
             row["tags"] = {"model": named[line.file]}
-        if (not metrics or row["metric"] in metrics) and all(_says(row, key) in where[key] for key in where):
+        says = [_says(row, key) for key, _ in asked]
+        for values, value in zip(met, says, strict=True):
+            values[value] = None
+        if all(value in wanted for value, (_, wanted) in zip(says, asked, strict=True)):
             rows.append(row)
+    policy.report()
+    if not rows:
+        place = ", ".join("<stdin>" if path == "-" else path for path in paths)
+        why = [_why_none(key, wanted, list(values)) for (key, wanted), values in zip(asked, met, strict=True) if values]
+        told = "; ".join(filter(None, why)) or "each has rows, all together none"
+        raise DataError(f"no rows of --metric and --where in it: {told}" if any(met) else "no rows in it", place=place)
     return rows
+
+
+def _why_none(key: str, wanted: Collection[str], values: Sequence[str]) -> str:
+    """What the rows have for a key, where that is none of the values that are wanted; else ""."""
+    if not set(wanted).isdisjoint(values):
+        return ""
+    some = sorted(filter(None, values))
+    more = f" and {len(some) - _SHOWN:,} more" if len(some) > _SHOWN else ""
+    return f"{key} is {', '.join(some[:_SHOWN])}{more}" if some else f"no row has {key}"
 
 
 def _says(row: Row, key: str) -> str:

@@ -48,6 +48,16 @@ def test_pictures_have_names_of_their_own(hoicli: Hoicli, tmp_path: Path, how: s
         assert not re.findall(r"https?:|@import|url\(|(inner|outer)HTML|insertAdjacent|eval\(|Function\(", text)
 
 
+def test_a_page_is_no_folder(hoicli: Hoicli, tmp_path: Path) -> None:
+    gt, one, *_ = write_scenes(tmp_path)
+    for words in (("explore", "-o", tmp_path / "x.html"), ("diagnose", "--gallery", tmp_path / "x.HTM")):
+        result = hoicli(*words, "--gt", gt, one)
+        assert result.code == 2
+        told = "a folder is written, whose index.html is the page; give a folder's name"
+        assert result.err == f"hoicli: {words[1]} {words[2]}: {told}\n"
+        assert not Path(words[2]).exists()
+
+
 def test_only_images_inside_the_folder(hoicli: Hoicli, tmp_path: Path) -> None:
     (tmp_path / "secret.png").write_bytes(png())
     images = tmp_path / "images"

@@ -50,6 +50,13 @@ def test_rows_that_are_laid_out_alike_share_a_table() -> None:
     assert [table.lines for table in tables] == [[["hico", "1.00", "3.00"]], [["ride", "horse", "3", "2.00"]]]
 
 
+def test_numbers_are_as_a_reader_writes_them() -> None:
+    count = row("full", 2754, metric="count_diff", unit="count", ci_low=-184.98, ci_high=5364.79)
+    assert only([count]).lines == [["hico", "2,754 [-185, 5,365]"]]
+    near = row("full", -0.004, ci_low=-0.0049, ci_high=-0.006)
+    assert only([near]).lines == [["hico", "0.00 [0.00, -0.01]"]]
+
+
 def test_findings_keep_their_own_keys() -> None:
     cells = only([{"check": "a", "lines": [1, 2]}, {"check": "b", "fix": None}])
     assert (cells.heads, cells.names) == (["check", "lines", "fix"], 3)
