@@ -110,12 +110,12 @@ def test_report(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
     assert (direct.code, direct.out) == (0, renamed)
 
 
-def test_a_report_on_two_dumps_names_them_as_one_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_a_report_on_the_parts_of_a_dump_names_them_as_one_stream(hoicli: Hoicli, tmp_path: Path) -> None:
     content = json.loads((FOREIGN / "cdn.json").read_text())
     for name, part in (("a.json", content[:3]), ("b.json", content[3:])):
         (tmp_path / name).write_text(json.dumps(part))
-    result = hoicli("report", "--format", "md", "--gt", GT, tmp_path / "a.json", tmp_path / "b.json")
-    assert "hoicli eval --gt gt.jsonl a.json b.json" in result.out
+    result = hoicli("report", "--format", "md", "--gt", GT, f"{tmp_path / 'a.json'},{tmp_path / 'b.json'}")
+    assert "hoicli eval --gt gt.jsonl a.json,b.json" in result.out
     assert "hoicli pairstats --nms-sweep 0.3,0.5,0.7 --gt gt.jsonl a.json,b.json" in result.out
 
 
