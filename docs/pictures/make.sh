@@ -26,6 +26,7 @@ hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl 2>/d
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl 2>/dev/null
 hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.png
 hoicli diagnose --gt gt.jsonl --images "$fixtures/images" --gallery gallery preds.jsonl -o rows.jsonl 2>/dev/null
+hoicli show --gt gt.jsonl --images "$fixtures/images" --image-id HICO_test2015_00000005,HICO_test2015_00000007 --top 3 --size 640 -o show.png preds.jsonl
 hoicli explore --gt gt.jsonl --images "$fixtures/images" -o explorer preds.jsonl other.jsonl 2>/dev/null
 hoicli report --gt gt.jsonl --images "$fixtures/images" -o report.html preds.jsonl 2>/dev/null
 page gallery gallery/index.html 1250

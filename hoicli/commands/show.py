@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,8 @@ def show(
     )
     if choice.count == 0:
         raise UsageError("--first 0: draws nothing; give a number from 1, or all")
+    if score is not None and not isfinite(score):
+        raise UsageError(f"--score {score}: give a finite number")
     kind = kind_of(output)
     if kind == SHEET and choice.count is None and not image_id:
         raise UsageError("--first all: too much for one sheet; give a number, or a folder")

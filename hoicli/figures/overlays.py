@@ -193,9 +193,9 @@ def _dashes(side: tuple[int, int, int, int], on: int, off: int) -> Iterator[tupl
 def _link(pen: Any, boxes: Sequence[tuple[int, int, int, int]], ink: str, stroke: int) -> None:
     """A line from the middle of the subject to that of the object, with a dot at the object's."""
     (x1, y1), (x2, y2) = (((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) for box in boxes)
-    thin, dot = max(1, stroke - 1), stroke + 1
-    pen.line((x1, y1, x2, y2), fill=EDGE, width=thin + 2)
-    pen.line((x1, y1, x2, y2), fill=ink, width=thin)
+    dot = stroke + 1
+    pen.line((x1, y1, x2, y2), fill=EDGE, width=stroke + 2)
+    pen.line((x1, y1, x2, y2), fill=ink, width=stroke)
     pen.ellipse((x2 - dot, y2 - dot, x2 + dot, y2 + dot), fill=ink, outline=EDGE)
 
 

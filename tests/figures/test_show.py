@@ -204,6 +204,7 @@ def test_nothing_is_written_where_a_line_is_bad(hoicli: Hoicli, tmp_path: Path) 
         (("-o", "x.jpg", PREDICTIONS), "-o x.jpg: give a name in .png for one sheet, in .html for a page, or a folder"),
         (("-o", "x.png", "--first", "all", PREDICTIONS), "--first all: too much for one sheet"),
         (("-o", "x.png", "--first", "0", PREDICTIONS), "--first 0: draws nothing"),
+        (("-o", "x.png", "--score", "nan", PREDICTIONS), "--score nan: give a finite number"),
         (("-o", "x.png", "--size", "9", PREDICTIONS), "--size 9: give a whole number from 64 to 8,192"),
         (("-o", "x.png", "--name", "a,b", PREDICTIONS), "--name: 2 names for 1 streams"),
     ],

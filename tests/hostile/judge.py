@@ -168,7 +168,7 @@ def _lies(reader: Reader, path: Path, words: list[str], said: str) -> Iterator[s
     """Whether an accepted file lost something without a word, or became something that nothing can read."""
     target = next((Path(word) for word in words if "/out.jsonl" in word), None)
     if target is None or not target.is_file():
-        if "mat" not in words and words[0] != "explore":
+        if "mat" not in words and words[0] not in ("explore", "show"):
             yield "succeeded without an output"
         return
     data = target.read_bytes()
