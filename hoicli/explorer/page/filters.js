@@ -64,8 +64,13 @@ function showFilters() {
   }
   const active = FILTERS.filter(name => apply.includes(name) && state[name] !== "");
   document.getElementById("set").textContent = active.length ? `(${active.map(name => `${name}: ${state[name]}`).join(", ")})` : "";
-  document.getElementById("clear").hidden = !FILTERS.some(name => apply.includes(name) && state[name] !== "") &&
-    (state.class === "" || state.view === "class" || !apply.includes("verb"));
+  document.getElementById("clear").hidden = !filtered();
+}
+
+/* Whether anything is left out in this view. */
+function filtered() {
+  const apply = APPLY[state.view], ofClass = state.class !== "" && state.view !== "class" && apply.includes("verb");
+  return ofClass || FILTERS.some(name => apply.includes(name) && state[name] !== "");
 }
 
 const LISTED = [["classes", "Classes"], ["errors", "Errors"], ["images", "Images"], ["compare", "Compare"]];

@@ -126,8 +126,8 @@ function errorsView() {
       ]),
     el("h2", {}, "Errors"), legend(), items.length ? cardsOf(items) : nothing()];
 }
-const nothing = () => el("p", {}, "Nothing is left by these filters. ",
-  el("button", { type: "button", onclick: () => go(cleared()) }, "Clear them"));
+const nothing = () => filtered() ? el("p", {}, "Nothing is left by these filters. ",
+  el("button", { type: "button", onclick: () => go(cleared()) }, "Clear them")) : el("p", {}, "There are none.");
 const legend = () => el("p", { class: "truth" }, "Ground truth is cyan, the prediction red; the subject\u2019s box has a solid " +
   "line, the object\u2019s a dashed one. AP in a card is what fixing all errors of its type adds to its class.");
 
