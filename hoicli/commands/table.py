@@ -107,7 +107,7 @@ def table(
     if not found:
         chosen = " of --metric and --where" if metric or where else ""
         raise DataError(f"no rows{chosen} in it", place=", ".join("<stdin>" if path == "-" else path for path in paths))
-    if over and all(over not in row["tags"] for row in found):
+    if over is not None and all(over not in row["tags"] for row in found):
         raise UsageError(f"--over {over}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
     chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)
     if chosen_layout is not None:
