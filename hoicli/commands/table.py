@@ -103,7 +103,11 @@ def table(
     policy = options.policy(on_error)
     paths = options.inputs(rows, "ROWS")
     found = read_rows(paths, policy, metrics=options.separated(metric), where=wanted)
-    if over and all(over not in row["tags"] for row in found):
+    policy.report()
+    if not found:
+        chosen = " of --metric and --where" if metric or where else ""
+        raise DataError(f"no rows{chosen} in it", place=", ".join("<stdin>" if path == "-" else path for path in paths))
+    if over is not None and all(over not in row["tags"] for row in found):
         raise UsageError(f"--over {over}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
     chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)
     if chosen_layout is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.results import Row, joined_settings, settings_of, tag_column
-from hoicli.tables.layout import TextTable, annotated, cell_text, digits_of, interval_text, number_text
+from hoicli.tables.layout import TextTable, annotated, cell_text, dense, digits_of, interval_text, number_text
 from hoicli.tables.layouts import LOWER, Layout, Slot, better, is_mean
 
 _DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
@@ -199,6 +199,7 @@ def _assembled(
     found: dict[tuple[Line, int], list[Row]] = {}
     for name, column, row in cells:
         found.setdefault((name, column), []).append(row)
+    dense(len({name for name, _ in found}), len(heads) + len(columns), len(found))
     shown = set(shown)
     made = {place: _cell(of_place, showing) for place, of_place in found.items()}
     apart = _apart(found, columns, shown) if ranked or shown <= _VIEWS else {}
@@ -237,7 +238,7 @@ def _cell(rows: Sequence[Row], showing: Showing) -> _Cell:
     seen: dict[Hashable, Row] = {}
     for row in rows:
         of = row.get("tags", {}).get(showing.over) if showing.over else None
-        if of in seen or (seen and None in (of, *seen)):
+        if of in seen or (seen and (of is None or None in seen)):
             raise clash(next(iter(seen.values())) if of not in seen else seen[of], row)
         seen[of] = row
     digits = digits_of(first) if showing.decimals is None else showing.decimals

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from hoicli.errors import DataError
 from hoicli.records.caveats import words_of
 from hoicli.records.results import CHANCES, Row, tag_column
 from hoicli.tables.kinds import OTHER, kind_of
@@ -70,6 +71,18 @@ def grid(
         of_line[place] = found
     above = [text for group, places in groups.items() for text in (group, *[""] * (len(places) - 1))]
     return SideBySide([place for places in groups.values() for place in places], above, lines)
+
+
+_MOST_EMPTY = 1_000_000
+
+
+def dense(lines: int, columns: int, filled: int) -> None:
+    """Raises `DataError` for a table of very many cells of which nearly all are empty, which a few rows can ask for."""
+    if lines * columns > max(_MOST_EMPTY, 10 * filled):
+        raise DataError(
+            f"{lines:,} lines of {columns:,} columns for {filled:,} values would be an empty table; choose rows with "
+            "hoicli table --where and --metric, or other lines and columns with --rows and --columns"
+        )
 
 
 def marked(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
@@ -139,12 +152,13 @@ def annotated(
         of_rows = [note for row in rows[place] for note in words_of(row)]
         for note in (*of_rows, *notes.get(place, ()), *apart.get(place, ())):
             places.setdefault(note, {})[place] = None
-    general = [note for note, found in places.items() if len(found) == len(rows) and len(table.lines) > 1]
+    general = dict.fromkeys(n for n, found in places.items() if len(found) == len(rows) and len(table.lines) > 1)
     places = {note: found for note, found in places.items() if note not in general}
     marks: dict[Place, str] = {}
     below = [("*" + (str(number) if len(places) > 1 else ""), note) for number, note in enumerate(places, start=1)]
+    marks_of = _marking(table, rows, mark_at)
     for mark, note in below:
-        for place in _marked_places(table, rows, set(places[note]), mark_at):
+        for place in marks_of(set(places[note])):
             marks[place] = marks.get(place, "") + mark
     groups, group = [], ""
     for above in table.above[table.names :]:
@@ -157,10 +171,11 @@ def annotated(
     return replace(table, notes=below, marks=marks, settings=settings_line(usual, lines, columns, shown))
 
 
-def _marked_places(
-    table: TextTable, rows: Mapping[Place, Sequence[Row]], left: set[Place], mark_at: int
-) -> Iterator[Place]:
-    """Where a note's mark stands: at the names of lines, then at the heads of groups and columns, that it fills."""
+def _marking(
+    table: TextTable, rows: Mapping[Place, Sequence[Row]], mark_at: int
+) -> Callable[[set[Place]], Iterator[Place]]:
+    """What says, of the values that a note concerns, where its mark stands: at the names of lines, then at the heads of
+    groups and columns, that it fills."""
     span, spans = table.names, []
     for column in range(table.names, len(table.heads)):
         span = column if table.above[column] or column == table.names else span
@@ -170,15 +185,23 @@ def _marked_places(
         lambda place: (ABOVE, spans[place[1]]),
         lambda place: (HEAD, place[1] + table.names),
     )
-    for at in axes:
-        filled: dict[Place, list[Place]] = {}
+    filled: list[dict[Place, list[Place]]] = [{} for _ in axes]
+    for at, members_of in zip(axes, filled, strict=True):
         for place in rows:
-            filled.setdefault(at(place), []).append(place)
-        for mark, members in filled.items():
-            if left.issuperset(members) and (mark[0] != ABOVE or table.above[mark[1]]):
-                left.difference_update(members)
-                yield mark
-    yield from sorted((line, column + table.names) for line, column in left)
+            members_of.setdefault(at(place), []).append(place)
+
+    def marks_of(left: set[Place]) -> Iterator[Place]:
+        for at, members_of in zip(axes, filled, strict=True):
+            # A mark's members are asked for only where the note has one: notes may be as many as lines.
+            for mark in sorted({at(place) for place in left}):
+                members = members_of[mark]
+                fills = len(members) <= len(left) and left.issuperset(members)
+                if fills and (mark[0] != ABOVE or table.above[mark[1]]):
+                    left.difference_update(members)
+                    yield mark
+        yield from sorted((line, column + table.names) for line, column in left)
+
+    return marks_of
 
 
 def parts_of(row: Row) -> Iterator[Row]:
@@ -216,6 +239,7 @@ def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str, clash: Cl
         return "" if "metric" in index else str(row["metric"]), str(row[column])
 
     found = grid(rows, line, head, lambda row: row, clash)
+    dense(len(found.lines), len(tags) + len(found.columns), len(rows))
     values = {
         (at, number): [of_line[place]]
         for at, of_line in enumerate(found.lines.values())

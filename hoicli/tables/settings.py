@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from hoicli.records.results import Row, joined_settings, signed
@@ -42,26 +43,35 @@ def settings_line(
             of_places[key] = f"{of_places[key]} or {value}" if key in of_places else value  # of a mean over seeds
     everywhere = frozenset(rows)
     texts = [joined_settings(parts[everywhere])] if everywhere in parts else []
+    by_group, by_column = [group for group, _ in columns], [f"{group} {head}".strip() for group, head in columns]
+    axes = [_Axis(names, at, rows) for names, at in ((by_group, 1), (by_column, 1), (lines, 0))]
     for some, settings in parts.items():
         if some != everywhere:
-            texts.append(f"{_called(some, everywhere, lines, columns)}: {joined_settings(settings)}")
+            texts.append(f"{_called(some, axes)}: {joined_settings(settings)}")
     return f"settings: {'; '.join(texts)}" if texts else ""
 
 
-def _called(
-    places: Collection[Place], everywhere: Collection[Place], lines: Sequence[str], columns: Sequence[tuple[str, str]]
-) -> str:
+class _Axis:
+    """The groups, the columns or the lines of a table, as values are told by them."""
+
+    def __init__(self, names: Sequence[str], at: int, everywhere: Collection[Place]) -> None:
+        """names: of each line or column; at: which of the two a place's number is."""
+        self.names, self.at = names, at
+        self.order = {name: number for number, name in reversed(list(enumerate(names)))}
+        self.values = Counter(names[place[at]] for place in everywhere)
+
+    def inside(self, places: Collection[Place]) -> list[str]:
+        """The names that values are under, in the table's order."""
+        return sorted({self.names[place[self.at]] for place in places}, key=self.order.__getitem__)
+
+
+def _called(places: Collection[Place], axes: Sequence[_Axis]) -> str:
     """Some values of a table by the groups, the columns or the lines that they fill; else by the lines they are in."""
-    by_group = [group for group, _ in columns]
-    by_column = [f"{group} {head}".strip() for group, head in columns]
-    for names, axis in ((by_group, 1), (by_column, 1), (lines, 0)):
-        if len(set(names)) < 2:
-            continue
-        inside = {names[place[axis]] for place in places}
-        if "" not in inside and all(place in places for place in everywhere if names[place[axis]] in inside):
-            return _listed(dict.fromkeys(name for name in names if name in inside))
-    inside = {lines[place[0]] for place in places}
-    return "some of " + (_listed(dict.fromkeys(name for name in lines if name in inside)) or "the values")
+    for axis in axes:
+        inside = axis.inside(places)
+        if len(axis.order) > 1 and "" not in inside and sum(axis.values[name] for name in inside) == len(places):
+            return _listed(inside)
+    return "some of " + (_listed(axes[-1].inside(places)) or "the values")
 
 
 def _listed(names: Collection[str]) -> str:

@@ -12,6 +12,9 @@ from hoicli.errors import visible
 from hoicli.tables.escaping import ESCAPES, csv_cell
 from hoicli.tables.layout import ABOVE, HEAD, TextTable
 
+_WIDEST = 200
+"""A text longer than this stands alone: every line as wide as a label of a megabyte would be gigabytes."""
+
 _MINUS = re.compile(r"-(?=[0-9])")
 
 
@@ -47,11 +50,11 @@ def _raised(marks: str) -> str:
 
 def _plain(table: TextTable) -> str:
     above, heads, body = _marked(table, str)
-    widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
+    widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *body, strict=True)]
     spans = _spans(above)
     # A metric's name may be wider than its columns: give the first of them the room.
     for at, span in spans:
-        widths[at] += max(0, len(above[at]) - _room(widths, at, span))
+        widths[at] += max(0, min(len(above[at]), _WIDEST) - _room(widths, at, span))
     texts = [
         "  ".join(
             text.ljust(width) if at < table.names else text.rjust(width)
@@ -123,7 +126,7 @@ def _latex(table: TextTable) -> str:
 
     def ended(line: Sequence[str]) -> str:
         # LaTeX takes a [ or * at a line's beginning for an argument of the line's end before it.
-        guard = "{}" if line[0].startswith(("[", "*")) else ""
+        guard = "{}" if line[0].lstrip().startswith(("[", "*")) else ""
         return guard + " & ".join(line) + r" \\"
 
     top = []

@@ -238,3 +238,46 @@ def test_a_pipe_that_begins_with_one_byte(hoicli: Hoicli, monkeypatch: pytest.Mo
     pipe = io.BufferedReader(Pieces(iter([data[:1], data[1:]]), None))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
     assert "checked 7 lines: no kinds of fault" in hoicli("validate", "-").err
+
+
+# Tables
+
+
+def _rows(count: int, **keys: Any) -> str:
+    """Result rows of `count` models; `#` in a text is the model's number."""
+
+    def made(number: int) -> dict[str, Any]:
+        row = {"metric": "mAP", "subset": "full", "value": number, "n": 1, "unit": "%", "protocol": "hico"}
+        row |= {"tags": {"model": f"m{number}"}, "signature": "protocol:hico|data:hico"}
+        row |= json.loads(json.dumps(keys).replace("#", str(number)))
+        return row
+
+    return "".join(json.dumps(made(number)) + "\n" for number in range(count))
+
+
+ROWS_TO_TABLES = {
+    "a note each": (_rows(2500, note="n#"), ()),
+    "a setting each": (_rows(2500, signature="protocol:hico|data:hico|gt:#"), ()),
+    "a mean over very many runs": (_rows(10_000, tags={"model": "m", "seed": "#"}), ("--over", "seed")),
+}
+
+
+@pytest.mark.parametrize("name", ROWS_TO_TABLES)
+def test_a_table_costs_its_rows(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
+    rows, arguments = ROWS_TO_TABLES[name]
+    (tmp_path / "rows.jsonl").write_text(rows)
+    with seconds(3):
+        assert hoicli("table", *arguments, tmp_path / "rows.jsonl").code == 0
+
+
+def test_a_label_of_a_megabyte_widens_no_other_line(hoicli: Hoicli, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(_rows(100) + _rows(1, tags={"model": "x" * 1_000_000}))
+    assert len(hoicli("table", tmp_path / "rows.jsonl").out) < 1_100_000
+
+
+@pytest.mark.parametrize("arguments", [("--rows", "tag.model", "--columns", "subset"), ()])
+def test_a_table_of_empty_cells_is_refused(hoicli: Hoicli, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """3,000 rows once made 78 MB of dashes."""
+    (tmp_path / "rows.jsonl").write_text(_rows(1500, metric="m", subset="s#", protocol="own"))
+    result = hoicli("table", *arguments, tmp_path / "rows.jsonl")
+    assert "1,500 values would be an empty table" in refusal(result)

@@ -56,6 +56,13 @@ def test_notations(notation: str) -> None:
     assert written(TABLE, notation) == WRITTEN[notation]
 
 
+@pytest.mark.parametrize("name", ["[x]", " [x]", "*"])
+def test_no_name_is_an_argument_of_the_line_before_it(name: str) -> None:
+    """LaTeX looks past spaces for the argument of a line's end."""
+    table = TextTable(["", ""], ["Method", "x"], [["a", "1"], [name, "2"]], 1)
+    assert f"{{}}{name} & 2" in written(table, "latex")
+
+
 def test_nothing_is_lost_in_any_notation() -> None:
     for notation in WRITERS:
         text = written(TABLE, notation)
