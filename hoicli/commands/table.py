@@ -6,7 +6,7 @@ from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT, READ, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import note
 
 

@@ -97,7 +97,7 @@ def test_what_is_written_is_known_as_such() -> None:
             for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval", "curves", "confusion")
         ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
-        *(("diagnose", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
+        *(("diagnose", "--gallery"), ("compare", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
         ("audit", "--page"),
         ("shoe-sim", "--export-batch"),
     }

@@ -77,6 +77,7 @@ CALLS = {
 NO_IMAGES = {
     "table", "papers", "robust", "curriculum",  # result rows
     "agree",  # ratings
+    "choice-eval", "ground-eval", "refer-eval",  # answers to questions
     "data", "vocab", "synsets", "schema", "doctor", "completion",
 }  # fmt: skip
 
