@@ -75,7 +75,7 @@ def _of_row(row: Record, bank: Bank, known: Prompted) -> Reply:
         if name is None:
             raise DataError(f"missing; {image_id} has {len(asked)} questions", field="question")
         if not isinstance(name, str) or name not in asked:
-            return Reply(f"{image_id} {short(name)}")
+            return Reply(f"{image_id[:80]} {short(name)}")
         question = asked[name]
     key = next((key for key in ANSWER_KEYS if key in row), None)
     if key is None:
