@@ -70,6 +70,8 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
 
 def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
     """One panel; a bar is `room` inches wide."""
+    from matplotlib.ticker import MaxNLocator
+
     most = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
     digits = len(f"{most:,}")
     standing = room < digits * _DIGIT
@@ -88,7 +90,7 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
     ax.set_xticks(range(levels), [str(level) for level in range(levels)])
     ax.set_ylim(0, most * (1 + (0.1 * digits + 0.05 if standing else 0.14)))
     ax.tick_params(axis="x", length=0)
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if panel.title:
         ax.set_title(f"{panel.title} ({_items(panel.items)})", fontsize=NORMAL, loc="left")
 
