@@ -170,6 +170,14 @@ def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box],
     assert list(clashes(drawn)) == []
 
 
+def test_both_confusions_fit_a_slide(drawn: list[Box], tmp_path: Path) -> None:
+    FIGURES["confusion"](str(tmp_path / "x.png"), replace(SHEETS["slide"], dpi=100))
+    _, left, low, right, high = drawn[0]
+    assert (right - left) / 100 < 13.33
+    assert (high - low) / 100 < 7.5
+    assert list(clashes(drawn)) == []
+
+
 @pytest.mark.parametrize(("right", "number"), [(0, 1), (1, 1), (2, 5), (5, 5), (37, 104), (4000, 385058)])
 def test_the_interval_of_a_bin_is_scipys(right: int, number: int) -> None:
     from scipy.stats import binomtest
