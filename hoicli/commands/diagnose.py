@@ -108,7 +108,7 @@ def diagnose(
     look = drawing.look(plot)
     paths = options.inputs(predictions, "PREDS")
     if (emit or gallery) and (gt is None or len(paths) != 1):
-        raise UsageError("--emit and --gallery need --gt and one stream of predictions")
+        raise UsageError("--emit and --gallery need --gt and one stream of predictions (hoicli explore shows two)")
     if gallery and gt == "-":
         raise UsageError("--gallery reads the ground truth twice: give it as a file")
     if images is not None and gallery is None:

@@ -25,6 +25,8 @@ MOST_PANELS = 4
 """Heat maps in one figure."""
 MOST_NAMES = 25
 """Names of a heat map, those with the most confusions."""
+_FEW, _LARGE = 10, 1.5
+"""Names enough for heat maps beside each other in large print, on a slide, and how much larger that is."""
 _LINE = 0.15
 """Inches of a name's line."""
 _SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
@@ -70,14 +72,18 @@ def most_confused(panel: Panel, most: int) -> Panel:
 
 
 def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, caveats: Sequence[str] = ()) -> None:
-    """Heat maps, one below the other: what is annotated along the left edge, what is said in its place along the lower
+    """Heat maps, one below the other, or two beside each other where there is room (in large print for fewer names, so
+    that a slide has room for them): what is annotated along the left edge, what is said in its place along the lower
     one, the share by colour. Names without a confusion, and those beyond MOST_NAMES or the width, are left out.
 
     Where nothing is confused, an empty one. Raises `UsageError` for a file that cannot be drawn.
     """
     some = [panel for panel in panels if panel.counts.any()] or panels[:1]
     room = look.room(PAGE_WIDTH)
-    most = max(2, min(MOST_NAMES, int((room - _margin(some) - _SCALE) / _LINE)))
+    frame = _margin(some) + _SCALE
+    names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
+    across = 2 if len(some) > 1 and room >= 2 * (frame + _LINE * names_beside) else 1
+    most = max(2, min(MOST_NAMES, int((room / across - frame) / _LINE)))
     shown = [most_confused(panel, most) for panel in some[:MOST_PANELS]]
     margin = _margin(shown)
     remarks = [
@@ -90,24 +96,25 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     if len(some) > len(shown):
         remarks.append(f"The first {len(shown)} of {len(some)} heat maps.")
     sides = [_LINE * len(panel.names) for panel in shown]
-    width = margin + max(max(sides), 1.0) + _SCALE if look.width is None else room
-    height = sum(sides) + len(shown) * (margin + _TITLE)
+    width = across * (margin + max(max(sides), 1.0) + _SCALE) if look.width is None else room
+    rows = [max(sides[at : at + across]) for at in range(0, len(sides), across)]
+    height = sum(rows) + len(rows) * (margin + _TITLE)
     with saved(path, look) as figure:
         from matplotlib.ticker import MaxNLocator
 
         figure.set_layout_engine("none")  # every place is known
         figure.set_size_inches(width, height)
-        top = height
-        for panel, side in zip(shown, sides, strict=True):
-            low = top - _TITLE - side
-            ax = figure.add_axes((margin / width, low / height, side / width, side / height))
+        for at, (panel, side) in enumerate(zip(shown, sides, strict=True)):
+            above = at // across
+            low = height - sum(rows[:above]) - above * (margin + _TITLE) - _TITLE - side
+            left = at % across * width / across + margin
+            ax = figure.add_axes((left / width, low / height, side / width, side / height))
             mesh = _draw(ax, panel)
-            titled(ax, panel.title, width - margin)
-            beside = ((margin + side + 0.12) / width, low / height, 0.1 / width, side / height)
+            titled(ax, panel.title, width / across - margin)
+            beside = ((left + side + 0.12) / width, low / height, 0.1 / width, side / height)
             scale = figure.colorbar(mesh, cax=figure.add_axes(beside))
             scale.ax.yaxis.set_major_locator(MaxNLocator(nbins=max(int(side / 0.35), 1), steps=[1, 2, 5, 10]))
             scale.outline.set_visible(False)
-            top = low - margin
         add_foot(figure, " ".join(remarks), caveats)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import TYPE_CHECKING
 
 from hoicli.errors import UsageError
@@ -21,13 +22,13 @@ Points = list[tuple[float, float]]
 @dataclass
 class Drawn:
     """One line in each panel, all but thresholds in percent. curve: (recall, precision); by_threshold: metric ->
-    (threshold, value); best: the threshold of the best F1 and it; bins: (mean score, share of right predictions); ece;
-    ap: its metric and value."""
+    (threshold, value); best: the threshold of the best F1 and it; bins: (mean score, share of right predictions, of how
+    many); ece; ap: its metric and value."""
 
     curve: Points = field(default_factory=list)
     by_threshold: dict[str, Points] = field(default_factory=dict)
     best: tuple[float, float] | None = None
-    bins: Points = field(default_factory=list)
+    bins: list[tuple[float, float, int]] = field(default_factory=list)
     ece: float | None = None
     ap: tuple[str, float] | None = None
 
@@ -58,12 +59,12 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
         elif metric == "ece":
             line.ece = value
         elif metric in ("accuracy", "confidence") and "bin_low" in row:
-            values.setdefault((name, "bin", round(row["bin_low"] * 1e9)), {})[metric] = value
+            values.setdefault((name, "bin", round(row["bin_low"] * 1e9)), {"n": row["n"]})[metric] = value
     classes = {name for name, line in found.items() if not line.curve}
     for (name, kind, _), point in values.items():
         line = found[name]
         if kind == "bin":
-            line.bins.append((point["confidence"], point["accuracy"]))
+            line.bins.append((point["confidence"], point["accuracy"], int(point["n"])))
         elif {"precision", "recall"} <= point.keys():
             _add_point(line, point, alone=name in classes)
     if not found:
@@ -100,7 +101,7 @@ def _whose(row: Row, *, protocol: bool) -> str:
 def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     """Three panels, beside each other or in a narrow figure below: precision by recall (of a group the mean of its
     classes' curves, whose AP is mAP), precision, recall and F1 by threshold (of several lines F1 alone, each with its
-    best), and the reliability diagram.
+    best), and the reliability diagram, whose bins have their 95 % intervals.
 
     Drawn are the rows of `hoicli curves`, for as many of the first lines as LINES can tell apart. Raises `UsageError`
     as `plot_diagnosis` does.
@@ -167,10 +168,23 @@ def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
 def _draw_reliability(ax: Axes, shown: Mapping[str, Drawn]) -> None:
     ax.plot([0, 100], [0, 100], color="#888888", lw=0.8, linestyle=(0, (1, 2)))
     for (colour, marker, stroke), line in zip(LINES, shown.values(), strict=False):
-        ax.plot(*_columns(sorted(line.bins)), color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2)
+        bins = sorted(line.bins)
+        ax.plot(
+            [x for x, *_ in bins], [y for _, y, _ in bins], color=colour, marker=marker, ms=3, linestyle=stroke, lw=1.2
+        )
+        for x, share, number in bins:  # a bin of few predictions says little, and must not look as if it did
+            ax.plot([x, x], wilson(share, number), color=colour, lw=0.7, alpha=0.6)
     _axis(ax, "mean score (%)", "right (%)")
     ax.set_xlim(0, 102)
     ax.set_xticks([0, 25, 50, 75, 100])
+
+
+def wilson(percent: float, number: int) -> tuple[float, float]:
+    """The 95 % interval in percent of a share of `number` independent cases (Wilson 1927), within 0 to 100."""
+    z, share = 1.959964, percent / 100
+    middle, spread = share + z * z / (2 * number), z * sqrt(share * (1 - share) / number + (z / (2 * number)) ** 2)
+    low, high = ((middle + side) / (1 + z * z / number) for side in (-spread, spread))
+    return max(0.0, 100 * low), min(100.0, 100 * high)
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

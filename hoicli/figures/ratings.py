@@ -62,7 +62,7 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
                 ax.tick_params(labelbottom=True)
         for ax in axes[len(panels) :]:
             ax.set_visible(False)
-        caption = f"{sum(panel.items for panel in panels):,} items."
+        caption = f"{_items(sum(panel.items for panel in panels))}."
         if len(raters) > len(names):
             caption += f" The first {len(names)} of {len(raters)} raters."
         add_foot(figure, caption, legend=legend, columns=len(names))
@@ -70,6 +70,8 @@ def plot_counts(raters: Sequence[str], panels: Sequence[Counts], path: str, look
 
 def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
     """One panel; a bar is `room` inches wide."""
+    from matplotlib.ticker import MaxNLocator
+
     most = max((max(votes) for votes in panel.votes[:raters]), default=0) or 1
     digits = len(f"{most:,}")
     standing = room < digits * _DIGIT
@@ -88,8 +90,13 @@ def _draw_votes(ax: Axes, panel: Counts, raters: int, room: float) -> None:
     ax.set_xticks(range(levels), [str(level) for level in range(levels)])
     ax.set_ylim(0, most * (1 + (0.1 * digits + 0.05 if standing else 0.14)))
     ax.tick_params(axis="x", length=0)
+    ax.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if panel.title:
-        ax.set_title(f"{panel.title} ({panel.items:,} items)", fontsize=NORMAL, loc="left")
+        ax.set_title(f"{panel.title} ({_items(panel.items)})", fontsize=NORMAL, loc="left")
+
+
+def _items(number: int) -> str:
+    return "1 item" if number == 1 else f"{number:,} items"
 
 
 def plot_kappa(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hoicli.figures.confusion import Panel, ordered, plot_confusion
-from hoicli.figures.curves import plot_curves
+from hoicli.figures.curves import plot_curves, wilson
 from hoicli.figures.deltas import plot_deltas
 from hoicli.figures.diagnosis import plot_diagnosis
 from hoicli.figures.pairs import plot_pairs
@@ -89,7 +89,9 @@ def curve(model: str, **more: Any) -> list[dict[str, Any]]:
         rows += [{"metric": "precision", **place, "value": 95.0 - 9 * rank}]
         rows += [{"metric": "recall", **place, "value": 9.0 * rank}]
     for at in range(10):
-        rows += [{"metric": metric, "bin_low": at / 10, "value": 10.0 * at} for metric in ("accuracy", "confidence")]
+        rows += [
+            {"metric": metric, "bin_low": at / 10, "n": 9, "value": 10.0 * at} for metric in ("accuracy", "confidence")
+        ]
     return [{**common, **row} for row in rows]
 
 
@@ -166,6 +168,29 @@ def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box],
     FIGURES[name](str(tmp_path / "x.png"), replace(LOOKS[look], dpi=100))
     assert len(drawn) > 3
     assert list(clashes(drawn)) == []
+
+
+def test_both_confusions_fit_a_slide(drawn: list[Box], tmp_path: Path) -> None:
+    FIGURES["confusion"](str(tmp_path / "x.png"), replace(SHEETS["slide"], dpi=100))
+    _, left, low, right, high = drawn[0]
+    assert (right - left) / 100 < 13.33
+    assert (high - low) / 100 < 7.5
+    assert list(clashes(drawn)) == []
+
+
+@pytest.mark.parametrize(("right", "number"), [(0, 1), (1, 1), (2, 5), (5, 5), (37, 104), (4000, 385058)])
+def test_the_interval_of_a_bin_is_scipys(right: int, number: int) -> None:
+    from scipy.stats import binomtest
+
+    expected = binomtest(right, number).proportion_ci(0.95, method="wilson")
+    assert wilson(100 * right / number, number) == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-4)
+
+
+def test_counts_have_whole_ticks_and_one_item_is_one(drawn: list[Box], tmp_path: Path) -> None:
+    plot_counts(["a", "b"], [Counts("majority 3", 1, [[0, 1], [1, 0]])], str(tmp_path / "x.png"))
+    words = [text for text, *_ in drawn]
+    assert "majority 3 (1 item)" in words
+    assert not [text for text in words if "." in text]
 
 
 def test_a_clash_is_seen() -> None:
