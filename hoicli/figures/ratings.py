@@ -22,6 +22,8 @@ MOST_LEVELS = 11
 """Levels that bars have room for."""
 MOST_RATERS = len(LINES)
 """Raters that bars can tell apart."""
+MOST_IN_KAPPA = 60
+"""Raters whose every two have a cell: 300 would be a picture of 14,400 pixels a side."""
 _TINY = 6.0
 """Points of a number in a cell or over a bar."""
 _ROOM, _DIGIT, _HIGH = 0.2, 0.055, 0.075
@@ -102,16 +104,18 @@ def _items(number: int) -> str:
 def plot_kappa(
     raters: Sequence[str], kappas: Mapping[tuple[int, int], float | None], path: str, look: Look = PAPER
 ) -> None:
-    """Quadratic weighted kappa of every two raters by colour and number, from 0 (or the lowest, if below) to 1.
+    """Quadratic weighted kappa of every two of the first MOST_IN_KAPPA raters by colour and number, from 0 (or the
+    lowest, if below) to 1.
 
     kappas: by the places of two raters in `raters`, the smaller first; None, where it is not defined, is grey.
     """
-    number = len(raters)
-    rows = [[1.0] * number for _ in raters]
+    number = min(len(raters), MOST_IN_KAPPA)
+    rows = [[1.0] * number for _ in range(number)]
     for (a, b), kappa in kappas.items():
-        rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
+        if max(a, b) < number:
+            rows[a][b] = rows[b][a] = math.nan if kappa is None else kappa
     known = [kappa for kappa in kappas.values() if kappa is not None]
-    low = min([0.0, *known])
+    low = min([0.0, *(kappa for row in rows for kappa in row if not math.isnan(kappa))])
     with saved(path, look) as figure:
         width = look.room(COLUMN_WIDTH)
         cell = min(0.45, max(0.16, (width - 1.0) / number))
@@ -127,7 +131,7 @@ def plot_kappa(
                 text = "\N{EN DASH}" if math.isnan(value) else f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
                 ink = "#FFFFFF" if value < (low + 1) / 2 else "#000000"
                 ax.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=_TINY, color=ink)
-        names = _short(raters)
+        names = _short(raters[:number])
         ticks = [at + 0.5 for at in range(number)]
         long = max(map(len, names)) > 4
         ax.set_xticks(ticks, names, rotation=90 if long else 0)
@@ -139,7 +143,8 @@ def plot_kappa(
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=SMALL)
         mean = f", mean {sum(known) / len(known):.3f}".replace("-", "\N{MINUS SIGN}") if known else ""
-        add_foot(figure, f"Quadratic weighted kappa{mean}.")
+        shown = f" The first {number} of {len(raters)} raters; the mean is of all." if number < len(raters) else ""
+        add_foot(figure, f"Quadratic weighted kappa{mean}.{shown}")
 
 
 def _short(names: Sequence[str]) -> list[str]:

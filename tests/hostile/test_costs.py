@@ -6,11 +6,14 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import literal
+from hoicli.figures.ratings import plot_kappa
 from hoicli.io.encoding import Pieces
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.project import ROOT, Hoicli, Result
@@ -281,3 +285,19 @@ def test_a_table_of_empty_cells_is_refused(hoicli: Hoicli, tmp_path: Path, argum
     (tmp_path / "rows.jsonl").write_text(_rows(1500, metric="m", subset="s#", protocol="own"))
     result = hoicli("table", *arguments, tmp_path / "rows.jsonl")
     assert "1,500 values would be an empty table" in refusal(result)
+
+
+# Figures
+
+
+def test_a_figure_of_very_many_raters_shows_the_first(tmp_path: Path) -> None:
+    """300 raters were once a picture of 14,400 pixels a side, from 50 kB of ratings."""
+    path = tmp_path / "kappa.svg"
+    raters = [f"r{number}" for number in range(300)]
+    kappas = dict.fromkeys(combinations(range(300), 2), 0.5)
+    plot_kappa(raters, {**kappas, (298, 299): -0.5}, str(path))
+    drawn = path.read_text()
+    found = re.search(r'width="([0-9.]+)pt"', drawn)
+    assert found is not None
+    assert float(found[1]) < 12 * 72
+    assert "The first 60 of 300 raters; the mean is of all" in unescape(drawn)
