@@ -60,6 +60,9 @@ class _Answer(BaseHTTPRequestHandler):
             return
         name = urlsplit(self.path).path.removeprefix("/") or "index.html"
         ending = name.rpartition(".")[2]
+        if name == "favicon.ico":  # browsers ask for it by themselves, and complain where it is not
+            self._answer(204, b"", "image/x-icon")
+            return
         content = self.server.files.get(name)
         if content is None and name in self.server.pictures:
             try:

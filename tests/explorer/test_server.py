@@ -59,6 +59,7 @@ def test_the_page_and_its_pictures(server: Explorer) -> None:
     assert asked(server, "/data/facts.js")[0] == 200
     assert asked(server, "/pictures/000000.png")[1:2] == (png(),)
     assert asked(server, "/", f"localhost:{server.server_port}")[0] == 200
+    assert asked(server, "/favicon.ico")[:2] == (204, b"")
 
 
 def test_nothing_else_is_there(server: Explorer, tmp_path: Path) -> None:
