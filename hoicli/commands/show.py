@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from hoicli.commands import options
 from hoicli.commands.checks import READ_FOLDER, READ_NAMED, SHOWN, Count
 from hoicli.commands.manual import command
-from hoicli.commands.options import argument, option, separated
+from hoicli.commands.options import argument, flag, option, separated
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from hoicli.figures.overlays import Overlay
     from hoicli.figures.showing import Shown
+    from hoicli.records.intake import ErrorPolicy
 
 TILE = 480
 """Pixels of the longer side of a picture in a sheet."""
@@ -38,6 +40,10 @@ CARD = 720
             "hoicli show --gt gt.jsonl --images images --verb ride,sit_on --score 0.3 --top 3 -o look.html preds.jsonl "
             "other.jsonl",
             "a page of two models, of two verbs",
+        ),
+        (
+            "hoicli show --gt gt.jsonl --images images --single-hoi --first 8 -o single.html preds.jsonl",
+            "images of one pair, as in the SHOE supplement's Figure 6",
         ),
         ("hoicli show --gt gt.jsonl --images images --image-id HICO_test2015_00000002 -o one.png", "one image"),
     ],
@@ -59,6 +65,10 @@ def show(
     score: float | None = option(None, "--score T", "Of predictions, only those with at least this score."),
     verb: list[str] | None = option(None, "--verb NAME", "Only triplets of these verbs; several with commas."),
     object_: list[str] | None = option(None, "--object NAME", "Only triplets with these objects; several with commas."),
+    single_hoi: bool = flag(
+        "--single-hoi",
+        "Only images with one human-object pair in --gt, as shoe-eval has them (its supplement's Figure 6).",
+    ),
     size: int | None = option(
         None,
         "--size PX",
@@ -91,6 +101,8 @@ def show(
         raise UsageError("show: say where to with -o: FILE.png for one sheet, FILE.html for a page, or a folder")
     if not predictions and gt is None:
         raise UsageError("show: give predictions, or ground truth with --gt")
+    if single_hoi and gt in (None, "-"):
+        raise UsageError("--single-hoi: give the ground truth, whose pairs are counted, as a file with --gt")
     choice = Choice(
         separated(image_id),
         options.top_of(first, "--first"),
@@ -109,6 +121,8 @@ def show(
     vocabulary, policy = load(dataset) if dataset else None, options.policy(on_error)
     opening = dumps.opening(dataset, policy)
     models = Model.named(predictions, separated(name), opening.predictions) if predictions else []
+    if single_hoi and gt is not None:
+        choice = replace(choice, among=_single(Stream([gt], "ground truth", opening.truth), options.policy(on_error)))
     sources = [Source("ground truth", Stream([gt], "ground truth", opening.truth), scored=False)] if gt else []
     sources += [Source(model.name, model.stream.unmatched("show"), scored=True) for model in models]
     for source in sources:
@@ -118,6 +132,17 @@ def show(
     found = list(chosen(sources, choice, folder))
     drawing = _drawn(found, folder, size or {FOLDER: 1280, SHEET: TILE}.get(kind, CARD))
     _write(output, kind, [item.overlay for item in found], drawing)
+
+
+def _single(truth: Stream, policy: ErrorPolicy) -> frozenset[str]:
+    """The images of one human-object pair, and a note of how many there are."""
+    from hoicli.arrays.triplets import read_triplets
+    from hoicli.shoe.single_hoi import single_pair_images
+
+    triplets = read_triplets(truth, policy=policy, truth=True)
+    keep = single_pair_images(triplets)
+    note(f"--single-hoi: {int(keep.sum()):,} of {len(keep):,} images have one human-object pair")
+    return frozenset(image_id for image_id, single in zip(triplets.image_ids, keep.tolist(), strict=True) if single)
 
 
 def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image]:

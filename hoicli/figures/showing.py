@@ -24,9 +24,9 @@ ENDINGS = (".jpg", ".jpeg", ".png")
 
 @dataclass(frozen=True)
 class Choice:
-    """What is drawn. image_ids: these images; else the first `count` by id, None for all. top: so many best triplets
-    of an image and stream, None for all; score: those of at least this score. verbs, objects: only these, empty for
-    all."""
+    """What is drawn. image_ids: these images; else the first `count` by id, None for all. among: of these images only,
+    None for any. top: so many best triplets of an image and stream, None for all; score: those of at least this score.
+    verbs, objects: only these, empty for all."""
 
     image_ids: Sequence[str] = ()
     count: int | None = None
@@ -34,11 +34,12 @@ class Choice:
     score: float | None = None
     verbs: Collection[str] = ()
     objects: Collection[str] = ()
+    among: Collection[str] | None = None
 
     @property
     def filters(self) -> bool:
         """Whether images without a triplet that is drawn are left out."""
-        return bool(self.verbs or self.objects or self.score is not None)
+        return bool(self.verbs or self.objects or self.score is not None or self.among is not None)
 
     def triplets(self, record: Record, *, scored: bool) -> list[Record]:
         """The triplets of a record that are drawn: predictions best first, ground truth as annotated."""
@@ -80,7 +81,7 @@ class Source:
             except DataError as error:
                 policy.handle(error)
                 continue
-            if wanted and image_id not in wanted:
+            if (wanted and image_id not in wanted) or (choice.among is not None and image_id not in choice.among):
                 continue
             if choice.filters and not choice.triplets(record, scored=self.scored):
                 continue
@@ -131,7 +132,7 @@ def chosen(sources: Sequence[Source], choice: Choice, folder: Path | None) -> It
             raise DataError(f"no stream has image {missing[0]!r}; name images as the records do (image_id)")
         there = [image_id for image_id in dict.fromkeys(choice.image_ids) if image_id in there]
     if not there:
-        asked = "; ask for less (--score, --verb, --object)" if choice.filters else ""
+        asked = "; ask for less (--score, --verb, --object, --single-hoi)" if choice.filters else ""
         raise DataError(f"nothing to draw{asked}")
     files = Files(folder)
     for image_id in there[: None if choice.image_ids else choice.count]:

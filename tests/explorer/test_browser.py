@@ -104,7 +104,7 @@ def drawn(page: Page) -> None:
 
 def status(page: Page) -> str:
     drawn(page)
-    return page.inner_text("#status")
+    return str(page.inner_text("#status"))
 
 
 def pick(page: Page, name: str, value: str) -> None:
