@@ -29,6 +29,8 @@ SIM = option(
 def similarities(sim: list[str] | None, command: str) -> Stream | str:
     """What --sim names: tables, or an offline backend. Raises `UsageError` for neither, for both, and for a backend
     that is none or has to ask."""
+    from difflib import get_close_matches
+
     from hoicli.io.streams import Stream
     from hoicli.similarity.rules import OFFLINE
 
@@ -38,7 +40,8 @@ def similarities(sim: list[str] | None, command: str) -> Stream | str:
     if named and len(sim) > 1:
         raise UsageError(f"--sim {named[0]}: rates every pair itself; give it alone, or tables")
     for name in sim:
-        if name not in OFFLINE and (name == "llm" or name.startswith("wordnet:")) and not os.path.exists(name):
+        a_name = name == "llm" or name.startswith("wordnet:") or get_close_matches(name, OFFLINE, 1)
+        if name not in OFFLINE and a_name and not os.path.exists(name):
             raise UsageError(f"--sim {name}: give tables, or one of {', '.join(OFFLINE)}; hoicli shoe-sim asks models")
     return named[0] if named else Stream(sim, "similarities")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hoicli.comparison.answers import answers
 from hoicli.figures import svg
 from hoicli.figures.shown import FAMILY_WORDS, model_name, robustness_of
-from hoicli.records.results import Row, settings_of
+from hoicli.records.results import CHANCES, Row, settings_of
 from hoicli.report.document import Block, Cell, Figure, Figures, Paragraph, Section, Table, number, pivoted, value_cell
 from hoicli.report.rows import AGREE, COMPARE, OTHER, ROBUST, SECTIONS, SHOE, identifying, tag_keys
 from hoicli.tables.kinds import CLASSES, PARTS, kind_of
@@ -111,13 +111,17 @@ def _given(rows: Sequence[Row]) -> list[Block]:
 
 def comparison(rows: Sequence[Row], id_: str = "") -> list[Block]:
     """A line a difference: what it is between, how large, and how likely by chance. id_: of the first table."""
-    words = (
-        "Differences between models on the same images, with their 95 % intervals. p is how often chance alone makes "
-        "one as large; q is p corrected for how many were looked at."
-    )
+    words = "Differences between models on the same images, none of them tested: that takes --bootstrap."
+    tested = [key for key in CHANCES if any(row.get(key) is not None for row in rows)]
+    if tested:
+        words = (
+            "Differences between models on the same images, with their 95 % intervals. p is how often chance alone "
+            "makes one as large; q is p corrected for how many were looked at."
+        )
     blocks: list[Block] = [Paragraph([words])]
     for index, members in _alike([row for row in rows if kind_of(row) is not CLASSES]):
         parts = [part for row in members for part in parts_of({**row, "measure": _measure(row)})]
+        parts = [part for part in parts if part["part"] in tested or part["part"] not in CHANCES]
         index += ["measure", "subset"]
         table = pivoted(parts, _caption(members), index=index, column=lambda row: ("", row["part"]), longest=LONGEST)
         blocks.append(replace(table, id=id_))
