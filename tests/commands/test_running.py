@@ -249,7 +249,10 @@ def test_subjects_that_are_no_people_are_told_of(hoicli: Hoicli, tmp_path: Path)
 
 def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     """As columns of a CSV file, or of a table, a tag called `value` would be taken for the value."""
-    columns = {*json.loads(schema_text("result"))["properties"], "note"}
+    properties = json.loads(schema_text("result"))["properties"]
+    # What only audit's candidates have may be a tag elsewhere; beside them its column is `tags.KEY`.
+    columns = {key for key, says in properties.items() if not says.get("description", "").startswith("audit: ")}
+    columns.add("note")
     assert columns - {"corruption", "severity", "family"} == set(ROW_KEYS)
     for key in ROW_KEYS:
         result = hoicli("eval", "--tag", "model=m", "--tag", f"{key}=99", *PAIR)
