@@ -44,7 +44,7 @@ class AgreementSettings:
             raise UsageError(f"--permutations {permutations}: give a whole number of at least 0")
         if group is not None and not group.strip():
             raise UsageError("--group: name the key that says which group an item is of")
-        resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+        resampling = Resampling.asked(bootstrap, seed)
         return cls(levels, permutations, seed, merge, resampling, subsets, distribution, votes, group or "")
 
     def drawn(self) -> dict[str, str]:

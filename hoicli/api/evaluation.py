@@ -108,7 +108,7 @@ def evaluate(
         if split:
             vocabulary.split(split)
         filters = Filters(top_k, nms, nms_alpha, nms_beta, allow_uncounted)
-        resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+        resampling = Resampling.asked(bootstrap, seed)
         policy, own_tags = policy_of(on_error), checked_tags(tags, *VIEW_TAGS)
         inputs = Inputs.of(vocabulary, dataset, on_error, source_format, image_list)
         found = tallies(

@@ -198,7 +198,7 @@ class Evaluator:
             if split:
                 self._vocabulary.split(split)
             own_tags = checked_tags(tags, *VIEW_TAGS)
-            resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+            resampling = Resampling.asked(bootstrap, seed)
             if not self._images:
                 raise DataError("no image was updated", place="compute()")
             tally, coverage = Tally(self._protocols, len(self._vocabulary.interactions)), Coverage()

@@ -139,7 +139,7 @@ def shoe_eval(
             single_hoi=single_hoi,
             ignore_no_interaction=ignore_no_interaction,
         )
-        resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+        resampling = Resampling.asked(bootstrap, seed)
         policy, own_tags = policy_of(on_error), checked_tags(tags, *asked.tags)
         inputs = Inputs.of(load(dataset or "hico"), dataset, on_error, source_format, image_list)
         truth = inputs.stream(gt, "gt", "ground truth")

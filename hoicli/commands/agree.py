@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hoicli.commands import options
 from hoicli.commands.checks import READ, Count
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import UsageError
@@ -73,13 +74,7 @@ def agree(
         "Ratings that the same raters gave the same items a second time: adds how many were updated, and how far.",
         mark=READ,
     ),
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "A 95 % interval for kappa, alpha, AC1, AC2, agreement and updates, from N resamples of the items (1000 is "
-        "usual).",
-        mark=options.ROUNDS,
-    ),
+    bootstrap: int | None = options.bootstrap("kappa, alpha, AC1, AC2, agreement and updates", "the items"),
     permutations: int = option(
         10_000, "--permutations N", "How many random orders give the p of Spearman's rho.", mark=PERMUTATIONS
     ),
@@ -93,7 +88,7 @@ def agree(
         one_of="figures.ratings:PLOTS",
     ),
     *,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """Agreement between raters, and of models with people, from lines of item, rater and rating.

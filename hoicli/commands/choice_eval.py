@@ -55,12 +55,7 @@ def choice_eval(
         "named, exact match by image, and images that a detector's dump leaves out passed over.",
         one_of="questions.rows:RELEASED",
     ),
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "A 95 % interval for every value, from N resamples of the images (1000 is usual).",
-        mark=options.ROUNDS,
-    ),
+    bootstrap: int | None = options.bootstrap("every value"),
     seed: int = options.SEED,
     *,
     dumps: options.Dumps,
@@ -82,7 +77,7 @@ def choice_eval(
     if questions is None:
         raise UsageError("choice-eval: give the questions with --questions FILE")
     selection = Selection.parse(choose)
-    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     paths, tags, policy = options.inputs(answers, "ANSWERS"), out.tags(), out.policy()
     bank = read_bank(questions, policy, setting=setting)
     given = read_answers(paths, bank, policy, dumps.opening(None, policy), selection, released=as_released is not None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hoicli.commands import choices, options
+from hoicli.commands import options
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import option
 from hoicli.io.streams import Stream
@@ -27,15 +28,8 @@ from hoicli.vocabulary.datasets import load
 def confusion(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(
-        "hico (default), vcoco, swig or FILE.json; a match stream says its own.", None
-    ),
-    protocol: str | None = option(
-        None,
-        "--protocol NAME",
-        "Whose rules say what is right: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file that is like it.",
-        offer=choices.single_protocols,
-    ),
+    dataset: str | None = options.DATASET_OF_MATCHES,
+    protocol: str | None = options.DIAGNOSED_PROTOCOL,
     name: list[str] | None = options.NAMES,
     top: str = option(
         "20",
@@ -47,7 +41,7 @@ def confusion(
     viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """Which verb is taken for which on right pairs, which object for which on right boxes, and what each costs.

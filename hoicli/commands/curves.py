@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hoicli.commands import choices, options
 from hoicli.commands.checks import Count
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
 from hoicli.errors import UsageError
@@ -32,9 +33,7 @@ from hoicli.vocabulary.datasets import load
 def curves(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(
-        "hico (default), vcoco, swig or FILE.json; a match stream says its own.", None
-    ),
+    dataset: str | None = options.DATASET_OF_MATCHES,
     protocol: str | None = option(
         None,
         "--protocol NAME",
@@ -66,7 +65,7 @@ def curves(
     viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """Precision and recall with the score threshold, the threshold of the best F1, and the calibration of the scores.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hoicli.commands import choices, options
 from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
 from hoicli.errors import UsageError
@@ -43,15 +44,8 @@ EXAMPLES = 40
 def diagnose(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(
-        "hico (default), vcoco, swig or FILE.json; a match stream says its own.", None
-    ),
-    protocol: str | None = option(
-        None,
-        "--protocol NAME",
-        "Whose rules say what is right: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file that is like it.",
-        offer=choices.single_protocols,
-    ),
+    dataset: str | None = options.DATASET_OF_MATCHES,
+    protocol: str | None = options.DIAGNOSED_PROTOCOL,
     name: list[str] | None = options.NAMES,
     as_released: bool = flag(
         "--as-released",
@@ -86,7 +80,7 @@ def diagnose(
     viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """Why a detector fails: how many errors of each type, and the mAP that fixing each type would give.

@@ -42,7 +42,7 @@ def evaluate(
         "Add mPD (mean performance degradation, OC-Immunity): how far the AP of a verb's objects stays below that of "
         "the best, on average; 0 is no bias towards objects.",
     ),
-    bootstrap: int | None = options.BOOTSTRAP,
+    bootstrap: int | None = options.bootstrap("every mAP"),
     seed: int = options.SEED,
     count_images: str | None = options.COUNT_IMAGES,
     grid: str | None = option(
@@ -91,7 +91,7 @@ def evaluate(
     if split:
         known.split(split)  # an unknown split fails before the work
     tags, policy, filters = out.tags(*viewing.tags()), out.policy(), filtering.filters()
-    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     rows: list[Row] = []
     views_of_each = max(1, len(views.thresholds.values))

@@ -41,12 +41,7 @@ def ground_eval(
         "nothing to find.",
         one_of="questions.rows:HOI_BENCHMARKS",
     ),
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "A 95 % interval for every value, from N resamples of the images (1000 is usual).",
-        mark=options.ROUNDS,
-    ),
+    bootstrap: int | None = options.bootstrap("every value"),
     seed: int = options.SEED,
     *,
     dumps: options.Dumps,
@@ -67,7 +62,7 @@ def ground_eval(
 
     if top_k is not None and top_k < 1:
         raise UsageError(f"--top-k {top_k}: give a whole number of at least 1")
-    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     paths, tags, policy = options.inputs(results, "RESULTS"), out.tags(), out.policy()
     signed: dict[str, str] = {}
     if gt is None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from math import ceil, isfinite
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
     from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.views import Views
-    from hoicli.figures.styles import Look
     from hoicli.records.intake import ErrorPolicy
     from hoicli.records.results import Row
     from hoicli.vocabulary.labels import Vocabulary
@@ -112,6 +111,12 @@ def figure(text: str) -> Any:
     return option(None, "--plot FILE", text, mark=FIGURE)
 
 
+def bootstrap(what: str, items: str = "the images") -> Any:
+    """`--bootstrap` that gives `what` intervals, from resampled `items`."""
+    text = f"A 95 % interval for {what}, from N resamples of {items} (1000 is usual)."
+    return option(None, "--bootstrap N", text, mark=ROUNDS)
+
+
 OUT = output()
 ON_ERROR = option(
     "stop",
@@ -141,6 +146,13 @@ PROTOCOLS = option(
 DATASET_OF_PROTOCOLS = dataset(
     "hico (default), vcoco, swig or FILE.json; without --protocol: all of its protocols, FILE.json's main one.", None
 )
+DATASET_OF_MATCHES = dataset("hico (default), vcoco, swig or FILE.json; a match stream says its own.", None)
+DIAGNOSED_PROTOCOL = option(
+    None,
+    "--protocol NAME",
+    "Whose rules say what is right: diag (default; of V-COCO vcoco-s1 or vcoco-s2), or a file that is like it.",
+    offer=choices.single_protocols,
+)
 SPLIT = option(
     None,
     "--split NAME",
@@ -150,9 +162,6 @@ SPLIT = option(
 )
 IGNORE_NO_INTERACTION = flag(
     "--ignore-no-interaction", "Leave the no_interaction classes out of every mean (520 of 600)."
-)
-BOOTSTRAP = option(
-    None, "--bootstrap N", "A 95 % interval for every mAP, from N resamples of the images (1000 is usual).", mark=ROUNDS
 )
 SEED = option(0, "--seed S", "Which resamples are drawn: the same seed gives the same intervals.")
 NMS_ALPHA = option(1.0, "--nms-alpha A", "The exponent of the subjects' IoU.")
@@ -275,41 +284,6 @@ class Viewing:
     def tags(self) -> list[str]:
         """The tags that rows get of them."""
         return [*(["iou"] if self.iou else []), *(["slice", "part"] if self.slice_ else [])]
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """How the figure of --plot looks."""
-
-    width: float | None = option(
-        None, "--width W", "The width of --plot in inches; its panels stand below each other where it is narrow."
-    )
-    font_size: float | None = option(None, "--font-size S", "The print of --plot in points (8; with --style slide 14).")
-    style: str = option(
-        "paper", "--style", "For whom --plot is: readers of a page, or of a slide.", one_of="figures.styles:SHEETS"
-    )
-
-    def look(self, plot: str | None) -> Look:
-        """The look of a figure; raises `UsageError` for an impossible one, and for options without a figure."""
-        from hoicli.figures.styles import NARROWEST, SHEETS
-
-        given = {
-            "--width": self.width is not None,
-            "--font-size": self.font_size is not None,
-            "--style": self.style != "paper",
-        }
-        if plot is None and any(given.values()):
-            named = ", ".join(name for name, there in given.items() if there)
-            raise UsageError(f"{named}: name the figure with --plot FILE")
-        for name, value, least, most in (("--width", self.width, 1, 50), ("--font-size", self.font_size, 3, 72)):
-            if value is not None and not least <= value <= most:
-                raise UsageError(f"{name} {value:g}: give a number from {least} to {most}")
-        look = SHEETS[self.style]
-        look = replace(look, width=self.width, font=self.font_size or look.font)
-        if look.width is not None and look.room(0.0) < NARROWEST:
-            needed = ceil(10 * NARROWEST * look.scale) / 10
-            raise UsageError(f"--width {look.width:g}: print of {look.font:g} points needs at least {needed:g} inches")
-        return look
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hoicli.commands import options
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
 from hoicli.errors import UsageError
@@ -84,7 +85,7 @@ def pairstats(
     plot: str | None = options.figure("Draw recall against precision over the sweep."),
     *,
     dumps: options.Dumps,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """How well humans and objects are paired, and how well their pairs are told apart.

@@ -56,12 +56,7 @@ def recall(
         one_of="recall.conventions:RELEASED",
     ),
     allow_uncounted: bool = options.ALLOW_UNCOUNTED,
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "A 95 % interval for every mean, from N resamples of the images (1000 is usual).",
-        mark=options.ROUNDS,
-    ),
+    bootstrap: int | None = options.bootstrap("every mean"),
     seed: int = options.SEED,
     *,
     dumps: options.Dumps,
@@ -95,7 +90,7 @@ def recall(
         problem = f"{as_released} ranks {convention.most} predictions without graph constraint"
         raise UsageError(f"--k {max(ks)}: {problem}; give --k up to {convention.most}, or --graph-constraint")
     tags, policy = out.tags(), out.policy()
-    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     truth = read_truth(Stream([gt], "ground truth", opening.truth), vocabulary, policy, allow_uncounted=allow_uncounted)
     unseen = None

@@ -50,12 +50,7 @@ def refer_eval(
         "The batch scripts' exact match: requests that failed are left out, not wrong.",
         one_of="questions.rows:HOI_BENCHMARKS",
     ),
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "A 95 % interval for every value, from N resamples of the images (1000 is usual).",
-        mark=options.ROUNDS,
-    ),
+    bootstrap: int | None = options.bootstrap("every value"),
     seed: int = options.SEED,
     *,
     out: options.ResultRows,
@@ -80,7 +75,7 @@ def refer_eval(
         raise UsageError(
             "--sim llm: have shoe-sim ask (--needed, then shoe-sim --backend llm --pairs), and give its table"
         )
-    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     paths, tags, policy = options.inputs(results, "RESULTS"), out.tags(), out.policy()
     choose(None)
     if not sim.removeprefix("table:") or (not sim.startswith("table:") and sim not in offline_backends()):

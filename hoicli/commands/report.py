@@ -45,7 +45,7 @@ def report(
     images: str | None = option(None, "--images DIR", "The folder of the images, for the gallery.", mark=READ_FOLDER),
     title: str | None = option(None, "--title TEXT", "The report's heading."),
     tag: list[str] | None = options.TAG,
-    bootstrap: int | None = options.BOOTSTRAP,
+    bootstrap: int | None = options.bootstrap("every mAP"),
     seed: int = options.SEED,
     format_: str = option(
         "auto",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import UsageError
@@ -97,7 +98,7 @@ def robust(
         one_of="figures.robustness:PLOTS",
     ),
     *,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """The robustness of one or several models: MRI and CRI, by corruption, family and severity.

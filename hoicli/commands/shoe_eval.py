@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hoicli.commands import options
 from hoicli.commands.checks import OUTPUT
+from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
 from hoicli.commands.scoring import SIM, Scoring, similarities
@@ -44,12 +45,7 @@ def shoe_eval(
         "--ignore-no-interaction",
         "Leave out what is no_interaction, of ground truth and predictions: no model that answers in words says it.",
     ),
-    bootstrap: int | None = option(
-        None,
-        "--bootstrap N",
-        "A 95 % interval for every number, from N resamples of the images (1000 is usual).",
-        mark=options.ROUNDS,
-    ),
+    bootstrap: int | None = options.bootstrap("every number"),
     seed: int = options.SEED,
     per_class: bool = flag("--per-class", "Add soft_ap, f1 and ap of every class."),
     reasons: str | None = option(
@@ -62,7 +58,7 @@ def shoe_eval(
     *,
     scoring: Scoring,
     dumps: options.Dumps,
-    drawing: options.Drawing,
+    drawing: Drawing,
     out: options.ResultRows,
 ) -> None:
     """Soft mAP and mF1 of open-vocabulary predictions: the SHOE metric.
@@ -89,7 +85,7 @@ def shoe_eval(
     if plot is not None and not asked.tags:
         raise UsageError("--plot: draws the numbers over --delta; give several, for example --delta 0.3:0.7:0.1")
     look = drawing.look(plot)
-    resampling = None if bootstrap is None else Resampling.checked(bootstrap, seed)
+    resampling = Resampling.asked(bootstrap, seed)
     tags, policy = out.tags(*asked.tags), out.policy()
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     choose(wordnet)

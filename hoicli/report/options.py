@@ -58,7 +58,7 @@ class Options:
             split=vocabulary.split(self.split) if self.split else None,
             tags=parse_tags(list(self.tags), taken=taken),
             top=self.top,
-            resampling=None if self.bootstrap is None else Resampling.checked(self.bootstrap, self.seed),
+            resampling=Resampling.asked(self.bootstrap, self.seed),
             named=explicit(self.protocols),
             views=Views.parse(self.iou, self.slices, vocabulary),
         )

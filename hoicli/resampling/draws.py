@@ -38,6 +38,11 @@ class Resampling:
             raise UsageError(f"--seed {seed}: give a whole number of at least 0")
         return cls(rounds, seed)
 
+    @classmethod
+    def asked(cls, rounds: int | None, seed: int) -> Resampling | None:
+        """`checked`, or None where no resamples are asked for."""
+        return None if rounds is None else cls.checked(rounds, seed)
+
     def signature(self) -> dict[str, str]:
         """For the signatures of rows that have an interval."""
         return {"boot": str(self.rounds), "seed": str(self.seed)} if self.rounds else {}
