@@ -33,7 +33,7 @@ def audit(
         None, "PREDS...", "Streams of predictions, one for each model; none: only duplicates.", mark=READ_NAMED
     ),
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
+    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
     protocol: str | None = option(
         None,
         "--protocol NAME",

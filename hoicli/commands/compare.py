@@ -70,7 +70,7 @@ def compare(
         offer=choices.protocols,
         several=True,
     ),
-    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
+    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
     name: list[str] | None = option(
         None,
         "--name NAME",

@@ -80,7 +80,7 @@ def convert(
     ),
     part: str = option("test", "--part", "Which part to take of a file that holds both.", one_of=("test", "train")),
     dataset: str | None = options.dataset(
-        "hico (default), vcoco, swig or FILE.json; a format that belongs to one dataset needs no --dataset.", None
+        f"{options.A_DATASET}; a format that belongs to one dataset needs no --dataset.", None
     ),
     verb_base: int | None = option(
         None,

@@ -32,7 +32,7 @@ SLICES = "people,pairs,objects,distance"
 def explore(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
+    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
     protocol: str | None = option(
         None,
         "--protocol NAME",

@@ -101,6 +101,10 @@ def output(mark: Mark = OUTPUT) -> Any:
     return option("-", "-o --output FILE", text, mark=mark)
 
 
+A_DATASET = "hico (default), vcoco, swig, hoia, another that hoicli vocab --help names, or FILE.json"
+"""How the texts of options say which datasets there are."""
+
+
 def dataset(text: str, default: str | None = "hico", *, offer: choices.Offer = DATASETS) -> Any:
     """--dataset."""
     return option(default, "--dataset NAME|FILE.json", text, offer=offer, mark=READ_DATASET)
@@ -138,15 +142,13 @@ GROUND_TRUTH = option(
 PROTOCOLS = option(
     None,
     "--protocol NAME",
-    "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; several with commas, "
-    "or all (default); or a file of your own (.json).",
+    "hico, hico-ko, qpic, upt, diag, inp-cc; vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic; swig; hoia; ambiguous-hoi; "
+    "hico-image, hico-image-ko; several with commas, or all (default); or a file of your own (.json).",
     offer=choices.protocols,
     several=True,
 )
-DATASET_OF_PROTOCOLS = dataset(
-    "hico (default), vcoco, swig or FILE.json; without --protocol: all of its protocols, FILE.json's main one.", None
-)
-DATASET_OF_MATCHES = dataset("hico (default), vcoco, swig or FILE.json; a match stream says its own.", None)
+DATASET_OF_PROTOCOLS = dataset(f"{A_DATASET}; without --protocol: all of its protocols, FILE.json's main one.", None)
+DATASET_OF_MATCHES = dataset(f"{A_DATASET}; a match stream says its own.", None)
 DIAGNOSED_PROTOCOL = option(
     None,
     "--protocol NAME",

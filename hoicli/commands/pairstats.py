@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def pairstats(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("hico (default), vcoco, swig or FILE.json.", None),
+    dataset: str | None = options.dataset(f"{options.A_DATASET}.", None),
     name: list[str] | None = options.NAMES,
     verb_score: str = option(
         "verb",

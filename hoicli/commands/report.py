@@ -31,7 +31,7 @@ from hoicli.commands.options import option
 def report(
     predictions: list[str] | None = options.MODELS,
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset("The dataset: hico (default), vcoco, swig or FILE.json.", None),
+    dataset: str | None = options.dataset(f"The dataset: {options.A_DATASET}.", None),
     name: list[str] | None = options.NAMES,
     protocol: list[str] | None = options.PROTOCOLS,
     split: str | None = options.SPLIT,

@@ -63,9 +63,7 @@ def robust(
         offer=choices.grid_severities,
         several=True,
     ),
-    dataset: str | None = options.dataset(
-        "Of cells that name predictions: hico (default), vcoco, swig or FILE.json.", None
-    ),
+    dataset: str | None = options.dataset(f"Of cells that name predictions: {options.A_DATASET}.", None),
     bootstrap: int | None = option(
         None,
         "--bootstrap N",

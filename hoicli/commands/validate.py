@@ -34,9 +34,7 @@ def validate(
         None, "FILE...", "Streams to check, read as one; - or nothing is stdin.", mark=READ
     ),
     gt: str | None = options.GROUND_TRUTH,
-    dataset: str | None = options.dataset(
-        "The dataset whose labels are meant: hico (default), vcoco, swig or FILE.json.", None
-    ),
+    dataset: str | None = options.dataset(f"The dataset whose labels are meant: {options.A_DATASET}.", None),
     open_vocabulary: bool = flag("--open-vocabulary", "Labels and verbs are free text: look none of them up."),
     *,
     dumps: options.Dumps,

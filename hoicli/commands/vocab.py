@@ -33,7 +33,11 @@ OWN = "Options for a dataset of your own (--from)"
 )
 def vocab(
     dataset: str | None = argument(
-        None, "DATASET", "hico (default), vcoco, swig or FILE.json.", offer=options.DATASETS, mark=READ_DATASET
+        None,
+        "DATASET",
+        "hico (default), vcoco, swig, hoia, hoiw, ambiguous-hoi, hico-det-sg, pastanet-hoi, hoi-coco or FILE.json.",
+        offer=options.DATASETS,
+        mark=READ_DATASET,
     ),
     what: str = option(
         "interactions",

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.cli import COMMANDS
+from hoicli.vocabulary import datasets
 from tests.support.project import FIXTURES, Hoicli
 
 OWN = FIXTURES / "own/site.json"
@@ -26,6 +27,8 @@ DATASETS = {
     "own": (FIXTURES / "own/gt.jsonl", FIXTURES / "own/predictions.jsonl", ("--dataset", str(OWN))),
 }
 """Name -> (ground truth, predictions, options)."""
+SHIPPED = tuple(known for known in datasets.DATASETS if known not in DATASETS)
+"""The datasets without fixtures: their records are made of their names (`made_of`)."""
 
 SIM = str(FIXTURES / "shoe/sim.jsonl")
 
@@ -74,6 +77,8 @@ CALLS = {
     "shoe-eval": Call(("--sim", SIM), datasets=("hico", "swig", "own")),
     "validate": Call(apart=r'"example":"([^"\\]|\\.)*"'),
 }  # fmt: skip
+EVERYWHERE = {"match", "eval", "pairstats", "diagnose", "validate"}
+"""The commands that are held to it on the datasets without fixtures, too."""
 NO_IMAGES = {
     "table", "papers", "robust", "curriculum",  # result rows
     "agree",  # ratings
@@ -82,12 +87,35 @@ NO_IMAGES = {
 }  # fmt: skip
 
 CASES = [
-    pytest.param(name, dataset, id=f"{name}-{dataset}") for name, call in CALLS.items() for dataset in call.datasets
+    pytest.param(name, dataset, id=f"{name}-{dataset}")
+    for name, call in CALLS.items()
+    for dataset in (*call.datasets, *(SHIPPED if name in EVERYWHERE else ()))
 ]
 
 
 def test_every_command_is_held_to_it() -> None:
     assert CALLS.keys() | NO_IMAGES == COMMANDS.keys()
+
+
+def made_of(dataset: str, folder: Path) -> tuple[Path, Path]:
+    """(ground truth, predictions) of six images with a dataset's own names; predictions are near or far."""
+    known = datasets.load(dataset)
+    chance = random.Random(dataset)
+    truth, found = [], []
+    for number in range(6):
+        pairs = chance.sample(known.interactions, 4)
+        boxes = [sorted(chance.sample(range(200), 2)) for _ in range(2 * len(pairs) + 2)]
+        corners = [[x1, y1, x2, y2] for (x1, x2), (y1, y2) in zip(boxes[::2], boxes[1::2], strict=True)]
+        hois = [{"subject": 0, "object": row, "verb": verb} for row, (verb, _) in enumerate(pairs, start=1)]
+        record = {"image_id": f"{number}.jpg", "width": 220, "height": 220, "boxes": corners,
+                  "labels": ["person", *(name for _, name in pairs)], "hois": hois}  # fmt: skip
+        near = [[value + chance.choice([0, 1, 60]) for value in box] for box in corners]
+        guessed = [{**hoi, "score": chance.choice([0.25, 0.5, 0.75])} for hoi in hois for _ in range(2)]
+        truth.append(record)
+        found.append({**record, "boxes": near, "hois": guessed})
+    for name, records in (("truth", truth), ("found", found)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder / "truth.jsonl", folder / "found.jsonl"
 
 
 def second(lines: list[bytes]) -> list[bytes]:
@@ -113,7 +141,11 @@ def test_in_whatever_way_the_lines_come(
     """The lines of each stream are shuffled and shared out: to two files, one of them gzipped, and to a pipe where a
     command reads them as one; else to a gzipped file, and to a pipe."""
     call = CALLS[name]
-    gt, predictions, options = DATASETS[dataset]
+    if dataset in DATASETS:
+        gt, predictions, options = DATASETS[dataset]
+    else:
+        (tmp_path / "made").mkdir()
+        (gt, predictions), options = made_of(dataset, tmp_path / "made"), ("--dataset", dataset)
     chance = random.Random(f"{name} {dataset}")
     truth = gt.read_bytes().splitlines(keepends=True)
     streams = [truth if call.truth else predictions.read_bytes().splitlines(keepends=True)]
