@@ -18,6 +18,7 @@ from hoicli.annotations.named import Part
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import writable
 from hoicli.io.progress import Progress
+from hoicli.io.working import alone
 
 PATIENCE = 60.0
 """Seconds without a byte after which a server counts as silent."""
@@ -45,13 +46,16 @@ def download(part: Part, folder: Path) -> Path:
     partial = target.with_name(f"{target.name}.part")
     with writable(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
-        _transfer(part, partial)
-    found = checksum(partial, part.checksum)
-    if found != part.checksum:
-        partial.unlink()
-        problem = f"is not the published file ({found}, not {part.checksum}); fetch it again, or get it by hand"
-        raise DataError(problem, place=part.url)
-    os.replace(partial, target)
+        with open(partial, "ab") as file:
+            alone(file.fileno(), partial)  # two that append would spoil it
+            _transfer(part, file)
+            file.flush()
+            found = checksum(partial, part.checksum)
+            if found != part.checksum:
+                partial.unlink()
+                problem = f"is not the published file ({found}, not {part.checksum}); fetch it again, or get it by hand"
+                raise DataError(problem, place=part.url)
+            os.replace(partial, target)
     return target
 
 
@@ -65,9 +69,9 @@ def _check_address(url: str) -> None:
         raise UsageError(f"{url}: not https; whoever sits between could change the file")
 
 
-def _transfer(part: Part, partial: Path) -> None:
+def _transfer(part: Part, file: IO[bytes]) -> None:
     """Append what is missing to the partial file; a server that does not resume sends it all again."""
-    have = partial.stat().st_size if partial.exists() else 0
+    have = os.fstat(file.fileno()).st_size
     headers = {"User-Agent": "hoicli", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -77,8 +81,9 @@ def _transfer(part: Part, partial: Path) -> None:
             resumed = response.status == 206
             length = response.headers.get("Content-Length", "")
             total = (have if resumed else 0) + int(length) if re.fullmatch("[0-9]{1,18}", length) else None
-            with open(partial, "ab" if resumed else "wb") as file:
-                _copy(part, response, file, have if resumed else 0, total)
+            if not resumed:
+                file.truncate(0)
+            _copy(part, response, file, have if resumed else 0, total)
     except urllib.error.HTTPError as error:
         with error:
             if error.code != 416 or not have:  # nothing is missing any more

@@ -103,6 +103,7 @@ def prompts(
     from hoicli.converters.vlm.frames import parse_frame
     from hoicli.converters.vlm.prompts import prompts as prompts_of
     from hoicli.records.image import problems
+    from hoicli.records.intake import ImageRegister
     from hoicli.records.parsing import dump, parse
 
     frame = parse_frame(coords)
@@ -139,12 +140,14 @@ def prompts(
     if setting is not None:
         raise UsageError("--setting goes with --task choice")
     written = without = 0
+    register = ImageRegister()
     with open_output(output) as write:
         for line in Stream(options.inputs(images, "IMAGES"), "prompts", dumps.opening(None, policy)):
             try:
                 record = {"boxes": [], "labels": [], "hois": [], **parse(line)}
                 for problem in problems(record, None, scored=False):
                     raise problem.error(line.place)
+                register.add(str(record["image_id"]), line)
                 try:
                     made = list(prompts_of(record, task, frame, known, response_format=response_format))
                 except DataError as error:

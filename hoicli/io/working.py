@@ -44,7 +44,7 @@ def _locked(folder: Path) -> int:
         except FileNotFoundError:  # removed meanwhile by the process that had it
             continue
         try:
-            _lock(lock, folder)
+            alone(lock, folder)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), os.stat(folder / LOCK)):
                     return lock
@@ -54,15 +54,17 @@ def _locked(folder: Path) -> int:
         os.close(lock)
 
 
-def _lock(lock: int, folder: Path) -> None:
+def alone(file: int, place: Path) -> None:
+    """Lock an open file until it is closed, by the end of the process too. Raises `DataError` that names `place` if
+    another process has it, as far as the file system has locks."""
     try:
         import fcntl
     except ImportError:  # Windows
         return
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         problem = "is written by another run; wait for it, or write elsewhere"
-        raise DataError(problem, place=str(folder)) from None
+        raise DataError(problem, place=str(place)) from None
     except OSError:  # a file system without locks
         return

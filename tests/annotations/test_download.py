@@ -15,6 +15,7 @@ from hoicli.annotations import download as downloads
 from hoicli.annotations.download import checksum, download
 from hoicli.annotations.named import NAMED, Part
 from hoicli.errors import DataError, UsageError
+from hoicli.io.working import alone
 
 CONTENT = bytes(range(256)) * 4096
 SHA = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -144,6 +145,15 @@ def test_nothing_is_complete_that_was_not_begun(server: Server, tmp_path: Path) 
     server.status = 416
     with pytest.raises(DataError, match="HTTP 416; try later"):
         download(server.part(), tmp_path)
+
+
+def test_a_file_that_another_process_downloads_is_left_alone(server: Server, tmp_path: Path) -> None:
+    with open(tmp_path / "set.bin.part", "ab") as held:
+        alone(held.fileno(), tmp_path)
+        with pytest.raises(DataError, match=r"set\.bin\.part: is written by another run"):
+            download(server.part(), tmp_path)
+    assert server.asked == []
+    assert download(server.part(), tmp_path).read_bytes() == CONTENT
 
 
 def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_the_folder_that_its_owner_removes_meanwhile_is_made_anew(
     """Between opening the file and locking it."""
     from hoicli.io import working
 
-    folder, lock, times = tmp_path / ".x.part", working._lock, []
+    folder, lock, times = tmp_path / ".x.part", working.alone, []
 
     def locking(number: int, path: Path) -> None:
         lock(number, path)
@@ -47,7 +47,7 @@ def test_the_folder_that_its_owner_removes_meanwhile_is_made_anew(
             (folder / LOCK).unlink()
             folder.rmdir()
 
-    monkeypatch.setattr(working, "_lock", locking)
+    monkeypatch.setattr(working, "alone", locking)
     with work_folder(folder):
         assert (folder / LOCK).exists()
     assert len(times) == 3

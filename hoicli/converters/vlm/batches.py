@@ -160,6 +160,9 @@ class Result:
     logprobs: Any = None
 
 
+NO_MESSAGE = "an error without a message"
+
+
 def result_of(row: Any) -> Result | None:
     """The result in a line, None for a line that is none. A result without an answer says why in a few words."""
     if not isinstance(row, dict):
@@ -177,13 +180,13 @@ def result_of(row: Any) -> Result | None:
         if isinstance(response, dict) and {"candidates", "promptFeedback", "prompt_feedback"} & response.keys():
             return _of_gemini(named, response)
         if row.get("error") or (row.get("status") and not response):
-            return Result(named, problem=_words(row.get("error") or row.get("status")))
+            return Result(named, problem=_words(row.get("error") or row.get("status")) or NO_MESSAGE)
     return None
 
 
 def _of_openai(custom_id: str, response: Any, error: Any) -> Result:
     if error:
-        return Result(custom_id, problem=_words(error))
+        return Result(custom_id, problem=_words(error) or NO_MESSAGE)
     body = response.get("body") if isinstance(response, dict) else None
     body = body if isinstance(body, dict) else {}
     status = response.get("status_code", 200)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hoicli.converters.vlm.batches import PROVIDERS, batch_id, image_id_in, over_limits, result_of
@@ -157,6 +157,8 @@ _JSON = st.recursive(
 
 
 @given(_JSON)
+@example({"custom_id": None, "request": None, "status": {"custom_id": None}})
+@example({"custom_id": "a", "error": {"why": "unknown"}})
 def test_no_line_breaks_the_reader_of_results(row: Any) -> None:
     found = result_of(row)
     assert found is None or found.text is not None or found.problem

@@ -129,7 +129,9 @@ def test_pairs_are_those_of_the_record_else_everybody_with_everything(hoicli: Ho
     boxes = [[0, 0, 10, 10], [5, 5, 20, 20], [1, 1, 2, 2]]
     plain = {"image_id": "a", "boxes": boxes, "labels": ["person", "cup", "person"]}
     path = tmp_path / "boxes.jsonl"
-    path.write_text(json.dumps(plain) + "\n" + json.dumps({**plain, "pairs": [{"subject": 2, "object": 1}]}) + "\n")
+    path.write_text(
+        json.dumps(plain) + "\n" + json.dumps({**plain, "image_id": "b", "pairs": [{"subject": 2, "object": 1}]}) + "\n"
+    )
     prompts = lines_of(hoicli("prompts", "--task", "pairs", "--coords", "pixels", path).out)
     shown = [re.findall(r"\(\d, \d\)", prompt["prompt"]) for prompt in prompts]
     assert shown == [["(0, 1)", "(0, 2)", "(2, 0)", "(2, 1)"], ["(2, 1)"]]
@@ -165,3 +167,11 @@ def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...
     result = hoicli("prompts", *options, path)
     assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
     assert words in result.err
+
+
+def test_an_image_is_asked_about_once(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text(2 * GT.read_text().splitlines(keepends=True)[0])
+    done = hoicli("prompts", path)
+    assert (done.code, len(done.out.splitlines())) == (1, 1)
+    assert f"image 'HICO_test2015_00000001' is at {path}:1 already; keep one line an image" in done.err
