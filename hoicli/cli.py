@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from hoicli.commands.values import unconverted
 from hoicli.errors import DataError, UsageError
 from hoicli.io import signals, standard
 from hoicli.io.messages import say
@@ -67,6 +68,9 @@ _CallError: Any = next(base for base in typer.BadParameter.__mro__ if base.__nam
 
 class LazyGroup(TyperGroup):
     """Commands live in `hoicli.commands.NAME`, which declares one (`manual.command`)."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return unconverted(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

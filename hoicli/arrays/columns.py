@@ -21,6 +21,9 @@ from hoicli.records.parsing import Problem, Record, parse
 BATCH = 256
 """Images in a batch: enough to make NumPy's overhead per call small, few enough to stay in cache."""
 
+NUMBERS = (float, int)
+"""The types of JSON's numbers, the more frequent first."""
+
 Part = TypeVar("Part")
 
 
@@ -84,8 +87,14 @@ def require(sound: bool | np.bool_) -> None:
 
 
 def typed(values: Iterable[Any], *allowed: type) -> None:
-    """Raises `ValueError` for a value of another type: JSON's true is not an index, "1" is not a number."""
-    require(set(map(type, values)) <= set(allowed))
+    """Raises `ValueError` for a value of another type: JSON's true is not an index, "1" is not a number. The most
+    frequent type should come first."""
+    types = list(map(type, values))
+    others = len(types)
+    for kind in allowed:
+        if others:
+            others -= types.count(kind)
+    require(not others)
 
 
 def image_ids(values: list[Any]) -> list[str]:
@@ -96,11 +105,15 @@ def image_ids(values: list[Any]) -> list[str]:
 
 
 def numbers(values: list[Any], *types: type) -> Floats:
-    """Finite numbers of the `types` (default: int and float); NaN for a missing one. Missing is None, if NoneType is
+    """Finite numbers of the `types` (default: float and int); NaN for a missing one. Missing is None, if NoneType is
     among the types, or NaN, which only a reader can set, since JSON has none. Raises `ValueError` for anything else.
     """
-    typed(values, *(types or (int, float)))
-    column = np.array(values, dtype=np.float64)
+    types = types or NUMBERS
+    typed(values, *types)
+    if type(None) in types:
+        column = np.array(values, dtype=np.float64)
+    else:
+        column = np.fromiter(values, dtype=np.float64, count=len(values))
     require(not np.isinf(column).any())
     return column
 
@@ -109,6 +122,11 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
     """Indices, each from 0 to below its limit; with `nulls`, None becomes -1. Raises `ValueError` for anything else."""
     typed(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
-    column = np.array([-1 if value is None else value for value in values] if missing else values, dtype=np.int64)
+    column = integers([-1 if value is None else value for value in values] if missing else values)
     require(np.count_nonzero((column < 0) | (column >= limit)) == missing)
     return column
+
+
+def integers(values: list[int]) -> Ints:
+    """The integers as a column."""
+    return np.fromiter(values, dtype=np.int64, count=len(values))

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import numpy as np
 import orjson
 
-from hoicli.arrays.columns import image_ids, indices, numbers, require
+from hoicli.arrays.columns import image_ids, indices, integers, numbers, require
 from hoicli.arrays.kit import Floats, Ints, runs_of, starts_of
 from hoicli.io.streams import Line
 from hoicli.records.parsing import Record
 
 NO_BOX = -1
+_SUBJECT, _OBJECT, _VERB, _SCORE = map(itemgetter, ("subject", "object", "verb", "score"))
 
 
 @dataclass(frozen=True)
@@ -83,29 +85,28 @@ def raw_images(
     objects: list[Any] = []
     verbs: list[Any] = []
     score: list[Any] = []
-    containers: set[type] = set()
     lengths: set[int] = set()
+    missing = type(None) in scores
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
         boxes, names, hois = record["boxes"], record["labels"], record["hois"]
-        containers.update((type(boxes), type(names), type(hois)))
-        require(len(boxes) == len(names))
+        require(type(boxes) is type(names) is type(hois) is list and len(boxes) == len(names))
         ids.append(record["image_id"])
         box_counts.append(len(boxes))
         hoi_counts.append(len(hois))
         lengths.update(map(len, boxes))
         coordinates += chain.from_iterable(boxes)
+        # every loop over triplets is in C: there are hundreds of thousands
         labels += names if label is None else map(label, names)
-        subject += [hoi["subject"] for hoi in hois]
-        objects += [hoi["object"] for hoi in hois]
-        named = [hoi["verb"] for hoi in hois]
-        verbs += named if verb is None else map(verb, named)
-        score += [hoi.get("score") for hoi in hois]
+        subject += map(_SUBJECT, hois)
+        objects += map(_OBJECT, hois)
+        verbs += map(_VERB, hois) if verb is None else map(verb, map(_VERB, hois))
+        score += map(dict.get, hois, repeat("score")) if missing else map(_SCORE, hois)
         add(record)
-    require(containers <= {list} and lengths <= {4})
+    require(lengths <= {4})
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
     image = runs_of(hoi_start)
-    first, limit = box_start[image], np.array(box_counts, dtype=np.int64)[image]
+    first, limit = box_start[image], integers(box_counts)[image]
     first_object = indices(objects, limit, nulls=nulls)
     return RawImages(
         image_ids=image_ids(ids),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH, read_columns, require, typed
+from hoicli.arrays.columns import BATCH, NUMBERS, integers, read_columns, require, typed
 from hoicli.arrays.images import RawImages, concatenated, raw_images
 from hoicli.arrays.kit import Bools, Ints
 from hoicli.arrays.roles import RoleColumns, class_table
@@ -70,12 +70,12 @@ def scenes_of(
     raw = raw_images(
         lines,
         add,
-        scores=(int, float) if scored else (type(None),),
+        scores=NUMBERS if scored else (type(None),),
         nulls=roles is not None,
         label=objects.__getitem__,
         verb=vocabulary.verb_ids.__getitem__,
     )
-    labels, verbs = (np.array(column, dtype=np.int64) for column in (raw.labels, raw.verbs))
+    labels, verbs = integers(raw.labels), integers(raw.verbs)
     return numbered_scenes(raw, labels, verbs, roles, vocabulary, scored=scored, image_hois=image_hois, masks=masks)
 
 

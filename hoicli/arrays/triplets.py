@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH, read_columns, require, typed
+from hoicli.arrays.columns import BATCH, NUMBERS, read_columns, require, typed
 from hoicli.arrays.images import NO_BOX, Images, RawImages, concatenated, raw_images
 from hoicli.arrays.kit import Bools, Ints, starts_of
 from hoicli.io.streams import Line
@@ -174,7 +174,7 @@ def named_images(
         if besides is not None:
             besides(record)
 
-    scores = (type(None),) if truth else (int, float, type(None))
+    scores = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(lines, add, scores=scores, nulls=True)
     typed(raw.labels, str)
     typed(raw.verbs, str)

@@ -24,6 +24,7 @@ import typer
 from typer.core import TyperCommand
 
 from hoicli.commands.checks import check, located, marks
+from hoicli.commands.values import unconverted
 from hoicli.errors import UsageError
 
 EXIT_CODES = {
@@ -102,6 +103,9 @@ class ManualCommand(TyperCommand):
     """A command whose help is a page of a manual."""
 
     page: Page
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return unconverted(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, with three more rules: an earlier name of an option still works; an option with one value may
