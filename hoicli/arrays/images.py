@@ -30,7 +30,7 @@ class Images:
     hoi_start[n]:hoi_start[n + 1].
     """
 
-    image_ids: list[str]
+    image_ids: Sequence[str]
     boxes: Floats
     box_start: Ints
     subject: Ints

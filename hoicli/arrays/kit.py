@@ -87,8 +87,8 @@ def best_of_groups(group: Ints, score: Floats, count: int) -> Bools:
     return best
 
 
-def rank_by_id(image_ids: list[str]) -> Ints:
+def rank_by_id(image_ids: Sequence[str]) -> Ints:
     """[N] each image's place among all images sorted by id: it breaks ties independently of the order of lines."""
     rank = np.empty(len(image_ids), dtype=np.int64)
-    rank[sorted(range(len(rank)), key=image_ids.__getitem__)] = np.arange(len(rank))
+    rank[sorted(range(len(rank)), key=list(image_ids).__getitem__)] = np.arange(len(rank))
     return rank

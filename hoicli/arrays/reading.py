@@ -11,7 +11,7 @@ import numpy as np
 
 from hoicli.arrays.columns import BATCH, NUMBERS, integers, read_columns, require, typed
 from hoicli.arrays.images import RawImages, concatenated, raw_images
-from hoicli.arrays.kit import Bools, Ints
+from hoicli.arrays.kit import Ints
 from hoicli.arrays.roles import RoleColumns, class_table
 from hoicli.arrays.scenes import Scenes
 from hoicli.io.streams import Line
@@ -29,9 +29,11 @@ def read_scenes(
     scored: bool,
     policy: ErrorPolicy,
     known: Container[str] | None = None,
+    register: ImageRegister | None = None,
     batch: int = BATCH,
 ) -> Iterator[Scenes]:
-    """The image records of a stream as batches of columns. `scored`: predictions, which need scores.
+    """The image records of a stream as batches of columns. `scored`: predictions, which need scores. `register`: where
+    their ids are to be found later.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
@@ -42,7 +44,7 @@ def read_scenes(
         partial(scenes_of, vocabulary=vocabulary, scored=scored),
         partial(check, vocabulary=vocabulary),
         policy,
-        register=ImageRegister(known),
+        register=register or ImageRegister(known),
         batch=batch,
     )
 
@@ -97,7 +99,9 @@ def numbered_scenes(
     """
     images = len(raw.image_ids)
     image_hois = image_hois or [(None, None)] * images
-    known, derived = _known_objects([pairs for pairs, _ in image_hois], raw, labels, vocabulary)
+    known_count, known, derived = _known_objects(
+        [pairs for pairs, _ in image_hois], raw, labels, vocabulary, scored=scored
+    )
     label_count, label, unmarked = _image_labels(image_hois, vocabulary)
     scenes = Scenes(
         **raw.images(),
@@ -109,7 +113,8 @@ def numbered_scenes(
             if roles is None
             else roles.interactions(verbs, raw.object)
         ),
-        known_object=known,
+        known_count=known_count,
+        known=known,
         label_count=label_count,
         label=label,
         caveats=np.array(masks or [0] * images, dtype=np.int64) | (0 if scored else derived | unmarked),
@@ -117,25 +122,28 @@ def numbered_scenes(
     return scenes if roles is None else roles.completed(scenes)
 
 
-def _known_objects(image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary) -> tuple[Bools, Ints]:
-    """([N, objects] the objects known to be in an image, [N] the caveat mask of images whose objects come from
-    triplets). Image-level labels name the objects of any verb, including `no_interaction` and invisible instances; a
-    record without them uses its own triplets, which miss invisible instances.
+def _known_objects(
+    image_hois: list[Any], raw: RawImages, labels: Ints, vocabulary: Vocabulary, *, scored: bool
+) -> tuple[Ints, Ints, Ints]:
+    """(`known_count` and `known` of `Scenes`, [N] the caveat mask of images whose objects come from triplets).
+    Image-level labels name the objects of any verb, including `no_interaction` and invisible instances; a record
+    without them uses its own triplets, which miss invisible instances.
     """
-    known = np.zeros((len(image_hois), len(vocabulary.objects)), dtype=bool)
-    if not vocabulary.roles:  # where objects may be absent there is no Known Object setting
-        known[raw.image_of_hoi, labels[raw.object]] = True
-    without = caveats.mask([caveats.DERIVED_LABELS])
+    without, objects = caveats.mask([caveats.DERIVED_LABELS]), len(vocabulary.objects)
     derived = np.array([without if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
+    named: list[int] = []
     for row, pairs in enumerate(image_hois):
         if pairs is None:
             continue
         typed([pairs], list)
         typed(pairs, list)
         typed(chain.from_iterable(pairs), str)
-        for _, name in pairs:
-            known[row, vocabulary.object_ids[name]] = True
-    return known, derived
+        named += [row * objects + vocabulary.object_ids[name] for _, name in pairs]
+    keys = np.array([] if scored else named, dtype=np.int64)
+    if not vocabulary.roles and not scored:  # where objects may be absent there is no Known Object setting
+        keys = np.append(keys, raw.image_of_hoi * objects + labels[raw.object])
+    image, known = np.divmod(np.unique(keys), objects)
+    return np.bincount(image, minlength=len(image_hois)), known, derived
 
 
 def _image_labels(image_hois: list[tuple[Any, Any]], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:

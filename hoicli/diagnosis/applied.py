@@ -89,7 +89,7 @@ class ErrorColumns:
     either; unseen is missed in an image without counted predictions.
     """
 
-    image_ids: list[str]
+    image_ids: Sequence[str]
     interaction: NDArray[np.int16]
     score: Floats
     image: NDArray[np.int32]

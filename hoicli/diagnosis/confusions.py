@@ -87,7 +87,7 @@ class ConfusionColumns:
     """The confusions of a model in some images: image_ids [N]; interaction, score, image [T] and whether each
     prediction counts and hits; truth_class [G] and found [G] the true positive of each ground truth, else -1."""
 
-    image_ids: list[str]
+    image_ids: Sequence[str]
     interaction: NDArray[np.int16]
     score: Floats
     image: NDArray[np.int32]
@@ -164,7 +164,7 @@ class ConfusionColumns:
             made["object"] = replace(_missed(label, np.arange(len(rows))), **_units(label[first]))
         none = np.zeros(0, dtype=np.int64)
         return cls(
-            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent)],
+            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent).tolist()],
             interaction=none.astype(np.int16),
             score=np.zeros(0),
             image=none.astype(np.int32),

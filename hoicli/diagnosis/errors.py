@@ -13,6 +13,7 @@ map_improvement_hicodet.py precompute_data.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -46,7 +47,7 @@ class Located:
     the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough.
     """
 
-    image_ids: list[str]
+    image_ids: Sequence[str]
     image: Ints
     subject: Ints
     object: Ints

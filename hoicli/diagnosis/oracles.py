@@ -102,7 +102,7 @@ class Diagnosis:
         missed = np.ones(len(rows), dtype=bool)
         part = replace(
             ErrorColumns.joined([]),
-            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent)],
+            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent).tolist()],
             truth_image=(np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
             truth_class=scenes.interaction[rows],
             unfound=missed,

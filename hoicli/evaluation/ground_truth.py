@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from typing import Any, TypeVar
 
@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.annotations.named import signed
+from hoicli.arrays.compact import narrow
 from hoicli.arrays.fingerprint import Hashes, of_scenes, total_of
-from hoicli.arrays.kit import Bools, Ints, expanded, find, starts_of
+from hoicli.arrays.kit import Bools, Ints, expanded, find, run_starts, starts_of
 from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts, triplet_parts
 from hoicli.records import caveats
+from hoicli.records.ids import MISSING, ImageIds
 from hoicli.vocabulary.labels import Vocabulary
 
 Column = TypeVar("Column", bound="NDArray[Any]")
@@ -38,6 +40,33 @@ def _kept(method: Callable[[GroundTruth, Protocol], Column]) -> Callable[[Ground
     return once
 
 
+class Annotations:
+    """Triplets of the ground truth, to be found by (owner, class): an image or a person, of a few images, so that it
+    takes as long however many others there are. Of one owner and class they are in annotation order."""
+
+    def __init__(self, owner: Ints, triplet: Ints, interaction: Ints, classes: int) -> None:
+        """owner, triplet, interaction [K]; one without a class (-1) is never found."""
+        self._classes = classes
+        key = np.where(interaction < 0, -1, owner * classes + interaction)
+        order = np.argsort(key, kind="stable")
+        self._triplet, key = triplet[order], key[order]
+        first = run_starts(key)
+        self._keys, self._bounds = key[first], np.append(first, len(key))
+
+    def find(self, owner: Ints, interaction: Ints) -> tuple[Ints, Ints, Ints]:
+        """(rows of the arguments [M] that have triplets, where these begin, how many there are)."""
+        wanted = owner * self._classes + interaction
+        place, met = find(self._keys, wanted)
+        rows = np.flatnonzero(met & (owner >= 0) & (interaction >= 0))
+        first = self._bounds[place[rows]]
+        return rows, first, self._bounds[place[rows] + 1] - first
+
+    def joined(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
+        """Every (row, triplet) of what `find` says of some rows: rows ascending, triplets as rows of `scenes`."""
+        run, entry = expanded(first, count)
+        return rows[run], self._triplet[entry]
+
+
 class GroundTruth:
     """All annotated images of a dataset, indexed for joining. Columns that every batch needs are computed once (and
     read-only): the time of a batch must not depend on the size of the ground truth.
@@ -48,11 +77,7 @@ class GroundTruth:
         self.scenes = scenes
         self.vocabulary = vocabulary
         self.name = name
-        self.position = {image_id: row for row, image_id in enumerate(scenes.image_ids)}
-        key = self._key(scenes.image_of_hoi, scenes.interaction)
-        order = np.argsort(key, kind="stable")  # stable: annotation order within a class
-        self._order = order[key[order] >= 0]
-        self._keys, self._first, self._count = np.unique(key[self._order], return_index=True, return_counts=True)
+        self.position = scenes.image_ids if isinstance(scenes.image_ids, ImageIds) else ImageIds(scenes.image_ids)
         self.kept: dict[tuple[str, Protocol], Any] = {}
         self._slices: dict[Slice, Bools] = {}
         self._members: dict[Part, Bools] = {}
@@ -108,28 +133,40 @@ class GroundTruth:
         subjects = self.scenes.labels[self.scenes.subject] if len(self.scenes.labels) else self.scenes.subject
         return int(np.count_nonzero(~are_subjects(subjects, self.vocabulary)))
 
-    def rows_of(self, image_ids: list[str]) -> Ints:
+    def rows_of(self, image_ids: Sequence[str]) -> Ints:
         """[M] the place of each image in `scenes`. Raises `DataError` for an image that is not there."""
-        missing = [image_id for image_id in image_ids if image_id not in self.position]
-        if missing:
-            raise DataError(f"image {missing[0]!r} is not in the ground truth", field="image_id")
-        return np.array([self.position[image_id] for image_id in image_ids], dtype=np.int64)
+        rows = self.position.places(image_ids)
+        if len(missing := np.flatnonzero(rows == MISSING)):
+            raise DataError(f"image {image_ids[missing[0]]!r} is not in the ground truth", field="image_id")
+        return rows
 
-    def join(self, image: Ints, interaction: Ints) -> tuple[Ints, Ints]:
-        """Every (prediction, ground truth) of the same image and class: rows of the arguments, ascending, and of
-        `scenes`. The ground truth of a prediction is in annotation order.
-        """
-        return self.candidates(*self.counterparts(image, interaction))
+    def by_class(self, images: Ints) -> Annotations:
+        """The triplets of some images, to be found by (place in `images`, class)."""
+        owner, rows = self._triplets_of(images)
+        return Annotations(owner, rows, self.scenes.interaction[rows], len(self.vocabulary.interactions))
 
-    def candidates(self, rows: Ints, first: Ints, count: Ints, *, by_person: bool = False) -> tuple[Ints, Ints]:
-        """Every (row, triplet) of some rows with what `counterparts`, or `of_people`, says of them."""
-        run, entry = expanded(first, count)
-        return rows[run], (self._by_person[1] if by_person else self._order)[entry]
+    def by_person(self, images: Ints) -> Annotations:
+        """The triplets of some images, to be found by (row of the subject's box, class)."""
+        _, rows = self._triplets_of(images)
+        return Annotations(
+            self.scenes.subject[rows], rows, self.scenes.interaction[rows], len(self.vocabulary.interactions)
+        )
 
-    def counterparts(self, image: Ints, interaction: Ints) -> tuple[Ints, Ints, Ints]:
-        """(rows of the arguments with ground truth of their image and class, where it begins, how much there is)."""
-        place, met = find(self._keys, self._key(image, interaction))
-        return np.flatnonzero(met), self._first[place[met]], self._count[place[met]]
+    def _triplets_of(self, images: Ints) -> tuple[Ints, Ints]:
+        """(place in `images`, row) of each triplet of some images."""
+        start = self.scenes.hoi_start
+        return expanded(start[images], start[images + 1] - start[images])
+
+    @cached_property
+    def _known_start(self) -> Ints:
+        """[N + 1] where the known objects of each image begin."""
+        return narrow(starts_of(self.scenes.known_count))
+
+    def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
+        """[M] whether an image-level label of an image names an object: image [M] places in `images`, label [M]."""
+        start, objects = self._known_start, len(self.vocabulary.objects)
+        owner, entry = expanded(start[images], start[images + 1] - start[images])
+        return find(owner * objects + self.scenes.known[entry], image * objects + label)[1]
 
     @cached_property
     def kinds(self) -> Ints:
@@ -140,21 +177,7 @@ class GroundTruth:
     def people(self) -> tuple[Ints, Ints]:
         """([P] the boxes labelled person (a label of `subjects`), [N + 1] where each image's begin)."""
         rows = np.flatnonzero(are_subjects(self.scenes.labels, self.vocabulary))
-        return rows, np.searchsorted(rows, self.scenes.box_start)
-
-    @cached_property
-    def _by_person(self) -> tuple[Ints, Ints]:
-        """(key of (subject, interaction), triplet), by key, then annotation order: the annotations of each person."""
-        key = self.scenes.subject * len(self.vocabulary.interactions) + self.scenes.interaction
-        order = np.argsort(key, kind="stable")
-        return key[order], order
-
-    def of_people(self, person: Ints, interaction: Ints) -> tuple[Ints, Ints]:
-        """Where the annotations of each person (a box, or -1) with that class begin, and how many there are."""
-        keys, _ = self._by_person
-        wanted = np.where(person < 0, -1, person * len(self.vocabulary.interactions) + interaction)
-        first = np.searchsorted(keys, wanted)
-        return first, np.searchsorted(keys, wanted, side="right") - first
+        return narrow(rows), narrow(np.searchsorted(rows, self.scenes.box_start))
 
     def scored(self, protocol: Protocol) -> Bools:
         """[interactions] the classes a protocol scores."""
@@ -201,14 +224,15 @@ class GroundTruth:
         """(image, interaction) of everything that is to be found under a protocol: triplets, or image-level labels."""
         if protocol.whole_image:
             image, interaction = np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
-            return image, interaction
-        rows = self.counted(protocol)
-        return self.scenes.image_of_hoi[rows], self.scenes.interaction[rows]
+            return narrow(image), narrow(interaction)
+        rows, columns = self.counted(protocol), (self.scenes.image_of_hoi, self.scenes.interaction)
+        image, interaction = columns if rows.all() else (narrow(column[rows]) for column in columns)
+        return image, interaction
 
     @_kept
     def counted_before(self, protocol: Protocol) -> Ints:
         """[T + 1] how many triplets before each one a protocol counts."""
-        return starts_of(self.counted(protocol))
+        return narrow(starts_of(self.counted(protocol)))
 
     @_kept
     def present_boxes(self, protocol: Protocol) -> Bools:

@@ -90,7 +90,7 @@ class Batch(Pairing):
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
         if protocol.known_object:
-            known = self.truth.scenes.known_object[self.image_of_hoi, scenes.labels[scenes.object]]
+            known = self.truth.knows(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
             drop(~known, "object_not_known")
         return code
 

@@ -50,13 +50,14 @@ class Pairing:
         self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
         if all_boxes:
             self._check(np.diff(self._pair_start), predictions.image_of_box, "boxes")
-        rows, first, count = truth.counterparts(self.image_of_hoi, predictions.interaction)
+        self._annotations = truth.by_class(self.image)
+        rows, first, count = self._annotations.find(predictions.image_of_hoi, predictions.interaction)
         self._crowded = bool(max(count.sum(), self._pair_start[-1]) > PAIRS_AT_ONCE)
         if self._crowded:
             self._check(count, predictions.image_of_hoi[rows], "triplets of one class")
             self._blocks_of_class = [(rows[part], first[part], count[part]) for part in blocks_of(count)]
         else:
-            self._candidate, self._candidate_truth = truth.candidates(rows, first, count)
+            self._candidate, self._candidate_truth = self._annotations.joined(rows, first, count)
             self._subject_pair, self._object_pair = self._candidate_pairs()
             self._needed = self._needed_pairs(all_boxes=all_boxes)
         self._overlaps: dict[object, Floats] = {}
@@ -149,7 +150,7 @@ class Pairing:
         predictions, annotated = self.predictions, self.truth.scenes
         for rows, first, count in self._blocks_of_class:
             live = code[rows] == 0
-            candidate, truth = self.truth.candidates(rows[live], first[live], count[live])
+            candidate, truth = self._annotations.joined(rows[live], first[live], count[live])
             sides = [
                 (predictions.subject[candidate], annotated.subject[truth]),
                 (predictions.object[candidate], annotated.object[truth]),
@@ -200,11 +201,13 @@ class Pairing:
         ignored = (person >= 0) & ~annotated.annotated[person] if len(annotated.boxes) else person >= 0
         code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
         live = np.flatnonzero(code == 0)
-        first, count = self.truth.of_people(person[live], predictions.interaction[live])
+        annotations = self.truth.by_person(self.image)
+        rows, first, count = annotations.find(person[live], predictions.interaction[live])
+        live = live[rows]
         self._check(count, predictions.image_of_hoi[live], "triplets of one person")
         _, is_agent = class_columns(self.truth.vocabulary)
         for part in blocks_of(count):
-            row, truth = self.truth.candidates(live[part], first[part], count[part], by_person=True)
+            row, truth = annotations.joined(live[part], first[part], count[part])
             box, truth_box = predictions.object[row], annotated.object[truth]
             object_ = np.zeros(len(row))
             both = (box >= 0) & (truth_box >= 0)

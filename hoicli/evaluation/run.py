@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from hoicli.arrays.reading import concatenate, read_scenes
+from hoicli.arrays.reading import read_scenes
+from hoicli.arrays.scenes import compact
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
@@ -20,7 +21,7 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
-from hoicli.records.intake import ErrorPolicy
+from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -36,8 +37,10 @@ def read_truth(
     triplets have no class in the vocabulary, since numbers would be about the others only.
     """
     with no_garbage_collection():
-        scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=policy), vocabulary)
-    if not scenes.image_ids:
+        register = ImageRegister()
+        parts = read_scenes(stream, vocabulary, scored=False, policy=policy, register=register)
+        scenes = compact(parts, register.ids)
+    if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
     classless = int((scenes.interaction < 0).sum())
     total = len(scenes.interaction)

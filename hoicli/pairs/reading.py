@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -44,7 +44,7 @@ class PairBatch:
     box_scores: Floats | None
 
     @property
-    def image_ids(self) -> list[str]:
+    def image_ids(self) -> Sequence[str]:
         """The images' ids."""
         return self.scenes.image_ids
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Container, Iterable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
+from hoicli.records.ids import MISSING, ImageIds
 from hoicli.records.names import image_id_of, image_number
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
+
+_NUMBER_BITS = 44
+"""Of a line's number: more lines than bytes on any disk."""
 
 
 class ErrorPolicy:
@@ -46,13 +56,16 @@ class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
     `known`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`: the
-    field that names it.
+    field that names it. `ids`: the images by their places, which are those in `known` if that has places.
     """
 
     def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
         self._known = known
         self._unit, self._field = unit, field
-        self._places: dict[str, str] = {}
+        self.ids = known if isinstance(known, ImageIds) else ImageIds()
+        self._lines = array("q", bytes(8 * len(self.ids)))
+        """Where each image was seen: the line's number, and above it that of its file; 0 for not yet."""
+        self._files: dict[str, int] = {}
 
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
@@ -60,10 +73,24 @@ class ImageRegister:
             advice = self.meant(image_id) or "give the set it belongs to, or pass --on-error skip"
             problem = f"{image_id!r} is not in the ground truth; {advice}"
             raise DataError(problem, place=line.place, field=self._field, code=UNKNOWN_IMAGE)
-        first = self._places.setdefault(image_id, line.where)
-        if first != line.where:
-            problem = f"image {image_id!r} is {first} already; keep one line {self._unit}"
+        place, where = self.ids.add(image_id), self._mark(line)
+        if place == len(self._lines):
+            self._lines.append(0)
+        first = self._lines[place] = self._lines[place] or where
+        if first != where:
+            problem = f"image {image_id!r} is {self._where(first)} already; keep one line {self._unit}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
+
+    def _mark(self, line: Line) -> int:
+        """A number for a line, by which `_where` knows it again."""
+        name, number = (line.file, line.number) if type(line) is Line else (line.where, -1)
+        return self._files.setdefault(name, len(self._files) + 1) << _NUMBER_BITS | number + 1
+
+    def _where(self, mark: int) -> str:
+        """`Line.where` of a line by its number."""
+        name = list(self._files)[(mark >> _NUMBER_BITS) - 1]
+        number = (mark & (1 << _NUMBER_BITS) - 1) - 1
+        return name if number < 0 else Line(name, number, b"").where
 
     def meant(self, image_id: str) -> str:
         """A question that suggests the one known image with this file name or number, "" if there is not exactly
@@ -89,10 +116,24 @@ class ImageRegister:
 
     def add_all(self, image_ids: list[str], lines: list[Line]) -> bool:
         """Add the images of many lines if all are new, known and different, and return True; else add none."""
-        fresh = dict.fromkeys(image_ids)
-        if len(fresh) != len(image_ids) or not self._places.keys().isdisjoint(fresh):
+        if len(set(image_ids)) != len(image_ids):
             return False
-        if self._known is not None and not all(image_id in self._known for image_id in image_ids):
+        marks = array("q", map(self._mark, lines))
+        places = self.ids.places(image_ids)
+        if self.ids is self._known:
+            return self._see(places, marks)
+        if (places != MISSING).any() or not (self._known is None or all(map(self._known.__contains__, image_ids))):
             return False
-        self._places.update(zip(image_ids, (line.where for line in lines), strict=True))
+        self.ids.extend(image_ids)
+        self._lines += marks
+        return True
+
+    def _see(self, places: NDArray[np.int64], marks: array[int]) -> bool:
+        """Note where known images are seen if all are known and new, and return True; else note nothing."""
+        import numpy as np
+
+        lines = np.frombuffer(self._lines, dtype=np.int64)
+        if (places == MISSING).any() or lines[places].any():
+            return False
+        lines[places] = marks
         return True

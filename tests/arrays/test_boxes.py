@@ -37,7 +37,7 @@ def groups(draw: st.DrawFn) -> Scenes:
         subject=np.array(draw(indices)), object=zeros - 1 if nothing else np.array(draw(indices)),
         score=(np.array(draw(indices)) / 9).astype(np.float64), labels=np.zeros(len(found), dtype=np.int64),
         annotated=np.ones(len(found), dtype=bool), verb=zeros, interaction=np.array(draw(indices)) % 2,
-        known_object=np.zeros((1, 80), dtype=bool), caveats=np.zeros(1, dtype=np.int64),
+        known_count=np.zeros(1, dtype=np.int64), known=np.zeros(0, dtype=np.int64), caveats=np.zeros(1, dtype=np.int64),
         label_count=np.zeros(1, dtype=np.int64), label=np.zeros(0, dtype=np.int64),
     )  # fmt: skip
 
@@ -67,6 +67,6 @@ def test_nms_of_an_image_with_many_predictions() -> None:
         image_ids=["a"], boxes=np.stack([corners, corners, corners + 10, corners + 10], axis=1),
         box_start=np.array([0, count]), hoi_start=np.array([0, count]), subject=place, object=place[::-1],
         score=zeros.astype(np.float64), labels=zeros, annotated=zeros > 0, verb=zeros, interaction=zeros,
-        known_object=np.zeros((1, 80), dtype=bool), caveats=zeros[:1], label_count=zeros[:1], label=zeros[:0],
+        known_count=zeros[:1], known=zeros[:0], caveats=zeros[:1], label_count=zeros[:1], label=zeros[:0],
     )  # fmt: skip
     assert pair_nms(scenes, zeros == 0, threshold=0.7, alpha=1.0, beta=0.5).all()
