@@ -28,9 +28,14 @@ class Growing:
         self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in types}
 
     def add(self, **parts: NDArray[Any]) -> None:
-        """One more part of every column."""
+        """One more part of every column, as its type."""
         for name, column in self._parts.items():
-            column.append(parts[name])
+            column.append(parts[name].astype(self._types[name], copy=False))
+
+    def merge(self, other: Growing) -> None:
+        """The rows of the same columns that grew elsewhere."""
+        for name, column in self._parts.items():
+            column += other._parts[name]
 
     @property
     def names(self) -> list[str]:

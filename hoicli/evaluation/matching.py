@@ -4,6 +4,7 @@ loop runs per triplet or image."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,6 +50,14 @@ class Batch(Pairing):
         self._bests: dict[tuple[Protocol, Filters], Outcomes] = {}
         self._outcomes: dict[tuple[Protocol, float, Filters], Outcomes] = {}
         self._slices: dict[Slice, Bools] = {}
+        self._left: Bools | None = None
+
+    def of(self, left: Bools) -> Batch:
+        """The same batch with only some of its predictions, `left` [T]; the others are suppressed. What was computed
+        of their boxes is shared."""
+        some = copy(self)
+        some._bests, some._outcomes, some._left = {}, {}, left
+        return some
 
     def match(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """The outcome of every prediction under a protocol. A prediction belongs to the ground truth of its class (for
@@ -72,6 +81,8 @@ class Batch(Pairing):
         def drop(rows: Bools, reason: str) -> None:
             code[rows & (code == 0)] = OUTCOME_CODES[reason]
 
+        if self._left is not None:
+            drop(~self._left, "suppressed")
         # Predictions that a protocol's dumps never have are dropped before the cap on an image's predictions: those of
         # other classes (V-COCO's about people alone), which take no place under the cap, and no_interaction.
         if protocol.classes:
@@ -80,7 +91,8 @@ class Batch(Pairing):
             drop(scenes.verb == vocabulary.verb_ids[vocabulary.no_interaction or ""], "no_interaction")
         caps = [cap for cap in (filters.top_k, protocol.triplets_per_image) if cap is not None]
         if caps:
-            drop(~best_per_image(scenes, min(caps), code == 0 if protocol.classes else None), "over_the_cap")
+            among = code == 0 if protocol.classes or self._left is not None else None
+            drop(~best_per_image(scenes, min(caps), among), "over_the_cap")
         if filters.nms is not None:
             kept = pair_nms(scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta)
             drop(~kept, "suppressed")

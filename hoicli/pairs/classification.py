@@ -9,71 +9,66 @@ from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Growing, Ints
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
-from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
-from hoicli.pairs.reading import PairBatch, distinct_pairs
+from hoicli.evaluation.tally import ranking
+from hoicli.pairs.reading import PairBatch
 from hoicli.pairs.truth import TruthPairs
-from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.records.outcomes import TRUE_POSITIVE
 
 
 @dataclass(frozen=True)
 class Classified:
-    """A batch of T triplets under one setting. code [T] OUTCOMES, "suppressed" for triplets that the setting removed.
-
-    Of the R triplets on correctly localised pairs: interaction, verb_score, score, hit (true positives), image (of the
-    ground truth), position in the record. found: the true pairs that some triplet localises; answered: the images with
-    triplets that count.
+    """Of a batch under one setting, the R triplets on correctly localised pairs: interaction, verb_score, score, hit
+    (true positives), image (of the ground truth), an image's together and in the order of its record. found: the true
+    pairs that some triplet localises; answered: the images with triplets that count.
     """
 
-    code: NDArray[np.uint8]
     interaction: Ints
     verb_score: Floats
     score: Floats
     hit: Bools
     image: Ints
-    position: Ints
     found: Ints
     answered: Ints
 
 
-def classified(batch: PairBatch, left: Bools, truth: TruthPairs) -> Classified:
-    """A batch's triplets when only those of `left` [T] are kept."""
-    chosen = np.flatnonzero(left)
-    scenes = batch.scenes.only(chosen)
-    matched = Batch(scenes, truth.truth)
-    protocol = truth.protocol
-    code = matched.match(protocol, Filters()).code
-    every = np.full(len(left), OUTCOME_CODES["suppressed"], dtype=np.uint8)
-    every[chosen] = code
-    counted = np.flatnonzero((code <= TRUE_POSITIVE) & batch.paired[chosen])
-    _, first, pair = distinct_pairs(scenes, counted)
-    image = matched.image_of_hoi[first]
-    person = matched.best_people(protocol)[0][first] if protocol.person_first else None
-    row, mate, _ = truth.join(scenes, image, scenes.subject[first], scenes.object[first], person)
-    correct = np.zeros(len(first), dtype=bool)
-    correct[row] = True
-    # All others on a correct pair are duplicates or have the wrong verb.
-    rows = counted[correct[pair]]
-    return Classified(
-        code=every,
-        interaction=scenes.interaction[rows],
-        verb_score=batch.verb_score[chosen[rows]],
-        score=scenes.score[rows],
-        hit=code[rows] == TRUE_POSITIVE,
-        image=matched.image_of_hoi[rows],
-        position=chosen[rows] - batch.scenes.hoi_start[scenes.image_of_hoi[rows]],
-        found=mate,
-        answered=image,
-    )
+class Localised:
+    """The distinct pairs of a batch's triplets, and the true pairs that they match, for all settings."""
+
+    def __init__(self, batch: PairBatch, matched: Batch, truth: TruthPairs) -> None:
+        scenes, first = batch.scenes, batch.pair_first
+        self._batch, self._image_of_hoi = batch, matched.image_of_hoi
+        self._image = matched.image_of_hoi[first]
+        person = matched.best_people(truth.protocol)[0][first] if truth.protocol.person_first else None
+        self._row, self._mate, _ = truth.join(scenes, self._image, scenes.subject[first], scenes.object[first], person)
+        self._correct = np.zeros(len(first), dtype=bool)
+        self._correct[self._row] = True
+
+    def classified(self, code: NDArray[np.uint8]) -> Classified:
+        """What counts of the batch's triplets by their outcomes, code [T], under a setting."""
+        batch, pair = self._batch, self._batch.pair
+        counted = np.flatnonzero((code <= TRUE_POSITIVE) & (pair >= 0))
+        there = np.zeros(len(self._image), dtype=bool)
+        there[pair[counted]] = True
+        # All others on a correct pair are duplicates or have the wrong verb.
+        rows = counted[self._correct[pair[counted]]]
+        return Classified(
+            interaction=batch.scenes.interaction[rows],
+            verb_score=batch.verb_score[rows],
+            score=batch.scenes.score[rows],
+            hit=code[rows] == TRUE_POSITIVE,
+            image=self._image_of_hoi[rows],
+            found=self._mate[there[self._row]],
+            answered=self._image[there],
+        )
 
 
 class Interactions:
     """The triplets on correctly localised pairs under one setting, gathered batch by batch in any order."""
 
     def __init__(self, truth: TruthPairs) -> None:
-        self._truth = truth
         self._rows = Growing(
-            **dict.fromkeys(("interaction", "image", "position"), np.int64),
+            **dict.fromkeys(("interaction", "image"), np.int32),
             **dict.fromkeys(("verb_score", "score"), np.float64),
             hit=np.bool_,
         )
@@ -86,42 +81,56 @@ class Interactions:
         self._found[part.found] = True
         self._answered[part.answered] = True
 
-    def mean_ap(self, subset: str, *, as_released: bool) -> tuple[float | None, float | None, int]:
-        """(mAP over verbs by verb score, mean maximal recall, verbs) of a subset's interactions.
+    def merge(self, other: Interactions) -> None:
+        """Add what was gathered of other images."""
+        self._rows.merge(other._rows)
+        self._found |= other._found
+        self._answered |= other._answered
+
+    def mean_ap(self, truth: TruthPairs, *, as_released: bool) -> dict[str, tuple[float | None, float | None, int]]:
+        """By subset (mAP over verbs by verb score, mean maximal recall, verbs) of its interactions.
 
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images by id, where
         the released code takes the order of the file.
         """
-        truth = self._truth
         vocabulary = truth.truth.vocabulary
         # The labels to classify: verbs or, if actions have roles, action-roles.
-        verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
+        verb_of = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)
         if vocabulary.roles:
-            verb_of = np.arange(len(verb_of))
+            verb_of = np.arange(len(verb_of), dtype=np.int32)
         counted = self._found[truth.pair]
         if as_released:
             counted = counted | ~self._answered[truth.image[truth.pair]]
         annotated = truth.truth.scenes.interaction[truth.triplet]
-        verbs = verb_of[annotated[counted & truth.classes[subset][annotated]]]
-        positives = np.bincount(verbs, minlength=int(verb_of.max()) + 1)
 
         rows = self._rows
-        interaction = rows["interaction"]
-        verb = verb_of[interaction]
-        order = np.lexsort((rows["position"], -rows["score"], truth.rank[rows["image"]], -rows["verb_score"], verb))
-        order = order[truth.classes[subset][interaction[order]]]
-        bounds = np.searchsorted(verb[order], np.arange(len(positives) + 1))
-        hits = np.flatnonzero(rows["hit"][order])
-        hit_bounds = np.searchsorted(hits, bounds)
-        rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
-        # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
-        grid = truth.protocol.grid
-        ap = interpolated_ap(rank, hit_bounds, positives, grid) if grid else enveloped_ap(rank, hit_bounds, positives)
-        in_mean = positives > 0
-        if as_released:
-            in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
-        if not (in_mean.any() and self._answered.any()):
-            return None, None, 0
-        recall = max_recall(hit_bounds, positives)
-        return float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
+        every = ranking(
+            verb_of[rows["interaction"]],
+            rows["verb_score"],
+            lambda: np.lexsort((-rows["score"], truth.rank[rows["image"]])),
+        )
+        interaction, hit, grid = rows["interaction"][every], rows["hit"][every], truth.protocol.grid
+        found: dict[str, tuple[float | None, float | None, int]] = {}
+        for subset, classes in truth.classes.items():
+            positives = np.bincount(verb_of[annotated[counted & classes[annotated]]], minlength=int(verb_of.max()) + 1)
+            inside = classes[interaction]
+            bounds = np.searchsorted(verb_of[interaction[inside]], np.arange(len(positives) + 1))
+            hits = np.flatnonzero(hit[inside])
+            hit_bounds = np.searchsorted(hits, bounds)
+            rank = hits + 1 - np.repeat(bounds[:-1], np.diff(hit_bounds))
+            # A true positive's triplet is on a localised pair, so a verb without ground truth has none.
+            grid = truth.protocol.grid
+            ap = (
+                interpolated_ap(rank, hit_bounds, positives, grid)
+                if grid
+                else enveloped_ap(rank, hit_bounds, positives)
+            )
+            in_mean = positives > 0
+            if as_released:
+                in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
+            found[subset] = None, None, 0
+            if in_mean.any() and self._answered.any():
+                recall = max_recall(hit_bounds, positives)
+                found[subset] = float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,9 @@ from hoicli.vocabulary.labels import Vocabulary
 class PairBatch:
     """Some images' predictions with the pairs that interaction classification received.
 
-    scenes: the predictions, T triplets. paired [T]: those that form a pair (`actual_triplets`), without V-COCO's
-    `unstated`. verb_score [T]: of the verb alone, NaN if missing.
+    scenes: the predictions, T triplets. pair [T]: which of their U distinct pairs (subject, object) each forms, -1 for
+    none (`actual_triplets`, without V-COCO's `unstated`); pair_first [U]: the first triplet of each. verb_score [T]: of
+    the verb alone, NaN if missing.
     pairs: the same images and boxes, with the P pairs in place of triplets (verb 0, interaction -1). Pair NMS and
     one-to-one use their score: interactiveness if a record gives it for all its pairs, else the best score of the
     pair's triplets, -inf for a pair without triplets.
@@ -36,7 +37,8 @@ class PairBatch:
     """
 
     scenes: Scenes
-    paired: Bools
+    pair: Ints
+    pair_first: Ints
     verb_score: Floats
     pairs: Scenes
     interacting: Floats
@@ -47,6 +49,15 @@ class PairBatch:
     def image_ids(self) -> Sequence[str]:
         """The images' ids."""
         return self.scenes.image_ids
+
+    @cached_property
+    def listed(self) -> tuple[Ints, Ints]:
+        """([T] the number of each triplet's (subject, object) among the different ones of `pairs`, -1 for one that is
+        not there or has no object; [P] the number of each of these)."""
+        scenes, pairs = self.scenes, self.pairs
+        keys, number = np.unique(pair_key(scenes, pairs.subject, pairs.object), return_inverse=True)
+        place, there = find(keys, pair_key(scenes, scenes.subject, scenes.object))
+        return np.where(there & (scenes.object >= 0), place, -1), number
 
 
 def read_pair_batches(
@@ -174,15 +185,16 @@ def pair_batch(
     scenes = scenes_of(lines, vocabulary, scored=True, besides=besides.add)
     require(not (box_scores and besides.without_scores))
     own = _stated(scenes.hoi_start, besides.hoi_count)  # `unstated` triplets come from no pair
-    paired = own & actual_triplets(scenes, vocabulary)
     verb_score = np.full(len(scenes.score), np.nan)
     verb_score[own] = besides.verb_score()
     if triplet_scores:
         verb_score = scenes.score
 
     # The scores of pairs by their triplets. The last place is for pairs without triplets.
-    triplets = np.flatnonzero(paired)
+    triplets = np.flatnonzero(own & actual_triplets(scenes, vocabulary))
     keys, first, place = distinct_pairs(scenes, triplets)
+    pair = np.full(len(scenes.score), -1, dtype=np.int64)
+    pair[triplets] = place
     surest_verb, best_score = (np.full(len(keys) + 1, -np.inf) for _ in range(2))
     with np.errstate(invalid="ignore"):
         np.maximum.at(surest_verb, place, verb_score[triplets])  # NaN if one of them is missing
@@ -232,7 +244,8 @@ def pair_batch(
     )
     return PairBatch(
         scenes,
-        paired,
+        pair,
+        first,
         verb_score,
         pairs,
         interacting=columns["interacting"],

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.arrays.boxes import pair_nms
-from hoicli.arrays.kit import Bools, find
+from hoicli.arrays.kit import Bools
 from hoicli.errors import UsageError
 from hoicli.evaluation.filters import Filters
-from hoicli.pairs.reading import PairBatch, pair_key
+from hoicli.pairs.reading import PairBatch
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
     """[T] the triplets that are kept with the pairs of `keep`, independent of their verbs. Pair NMS keeps a triplet
     that belongs to no pair; a detection threshold checks only the person of a statement without object (V-COCO).
     """
-    scenes, pairs = batch.scenes, batch.pairs
+    scenes = batch.scenes
     triplets = np.ones(len(scenes.score), dtype=bool)
     has_object = scenes.object >= 0
     if setting.det_threshold is not None:
@@ -77,10 +77,11 @@ def surviving_triplets(batch: PairBatch, keep: Bools, setting: Sweep) -> Bools:
         triplets = high[scenes.subject]
         triplets[has_object] &= high[scenes.object[has_object]]
     if setting.nms is not None:
-        keys = pair_key(scenes, pairs.subject, pairs.object)
-        key = np.where(has_object, pair_key(scenes, scenes.subject, scenes.object), -1)
-        kept, gone = (np.unique(keys[rows]) for rows in (keep, ~keep))
-        triplets &= find(kept, key)[1] | ~find(gone, key)[1]
+        triplet, pair = batch.listed
+        kept, gone = np.zeros((2, len(pair) + 1), dtype=bool)
+        kept[pair[keep]] = True
+        gone[pair[~keep]] = True
+        triplets &= kept[triplet] | ~gone[triplet]
     return triplets
 
 

@@ -6,18 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Growing, Ints, joined, run_starts
+from hoicli.arrays.kit import Bools, Ints
 from hoicli.arrays.scenes import Scenes
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
+from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import Mean, Tally, means
-from hoicli.io.streams import Line
+from hoicli.evaluation.run import gathered
+from hoicli.evaluation.tally import Mean, Tally, means, ranking
+from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
-from hoicli.pairs.classification import Classified, Interactions, classified
+from hoicli.pairs.classification import Localised
+from hoicli.pairs.columns import PairColumns
 from hoicli.pairs.interactiveness import InteractingPairs
 from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
@@ -67,12 +71,12 @@ class PairResults:
 
 
 class PairStatistics:
-    """Gathers batches of images in any order; call results() after the last.
+    """Gathers batches of images in any order, and what other processes gathered; call results() after the last.
 
     one_to_one: a detected pair finds one true pair at most. as_released: the released code's exact numbers, see
     `results`. triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also its AP
-    (`InteractingPairs`), over the pairs of `interacting`. pairs, triplets, images: how many were
-    added. Raises `UsageError` for a dataset without a protocol, and for `as_released` on other datasets than HICO-DET.
+    (`InteractingPairs`), over the pairs of `interacting`. Raises `UsageError` for a dataset without a protocol, and for
+    `as_released` on other datasets than HICO-DET.
     """
 
     def __init__(
@@ -91,24 +95,26 @@ class PairStatistics:
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
         self.interacting = InteractingPairs(self._truth) if interactiveness else None
         self._settings = list(settings)
-        self._detected = Growing(
-            **dict.fromkeys(("image", "position", "mate"), np.int64),
-            **dict.fromkeys(("score", "interacting"), np.float64),
-            **dict.fromkeys(("stated", "ignored"), np.bool_),
-        )
-        self._kept: list[list[Bools]] = [[] for _ in settings]  # by setting: of the detected pairs
-        self._matches = Growing(row=np.int64, mate=np.int64, overlap=np.float64)  # of detected pairs and true ones
-        self._interactions = [Interactions(self._truth) for _ in settings]
-        # One tally holds the triplets once, with their outcomes under each setting as if it were a protocol.
-        settled = [replace(self.protocol, name=str(number)) for number in range(len(settings))]
-        self.tally = Tally(settled, len(truth.vocabulary.interactions))
-        self.tally.add_truth(truth)
-        self._seen = np.zeros(len(truth.scenes.image_ids), dtype=bool)
         self._annotated = self._truth.images("full")
-        self._with_verb_score = self._without_verb_score = 0  # of the triplets that interaction mAP ranks
-        self.pairs = 0
-        self.triplets = 0
-        self.images = 0
+        self._found = self.nothing()
+        self.tally.add_truth(truth)
+
+    def nothing(self) -> PairColumns:
+        """What `add` fills and `merge` takes, with nothing in it."""
+        settled = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
+        tally = Tally(settled, len(self.vocabulary.interactions))
+        mates = self.interacting is not None
+        return PairColumns(self._truth, tally, len(self._settings), ranked=self.one_to_one, mates=mates)
+
+    @property
+    def tally(self) -> Tally:
+        """The triplets with their outcomes."""
+        return self._found.tally
+
+    @property
+    def images(self) -> int:
+        """How many were added."""
+        return len(self._found.lines["image"])
 
     @property
     def protocol(self) -> Protocol:
@@ -125,47 +131,48 @@ class PairStatistics:
         """What the ground truth adds to signatures."""
         return self._truth.truth.settings(self.protocol)
 
-    def add(self, batch: PairBatch) -> None:
-        """Match a batch. Raises `DataError` for an image that the ground truth does not have."""
+    def merge(self, found: PairColumns) -> None:
+        """Add what was gathered of other images."""
+        self._found.merge(found)
+
+    def add(self, batch: PairBatch, to: PairColumns | None = None) -> None:
+        """Match a batch, and add it to these statistics or to columns that are to be merged with them. Raises
+        `DataError` for an image that the ground truth does not have."""
+        found = self._found if to is None else to
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
-        self._seen[image] = True
+        found.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
         image_of_pair = image[pairs.image_of_hoi]
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
-        self._matches.add(row=row + self.pairs, mate=mate, overlap=overlap)
-        position = np.arange(len(pairs.score)) - pairs.hoi_start[pairs.image_of_hoi]
-        self._detected.add(
-            image=image_of_pair,
-            position=position,
-            score=pairs.score,
+        found.matches.add(row=row + found.pairs, mate=mate, overlap=overlap)
+        found.detected.add(
             interacting=batch.interacting,
             stated=batch.stated,
             ignored=ignored,
-            mate=np.full(len(position), -1)
-            if self.interacting is None
-            else self.interacting.mates(pairs, image_of_pair),
+            **({"score": pairs.score} if self.one_to_one else {}),
+            **({"mate": self.interacting.mates(pairs, image_of_pair)} if self.interacting else {}),
         )
-        everything: Classified | None = None  # shared by settings that remove nothing
-        codes = {}
+        of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
+        unscored = int(np.isnan(of_verbs).sum())
+        found.unscored += unscored
+        found.scored += len(of_verbs) - unscored
+
+        matched = Batch(scenes, self._truth.truth)
+        localised = None if found.unscored else Localised(batch, matched, self._truth)
+        kept, codes = {}, {}
         for number, setting in enumerate(self._settings):
             keep = surviving_pairs(batch, setting)
-            self._kept[number].append(keep)
             left = surviving_triplets(batch, keep, setting)
-            if left.all():
-                part = everything = everything or classified(batch, left, self._truth)
-            else:
-                part = classified(batch, left, self._truth)
-            self._interactions[number].add(part)
-            codes[str(number)] = part.code
-        self.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
-        of_verbs = batch.verb_score[batch.paired & self._annotated[image[scenes.image_of_hoi]]]
-        unscored = int(np.isnan(of_verbs).sum())
-        self._without_verb_score += unscored
-        self._with_verb_score += len(of_verbs) - unscored
-        self.pairs += len(pairs.score)
-        self.triplets += len(scenes.score)
-        self.images += len(image)
+            settled = matched if left.all() else matched.of(left)
+            code = settled.match(self.protocol, Filters()).code
+            if localised is not None:
+                found.interactions[number].add(localised.classified(code))
+            kept[str(number)], codes[str(number)] = keep, code
+        found.kept.add(**kept)
+        found.tally.add(scenes.image_ids, scenes.image_of_hoi, scenes.interaction, scenes.score, codes)
+        found.pairs += len(pairs.score)
+        found.triplets += len(scenes.score)
 
     def _people(self, pairs: Scenes) -> tuple[Ints | None, Bools]:
         """([P] the annotated person each pair belongs to, None unless the protocol is person-first; [P] whether that
@@ -191,44 +198,54 @@ class PairStatistics:
         can be reached; verbs with localised predictions but no true positive are left out of the interaction mAP, whose
         ground truth includes the triplets of images without predictions.
         """
-        image, row, mate = self._detected["image"], self._matches["row"], self._matches["mate"]
+        found, image = self._found, self._image
+        row, mate = found.matches["row"], found.matches["mate"]
+        seen = np.zeros(len(self._annotated), dtype=bool)
+        seen[found.lines["image"]] = True
         reasons = self.reasons()
-        for setting, kept, interactions in zip(self._settings, self._kept, self._interactions, strict=True):
-            every = joined(kept, np.bool_)
-            keep = every & ~self._detected["ignored"]
+        for number, (setting, interactions) in enumerate(zip(self._settings, found.interactions, strict=True)):
+            every = found.kept[str(number)]
+            keep = every & ~found.detected["ignored"]
             matches = np.flatnonzero(keep[row])
-            neg_ap, negatives = self._negative_ap(keep, row[matches])
+            neg_ap, negatives = self._negative_ap(keep, row[matches], needed="neg_ap" not in reasons)
             interactiveness = None if "interactiveness_ap" in reasons else self._interactiveness_ap(every)
+            verbs: dict[str, tuple[float | None, float | None, int]] = {}
+            if "inter_map" not in reasons:
+                verbs = interactions.mean_ap(self._truth, as_released=self.as_released)
             results = []
             for subset, members in self._truth.members.items():
                 images = self._truth.images(subset)
                 if self.as_released:
-                    images &= self._seen
+                    images &= seen
                 counted = members & images[self._truth.image]
                 detected = int((keep & images[image]).sum())
-                found, finders = self._located(matches[counted[mate[matches]]])
-                verbs: tuple[float | None, float | None, int] = (None, None, 0)
-                if "inter_map" not in reasons:
-                    verbs = interactions.mean_ap(subset, as_released=self.as_released)
+                located, finders = self._located(matches[counted[mate[matches]]])
                 annotated = int(counted.sum())
+                inter_map, inter_recall, averaged = verbs.get(subset, (None, None, 0))
                 results.append(
                     PairResults(
                         subset=subset,
                         images=int(images.sum()),
                         pairs=detected,
                         truth_pairs=annotated,
-                        recall=found / annotated if annotated else None,
+                        recall=located / annotated if annotated else None,
                         precision=finders / detected if detected else None,
-                        neg_ap=neg_ap if subset == "full" and "neg_ap" not in reasons else None,
+                        neg_ap=neg_ap if subset == "full" else None,
                         negatives=negatives if subset == "full" else 0,
-                        inter_map=verbs[0],
-                        inter_recall=verbs[1],
-                        verbs=verbs[2],
+                        inter_map=inter_map,
+                        inter_recall=inter_recall,
+                        verbs=averaged,
                         interactiveness_ap=interactiveness if subset == "full" else None,
                         interacting=self.interacting.count if self.interacting and subset == "full" else 0,
                     )
                 )
             yield setting, results
+
+    @property
+    def _image(self) -> NDArray[np.int32]:
+        """[detected pairs] the image of each."""
+        image: NDArray[np.int32] = np.repeat(self._found.lines["image"], self._found.lines["pairs"])
+        return image
 
     def means(self) -> Iterator[list[Mean]]:
         """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` computes them for the
@@ -243,31 +260,32 @@ class PairStatistics:
 
     def stated(self, metric: str) -> bool:
         """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
-        stated = self._detected["stated"]
-        return bool((stated[self._ranked()] if metric == "neg_ap" else stated).any())
+        stated = self._found.detected["stated"]
+        return bool((stated & self._ranked() if metric == "neg_ap" else stated).any())
 
     def _ranked(self) -> Bools:
         """[detected pairs] whether negative AP ranks the pair."""
-        ranked: Bools = self._annotated[self._detected["image"]] & ~self._detected["ignored"]
+        ranked: Bools = self._annotated[self._image] & ~self._found.detected["ignored"]
         return ranked
 
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
-        found = {}
-        if self._without_verb_score:
-            found["inter_map"] = f"{_of(self._without_verb_score, self._with_verb_score, 'triplets')} no verb_score"
+        found, columns = {}, self._found
+        if columns.unscored:
+            found["inter_map"] = f"{_of(columns.unscored, columns.scored, 'triplets')} no verb_score"
         if lacking := self._unranked(self._ranked()):
             found["neg_ap"] = lacking
-        if self.interacting is not None and (lacking := self._unranked(np.ones(self.pairs, dtype=bool))):
+        if self.interacting is not None and (lacking := self._unranked(np.ones(columns.pairs, dtype=bool))):
             found["interactiveness_ap"] = lacking
-        if self.pairs and not self.triplets:
+        if columns.pairs and not columns.triplets:
             found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
         return found
 
     def _unranked(self, ranked: Bools) -> str:
         """Why the pairs of `ranked` [detected pairs] cannot be ranked by their confidence; "" if they can."""
-        total, stated = int(ranked.sum()), int(self._detected["stated"][ranked].sum())
-        unknown = int(np.isnan(self._detected["interacting"][ranked]).sum())
+        detected = self._found.detected
+        total, stated = int(ranked.sum()), int((detected["stated"] & ranked).sum())
+        unknown = int((np.isnan(detected["interacting"]) & ranked).sum())
         if unknown:
             lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
             return f"{_of(unknown, total - unknown, 'pairs')} neither interactiveness nor a {lacking}"
@@ -277,14 +295,16 @@ class PairStatistics:
 
     def _located(self, matches: Ints) -> tuple[int, int]:
         """(true pairs found, detected pairs that found one) by some of the matches."""
-        row, mate = self._matches["row"][matches], self._matches["mate"][matches]
+        columns = self._found
+        row, mate = columns.matches["row"][matches], columns.matches["mate"][matches]
         if not self.one_to_one:
-            order = np.lexsort((row, mate))
-            first = run_starts(mate[order])
-            return len(first), len(np.unique(row[order][first]))
-        detected, overlap = self._detected, self._matches["overlap"][matches]
-        position, rank = detected["position"][row], self._truth.rank[detected["image"][row]]
-        order = np.lexsort((mate, -overlap, position, rank, -detected["score"][row]))
+            first = np.full(len(self._truth.image), -1, dtype=np.int64)
+            first[mate[::-1]] = row[::-1]  # the last to be written, which is the first of its true pair, stays
+            finder = np.zeros(columns.pairs, dtype=bool)
+            finder[first[first >= 0]] = True
+            return int((first >= 0).sum()), int(finder.sum())
+        overlap, rank = columns.matches["overlap"][matches], self._truth.rank[self._image[row]]
+        order = np.lexsort((mate, -overlap, row, rank, -columns.detected["score"][row]))
         finders, found = set[int](), set[int]()
         for pair, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
             if pair not in finders and true not in found:
@@ -292,18 +312,16 @@ class PairStatistics:
                 found.add(true)
         return len(found), len(finders)
 
-    def _negative_ap(self, keep: Bools, interacting: Ints) -> tuple[float | None, int]:
-        """(AP of "does not interact", number of pairs that do not) of the kept pairs; rows `interacting` match a true
-        pair. The least interactive rank first, ties by image id and position."""
-        detected = self._detected
+    def _negative_ap(self, keep: Bools, interacting: Ints, *, needed: bool) -> tuple[float | None, int]:
+        """(AP of "does not interact", None unless it is needed; number of pairs that do not) of the kept pairs; rows
+        `interacting` match a true pair. The least interactive rank first, ties by image id and position."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
-        rows = np.flatnonzero(keep & self._annotated[detected["image"]])
-        negatives = len(rows) - int(interacts[rows].sum())
-        if negatives == 0:
+        ranked = keep & self._annotated[self._image]
+        negatives = int((ranked & ~interacts).sum())
+        if negatives == 0 or not needed:
             return None, negatives
-        rank = self._truth.rank[detected["image"][rows]]
-        order = rows[np.lexsort((detected["position"][rows], rank, detected["interacting"][rows]))]
+        order = self._ranking(np.flatnonzero(ranked), ascending=True)
         grid = tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
         bounds, positives = np.array([0, negatives]), np.array([negatives])
         ap = interpolated_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, grid)
@@ -313,14 +331,23 @@ class PairStatistics:
         """AP of "interacts" of the kept pairs, in all images; ties by image id and position."""
         if self.interacting is None:
             return None
-        detected, rows = self._detected, np.flatnonzero(keep)
-        rank = self._truth.rank[detected["image"][rows]]
-        order = rows[np.lexsort((detected["position"][rows], rank, -detected["interacting"][rows]))]
-        return self.interacting.average_precision(detected["mate"][order])
+        order = self._ranking(np.flatnonzero(keep), ascending=False)
+        return self.interacting.average_precision(self._found.detected["mate"][order])
+
+    def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
+        """Some detected pairs by the confidence that they interact, ties by image id and position."""
+        confidence, image = self._found.detected["interacting"][rows], self._image
+        one_class = np.zeros(len(rows), dtype=np.int8)
+        order = ranking(
+            one_class,
+            -confidence if ascending else confidence,
+            lambda: np.argsort(self._truth.rank[image[rows]], kind="stable"),
+        )
+        return rows[order]
 
 
 def pair_statistics(
-    lines: Iterable[Line],
+    predictions: Stream,
     truth: GroundTruth,
     settings: Sequence[Sweep],
     policy: ErrorPolicy,
@@ -330,7 +357,8 @@ def pair_statistics(
     triplet_scores: bool = False,
     interactiveness: bool = False,
 ) -> PairStatistics:
-    """One model's pair statistics from its prediction lines. Raises `DataError` as `read_pair_batches` does."""
+    """One model's pair statistics from its predictions; `gathered` splits the work. Raises `DataError` as
+    `read_pair_batches` does."""
     statistics = PairStatistics(
         truth,
         settings,
@@ -339,17 +367,24 @@ def pair_statistics(
         triplet_scores=triplet_scores,
         interactiveness=interactiveness,
     )
-    batches = read_pair_batches(
-        lines,
-        truth.vocabulary,
-        policy=policy,
-        known=truth.position,
-        box_scores=any(setting.det_threshold is not None for setting in settings),
-        triplet_scores=triplet_scores,
-    )
-    with no_garbage_collection():
-        for batch in batches:
-            statistics.add(batch)
+
+    def gather(lines: Iterable[Line], shared: ErrorPolicy) -> PairColumns:
+        batches = read_pair_batches(
+            lines,
+            truth.vocabulary,
+            policy=shared,
+            known=truth.position,
+            box_scores=any(setting.det_threshold is not None for setting in settings),
+            triplet_scores=triplet_scores,
+        )
+        found = statistics.nothing()
+        with no_garbage_collection():
+            for batch in batches:
+                statistics.add(batch, found)
+        return found
+
+    for part in gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts])):
+        statistics.merge(part)
     return statistics
 
 

@@ -874,7 +874,8 @@ def test_a_threshold_on_statements_without_a_detected_object() -> None:
             assert not gone.any()
             absent = scenes.object < 0
             assert left[absent].all() == (setting is settings[1])
-    assert gathered([SCENE], [{**empty, "image_id": 1}], *settings).pairs == 0
+    none = gathered([SCENE], [{**empty, "image_id": 1}], *settings)
+    assert all(result.pairs == 0 for _, results in none.results() for result in results)
 
 
 def test_pair_nms_leaves_statements_without_object() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
+from hoicli.io.streams import Stream
 from hoicli.pairs.settings import Sweep
 from hoicli.pairs.statistics import PairResults, pair_statistics
 from hoicli.records.intake import ErrorPolicy
@@ -17,10 +18,18 @@ from tests.support.kernel import Record, ground_truth, lines
 Data = tuple[list[Record], list[Record]]
 
 
+class Given(Stream):
+    """The lines of records, as a stream that is not shared out."""
+
+    def __init__(self, records: list[Record]) -> None:
+        super().__init__([], "predictions")
+        self._begun = iter(lines(records))
+
+
 def results(data: Data) -> list[list[PairResults]]:
     truth, predictions = data
     settings = [Sweep(), Sweep(nms=0.5)]
-    found = pair_statistics(lines(predictions), ground_truth(truth), settings, ErrorPolicy(), triplet_scores=True)
+    found = pair_statistics(Given(predictions), ground_truth(truth), settings, ErrorPolicy(), triplet_scores=True)
     return [rows for _, rows in found.results()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 import random
 from functools import partial
 from pathlib import Path
@@ -55,20 +56,24 @@ def statistics(
 
 
 def gathered(
-    truth: list[Record], predictions: list[Record], *sweeps: Sweep, batch: int = 256, **options: bool
+    truth: list[Record], predictions: list[Record], *sweeps: Sweep, batch: int = 256, shares: int = 1, **options: bool
 ) -> PairStatistics:
+    """shares: each is gathered by itself, and comes through a pipe."""
     whole = PairStatistics(truth_of(truth), sweeps, **options)
     with_scores = any(sweep.det_threshold is not None for sweep in sweeps)
     triplet_scores = options.get("triplet_scores", False)
-    for part in read_pair_batches(
-        lines(predictions),
-        HICO,
-        policy=ErrorPolicy(),
-        box_scores=with_scores,
-        triplet_scores=triplet_scores,
-        batch=batch,
-    ):
-        whole.add(part)
+    for share in range(shares):
+        found = whole.nothing()
+        for part in read_pair_batches(
+            lines(predictions[share::shares]),
+            HICO,
+            policy=ErrorPolicy(),
+            box_scores=with_scores,
+            triplet_scores=triplet_scores,
+            batch=batch,
+        ):
+            whole.add(part, found)
+        whole.merge(pickle.loads(pickle.dumps(found)))
     return whole
 
 
@@ -735,19 +740,33 @@ def test_a_slow_evaluator_agrees(
         assert theirs[7] == result.verbs
 
 
-@given(with_pairs(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
+@given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_lines_changes_nothing(
-    data: tuple[list[Record], list[Record]], one_to_one: bool, triplet_scores: bool, shuffler: random.Random
+    data: tuple[list[Record], list[Record]],
+    one_to_one: bool,
+    triplet_scores: bool,
+    interactiveness: bool,
+    shuffler: random.Random,
 ) -> None:
     truth, predictions = data
     settings = (Sweep(), Sweep(nms=0.3))
     options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
+    options["interactiveness"] = interactiveness
     before = list(pair_rows(gathered(truth, predictions, *settings, **options), tags={}))
     other_truth, other_predictions = list(truth), list(predictions)
     shuffler.shuffle(other_truth)
     shuffler.shuffle(other_predictions)
-    after = gathered(other_truth, other_predictions, *settings, batch=2, **options)
+    after = gathered(other_truth, other_predictions, *settings, batch=2, shares=2, **options)
     assert list(pair_rows(after, tags={})) == before
+
+
+def test_processes_share_a_file(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
+    call = ("pairstats", "--nms-sweep", "0.5", "--verb-score", "triplet", *files)
+    alone = hoicli(*call)
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert hoicli(*call) == alone
 
 
 # --- bad records, and the command ------------------------------------------------------------------------------
