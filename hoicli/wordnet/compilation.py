@@ -47,7 +47,9 @@ class Entry(NamedTuple):
 
 
 def compiled(reader: WordNetReader) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of all synsets of a reader. Raises `DataError` where pointers lead nowhere, or up in a circle."""
+    """The arrays of all synsets of a reader. Raises `DataError` where synsets are not where they say, or pointers
+    lead nowhere, or up in a circle."""
+    reader.check_offsets()
     entries = list(_entries(reader))
     rows = {entry.place: row for row, entry in enumerate(entries)}
     rows |= {("s", offset): row for (pos, offset), row in rows.items() if pos == "a"}

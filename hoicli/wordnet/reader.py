@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
 from hoicli.io import standard
-from hoicli.wordnet.files import Files
+from hoicli.wordnet.files import DATABASE, Files
 from hoicli.wordnet.graph import Graph
 
 
@@ -87,6 +87,15 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
         self._load_lang_data(language)
         words: Mapping[str, list[str]] = self._lang_data[language][1]
         return words
+
+    def check_offsets(self) -> None:
+        """Raises `DataError` for a line that is not at the byte that it names, where nltk would look for its synset."""
+        for name in (name for name in DATABASE if name.startswith("data.")):
+            at = 0
+            for line in io.BytesIO(self._files.read(name)):
+                if not line[:1].isspace() and line[:9] != b"%08d " % at:
+                    raise DataError(f"{name} has a line at byte {at} that does not begin with {at:08d}; get it anew")
+                at += len(line)
 
     def forget(self) -> None:
         """Drop the synsets that were read."""

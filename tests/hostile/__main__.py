@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -23,13 +24,15 @@ def main() -> int:
     parser.add_argument("--serve", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(options.serve[2:], int(options.serve[0]), int(options.serve[1]))
+        first, count, done, end, *names = options.serve
+        serve(names, int(first), int(count), int(done), float(end))
         return 0
     if options.case:
         return _again(options.case)
     names = [name for name in BY_NAME if (options.only or "") in name]
     tallies = long_campaign(names, options.minutes, first=options.first, jobs=options.jobs)
     print(table(tallies))
+    print(f"the first case that was not used: {options.first + max(tally.cases for tally in tallies.values()):,}")
     return int(any(tally.faults for tally in tallies.values()))
 
 
@@ -52,6 +55,7 @@ def _again(case: str) -> int:
 
     name, _, number = case.rpartition(":")
     folder = Path(tempfile.mkdtemp(prefix="hostile-"), "case")
+    os.environ["XDG_CACHE_HOME"] = str(folder.parent)
     verdict = judge(BY_NAME[name], int(number), folder)
     print(f"{folder}\n{verdict.way}: hoicli {verdict.call}\nexit code {verdict.code}, {verdict.seconds:.2f} s")
     print(verdict.said)

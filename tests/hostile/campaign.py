@@ -4,6 +4,7 @@ goes on with the next case in a new child."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import select
@@ -22,6 +23,8 @@ ADDRESS_SPACE = 2 << 30
 """Bytes of address space a child may have: NumPy, OpenCV and WordNet take some 600 MB of it before any case."""
 PATIENCE = 60.0
 """Seconds without a finished case before a child counts as hanging."""
+ROUND = 10
+"""Cases of each reader in a round of a long campaign."""
 
 
 @dataclass
@@ -34,8 +37,9 @@ class Tally:
     slowest: float = 0.0
 
 
-def serve(names: Sequence[str], first: int, count: int) -> None:
-    """The child: a line before and after each case of each reader, on the stdout it was born with."""
+def serve(names: Sequence[str], first: int, count: int, done: int, end: float) -> None:
+    """The child: the cases but for the `done` first ones, until `end`; a line before and after each on the stdout it
+    was born with. After a greedy case it ends early, since a process keeps the mark of its most memory."""
     from tests.hostile.judge import judge
     from tests.hostile.readers import BY_NAME
 
@@ -43,13 +47,22 @@ def serve(names: Sequence[str], first: int, count: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     parent = os.fdopen(os.dup(1), "w", buffering=1)
     with tempfile.TemporaryDirectory() as place:
-        for name in names:
-            for number in range(first, first + count):
-                print(json.dumps({"case": f"{name}:{number}"}), file=parent)
-                verdict = judge(BY_NAME[name], number, Path(place, "case"))
-                result = {"done": name, "code": verdict.code, "seconds": verdict.seconds, "faults": verdict.faults,
-                          "way": verdict.way, "call": verdict.call}  # fmt: skip
-                print(json.dumps(result), file=parent)
+        os.environ["XDG_CACHE_HOME"] = place  # of every broken WordNet that is taken
+        for name, number in _cases(names, first, count)[done:]:
+            if time.monotonic() >= end:
+                return
+            print(json.dumps({"case": f"{name}:{number}"}), file=parent)
+            verdict = judge(BY_NAME[name], number, Path(place, "case"))
+            result = {"done": name, "code": verdict.code, "seconds": verdict.seconds, "faults": verdict.faults,
+                      "way": verdict.way, "call": verdict.call}  # fmt: skip
+            print(json.dumps(result), file=parent)
+            if any("of memory" in fault for fault in verdict.faults):
+                return
+
+
+def _cases(names: Sequence[str], first: int, count: int) -> list[tuple[str, int]]:
+    """(reader, number) of each case: a case of every reader before the second of any, for a clock that may stop it."""
+    return [(name, number) for number in range(first, first + count) for name in names]
 
 
 def _conversation(child: subprocess.Popen[str]) -> Iterator[dict[str, object] | None]:
@@ -66,40 +79,31 @@ def _conversation(child: subprocess.Popen[str]) -> Iterator[dict[str, object] | 
         yield json.loads(line)
 
 
-def attack(names: Sequence[str], first: int, count: int, tallies: dict[str, Tally]) -> None:
-    """`count` cases of each reader from number `first` on."""
-    todo = [(name, first, count) for name in names]
-    while todo:
-        # as many readers at a time as begin alike; the first may have to go on where a child died
-        batch = [row for row in todo if row[1:] == todo[0][1:]]
-        todo = todo[len(batch) :] if todo[: len(batch)] == batch else todo[1:]
-        batch = batch if len(batch) + len(todo) <= len(names) else batch[:1]
-        current = _one_child([row[0] for row in batch], batch[0][1], batch[0][2], tallies)
-        if current is None:
-            continue
-        name, number = current
-        rest = [row[0] for row in batch][[row[0] for row in batch].index(name) + 1 :]
-        left = batch[0][1] + batch[0][2] - number - 1
-        todo = [(name, number + 1, left)] * (left > 0) + [(other, first, count) for other in rest] + todo
+def attack(names: Sequence[str], first: int, count: int, end: float, tallies: dict[str, Tally]) -> None:
+    """`count` cases of each reader from number `first` on, or as many as begin before `end` on the monotonic clock."""
+    done = 0
+    while done < count * len(names) and time.monotonic() < end:
+        done += _one_child(names, first, count, done, end, tallies)
 
 
-def _one_child(names: Sequence[str], first: int, count: int, tallies: dict[str, Tally]) -> tuple[str, int] | None:
-    """Run one child to its end: None, or (reader, number) of the case that it died of, which is noted as a fault."""
-    words = [sys.executable, "-m", "tests.hostile", "--serve", str(first), str(count), *names]
+def _one_child(names: Sequence[str], first: int, count: int, done: int, end: float, tallies: dict[str, Tally]) -> int:
+    """Run one child to its end: how many cases it had, with the one that it died of, which is noted as a fault."""
+    words = [sys.executable, "-m", "tests.hostile", "--serve", *map(str, (first, count, done, end)), *names]
     environment = {**os.environ, "PYTHONFAULTHANDLER": "1", "OPENBLAS_NUM_THREADS": "1", "MPLCONFIGDIR": "/tmp"}
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment) as child,
     ):
-        case, hung = "", False
+        case, hung, had = "", False, 0
         for said in _conversation(child):
             if said is None:
                 hung = True
                 child.kill()
             elif "case" in said:
                 case = str(said["case"])
+                had += 1
             else:
-                tally = tallies.setdefault(str(said["done"]), Tally())
+                tally = tallies[str(said["done"])]
                 tally.cases += 1
                 tally.refused += said["code"] != 0
                 tally.slowest = max(tally.slowest, float(str(said["seconds"])))
@@ -109,38 +113,40 @@ def _one_child(names: Sequence[str], first: int, count: int, tallies: dict[str, 
                 case = ""
         code = child.wait()
         if not hung and code == 0:
-            return None
+            return had
         errors.seek(0)
         told = errors.read().decode("utf-8", "replace")[-1500:]
     if not case:
         raise RuntimeError(f"a child of the campaign died between cases: {told}")
-    name, _, number = case.rpartition(":")
-    tally = tallies.setdefault(name, Tally())
+    tally = tallies[case.rpartition(":")[0]]
     tally.cases += 1
     tally.faults.append(f"{case}: {'hung' if hung else f'died with {code}'}: {told}")
-    return name, int(number)
+    return had
 
 
-def campaign(names: Sequence[str], *, first: int, count: int, jobs: int = 2) -> dict[str, Tally]:
-    """A tally a reader, of `count` cases each, in `jobs` children at a time."""
+def campaign(names: Sequence[str], *, first: int, count: int, jobs: int = 2, end: float = math.inf) -> dict[str, Tally]:
+    """A tally a reader, of `count` cases each (or as many as begin before `end`), in `jobs` children at a time."""
     tallies: dict[str, Tally] = {name: Tally() for name in names}
     with ThreadPoolExecutor(jobs) as pool:
         parts = [names[part::jobs] for part in range(jobs)]
-        for done in [pool.submit(attack, part, first, count, tallies) for part in parts if part]:
+        for done in [pool.submit(attack, part, first, count, end, tallies) for part in parts if part]:
             done.result()
     return tallies
 
 
 def long_campaign(names: Sequence[str], minutes: float, *, first: int, jobs: int) -> dict[str, Tally]:
-    """Rounds of cases, each with new numbers, until the time is over."""
+    """Rounds of ten cases a reader, each with new numbers and new children, until the time is over: then every reader
+    has had as many cases as the others, or one more (of another job: one round more). Faults are told on stderr as
+    they are found."""
     end = time.monotonic() + 60 * minutes
     total: dict[str, Tally] = {name: Tally() for name in names}
-    count = 50
     while time.monotonic() < end:
-        for name, tally in campaign(names, first=first, count=count, jobs=jobs).items():
+        for name, tally in campaign(names, first=first, count=ROUND, jobs=jobs, end=end).items():
             total[name].cases += tally.cases
             total[name].refused += tally.refused
             total[name].faults += tally.faults
             total[name].slowest = max(total[name].slowest, tally.slowest)
-        first += count
+            for fault in tally.faults:
+                print(fault, file=sys.stderr, flush=True)
+        first += ROUND
     return total

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.support.project import FIXTURES
 
 CORPUS = Path(__file__).parent / "corpus"
 FOREIGN, VCOCO, SWIG, SHOE = FIXTURES / "foreign", FIXTURES / "vcoco", FIXTURES / "swig", FIXTURES / "shoe"
+WORDNET, SENSES = CORPUS / "wordnet", CORPUS / "wordnet_pairs.jsonl"
 GRAPHS, OWN, CHOICE = FIXTURES / "graphs", FIXTURES / "own", FIXTURES / "choice"
+PREDICTIONS_B = CORPUS / "predictions_b.jsonl"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
@@ -87,6 +90,11 @@ def _folder_of_mat() -> dict[str, Path]:
     return {f"mats/{path.name}": path for path in (FOREIGN / "detections_mat").iterdir() if "_05" not in path.name}
 
 
+def _wordnet_but_for(own: str) -> dict[str, Path]:
+    others = (path for path in WORDNET.rglob("*.*") if path.relative_to(WORDNET).as_posix() != own)
+    return {f"wordnet/{path.relative_to(WORDNET).as_posix()}": path for path in others}
+
+
 def _predictions(command: str, *options: str, law: str = "", gt: Path = GT) -> list[Reader]:
     """A command that reads predictions beside a ground truth: each of them broken in turn."""
     preds = PREDICTIONS if gt == GT else gt.with_name("predictions.jsonl")
@@ -108,6 +116,30 @@ def _predictions(command: str, *options: str, law: str = "", gt: Path = GT) -> l
             law=law,
         ),
     ]
+
+
+def _picture_of(command: str) -> Reader:
+    """A command that draws on the pictures of a folder, one of which is broken."""
+    name = "HICO_test2015_00000001.jpg"
+    calls = {
+        "audit": f"audit --gt {GT} --images DIR/images --confident 0 --page DIR/page.html {PREDICTIONS} -o OUT",
+        "compare": f"compare --bootstrap 5 --gt {GT} --images DIR/images --gallery DIR/gallery --name a,b "
+        f"{PREDICTIONS} {PREDICTIONS_B} -o OUT",
+        "diagnose": f"diagnose --gt {GT} --images DIR/images --gallery DIR/gallery {PREDICTIONS} -o OUT",
+        "explore": f"explore --gt {GT} --images DIR/images --pictures copy {PREDICTIONS} -o DIR/explorer",
+        "prompts": f"prompts --batch openai --model m --images DIR/images {GT} -o OUT",
+        "report": f"report --gt {GT} --images DIR/images --format html {PREDICTIONS} -o OUT",
+        "show": f"show --gt {GT} --images DIR/images {PREDICTIONS} -o DIR/drawn",
+    }
+    pictures = {f"images/{path.name}": path for path in (FIXTURES / "images").iterdir() if path.name != name}
+    return Reader(
+        f"{command}:JPEG",
+        FIXTURES / "images" / name,
+        "jpeg",
+        _both(calls[command]),
+        file=f"images/{name}",
+        beside=lambda: pictures,
+    )
 
 
 def _both(*calls: str) -> list[str]:
@@ -463,6 +495,11 @@ READERS: list[Reader] = [
             "prompts IN -o OUT",
             "prompts --task pairs IN -o OUT",
             "prompts --task pairs --vocabulary hico --coords pixels --response-format IN -o OUT",
+            *(
+                f"prompts --batch {name} --model m --images {FIXTURES / 'images'} IN -o OUT"
+                for name in ("openai", "anthropic", "gemini")
+            ),
+            "prompts --batch openai --model m --image-url https://example.org/ IN -o OUT",
         ),
     ),
     # pictures
@@ -474,6 +511,17 @@ READERS: list[Reader] = [
             "corrupt --images DIR/images --save-images DIR/made "
             "--corruption jpeg,elastic,occlusion --severity 3 --jobs 1 IN -o OUT"
         ),
+    ),
+    Reader(
+        "corrupt:recipe",
+        CORPUS / "recipe.json",
+        "json",
+        [
+            "corrupt --images DIR/images --save-images DIR/made --recipe DIR/recipe.json --corruption jpeg --jobs 1 "
+            f"{CORPUS / 'pictures.jsonl'} -o OUT",
+            "corrupt --list --recipe DIR/recipe.json --format jsonl -o OUT",
+        ],
+        file="recipe.json",
     ),
     Reader(
         "corrupt:PNG",
@@ -520,6 +568,7 @@ READERS: list[Reader] = [
         file="images/b.jpg",
         beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
     ),
+    *map(_picture_of, ("audit", "compare", "diagnose", "explore", "prompts", "report", "show")),
     # meaning
     Reader(
         "shoe-sim:predictions",
@@ -547,6 +596,23 @@ READERS: list[Reader] = [
             "shoe-sim --merge mean IN -o OUT",
             f"shoe-sim --merge majority IN {SHOE / 'sim.jsonl'} -o OUT",
             f"shoe-sim --backend table:IN --pairs {CORPUS / 'pairs.jsonl'} -o OUT",
+        ),
+    ),
+    Reader(
+        "shoe-sim:--check",
+        SHOE / "sim.jsonl",
+        "jsonl",
+        _both(f"shoe-sim --check IN --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
+    ),
+    Reader(
+        "shoe-sim:--export-batch",
+        CORPUS / "pairs.jsonl",
+        "jsonl",
+        _both(
+            *(
+                f"shoe-sim --backend llm --model m --batch {name} --export-batch OUT --pairs IN"
+                for name in ("openai", "anthropic", "gemini")
+            )
         ),
     ),
     Reader(
@@ -583,6 +649,26 @@ READERS: list[Reader] = [
     Reader(
         "synsets:labels", CORPUS / "labels.txt", "text", ["synsets --pos v -o OUT -", "synsets -o OUT -"], stdin=True
     ),
+    *(
+        Reader(
+            f"synsets:wordnet {name}",
+            WORDNET / name,
+            "text",
+            [
+                f"synsets --wordnet DIR/wordnet{language} -o OUT horse ride chien",
+                f"shoe-sim --wordnet DIR/wordnet{language} --backend wordnet:path --pairs {SENSES} -o OUT",
+            ],
+            file=f"wordnet/{name}",
+            beside=partial(_wordnet_but_for, name),
+        )
+        for name, language in (
+            ("data.noun", ""),
+            ("data.verb", ""),
+            ("index.verb", ""),
+            ("cntlist.rev", ""),
+            ("fra/wn-data-fra.tab", ":fra"),
+        )
+    ),
     # all together
     Reader(
         "eval:slices",
@@ -607,12 +693,37 @@ READERS: list[Reader] = [
         ),
     ),
     Reader(
+        "compare:several",
+        PREDICTIONS,
+        "jsonl",
+        _both(
+            f"compare --bootstrap 5 --name a,a,b --slice people --gt {GT} {PREDICTIONS} IN {PREDICTIONS_B} -o OUT",
+            f"compare --bootstrap 5 --name a,b --metric soft_map,mf1 --sim lexical --gt {GT} {PREDICTIONS} IN -o OUT",
+            f"compare --bootstrap 5 --name a,b --per-class --gallery DIR/gallery --gt {GT} {PREDICTIONS} IN -o OUT",
+        ),
+    ),
+    Reader(
+        "compare:tables",
+        SHOE / "sim.jsonl",
+        "jsonl",
+        _both(
+            f"compare --bootstrap 5 --name a,b --metric soft_map --sim IN --gt {SHOE / 'gt.jsonl'} "
+            f"{SHOE / 'predictions.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"
+        ),
+    ),
+    Reader(
         "compare:ground truth",
         GT,
         "jsonl",
-        _both(f"compare --bootstrap 10 --name a,b --gt IN {PREDICTIONS} {CORPUS / 'predictions_b.jsonl'} -o OUT"),
+        _both(f"compare --bootstrap 10 --name a,b --gt IN {PREDICTIONS} {PREDICTIONS_B} -o OUT"),
     ),
     *_predictions("report", "--format html", "--format md --protocol hico --split rf-uc"),
+    Reader(
+        "report:several",
+        PREDICTIONS,
+        "jsonl",
+        _both(f"report --format html --name a,b --slice objects --bootstrap 5 --gt {GT} {PREDICTIONS} IN -o OUT"),
+    ),
     Reader(
         "report:rows",
         FIXTURES / "robust/rows.jsonl",

@@ -5,6 +5,7 @@ The cases are those of `python -m tests.hostile`, a few of each reader and alway
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from hoicli.cli import COMMANDS
 from hoicli.converters.formats import FORMATS
 from tests.hostile import judge as judging
-from tests.hostile.campaign import Tally, campaign
+from tests.hostile.campaign import PATIENCE, Tally, campaign
 from tests.hostile.readers import BY_NAME, READERS, READS_NOTHING, Reader
 
 CASES = 8
@@ -30,6 +31,15 @@ def test_every_format_is_under_attack() -> None:
     assert written == {row.name for row in FORMATS.values() if row.writes}
 
 
+def test_a_campaign_ends_on_time_and_is_fair() -> None:
+    names = ["vocab:dataset", "eval:matches", "validate:matches"]
+    started = time.monotonic()
+    cases = [tally.cases for tally in campaign(names, first=0, count=10**5, jobs=1, end=started + 2).values()]
+    assert time.monotonic() - started < PATIENCE
+    assert 0 < max(cases) < 10**5
+    assert max(cases) - min(cases) <= 1
+
+
 def test_names_are_used_once() -> None:
     assert len(BY_NAME) == len(READERS)
 
@@ -38,6 +48,7 @@ def test_names_are_used_once() -> None:
 def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the attack would stop at the door."""
     monkeypatch.setattr(judging, "broken", lambda _, data, __: (data, "whole"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     reader = BY_NAME[name]
     for number, call in enumerate(call for call in reader.calls if "skip" not in call):
         alone = Reader(**{**vars(reader), "calls": [call]})

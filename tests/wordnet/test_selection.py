@@ -73,6 +73,17 @@ def test_labels_find_its_senses(hoicli: Hoicli, small: Path) -> None:
     assert rows(hoicli("synsets", "--wordnet", small, "beasts").out)[0]["sense"] == "animal.n.01"
 
 
+def test_synsets_that_are_not_where_the_index_says(hoicli: Hoicli, small: Path) -> None:
+    """nltk looks for a synset at its byte; other line ends move all behind the first."""
+    data = small / "data.noun"
+    data.write_bytes(data.read_bytes().replace(b"\n", b"\r\n"))
+    result = hoicli("synsets", "--wordnet", small, "horse")
+    assert result.code == 1
+    assert result.err.splitlines()[1:] == [
+        f"{small}: data.noun has a line at byte 25 that does not begin with 00000025; get it anew"
+    ]
+
+
 def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path) -> None:
     selection.choose(str(small))
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.01", "motorcycle.n.01")  # 3.0's ride.v.10
