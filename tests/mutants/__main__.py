@@ -1,13 +1,15 @@
 """`make mutants`: change a module in one small way, run its tests, see whether one fails; many times over.
 
-    python -m tests.mutants hoicli/diagnosis/oracles.py [--sample 40] [--seed 1] [--own] [--folder mutants-output]
+    python -m tests.mutants MODULE... [--sample 40] [--seed 1] [--own] [--seconds 10] [--folder mutants-output]
 
 Two stages, each up to the first test that fails: the tests of the module's room (OWN_TESTS), then, for what survives
-these, all others. Of either only tests run that reach the changed statement, the shortest first. All work is done on a
-copy. A mutant whose test hangs counts as killed. Those in equivalent.jsonl are not run: they change nothing.
+these, all others. Of either only tests run that reach the changed statement: those that killed a mutant before, then
+the shortest. All work is done on a copy. A mutant whose test hangs counts as killed. Those in equivalent.jsonl are not
+run: they change nothing.
 
 FOLDER/MODULE.jsonl has a line a mutant. What a run finds there of the same source it does not run again, but for
-survivors: write a test, and run it again. --own leaves the second stage out.
+survivors: write a test, and run it again. --own leaves the second stage out; --seconds leaves out, of each stage, the
+tests behind those that take so long together: a first look.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -25,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +58,8 @@ def digest(files: Iterable[Path]) -> str:
 class Bench:
     """A copy of the repository in which tests run."""
 
-    def __init__(self, folder: Path, scratch: Path) -> None:
+    def __init__(self, folder: Path, scratch: Path, seconds: float) -> None:
+        self._seconds, self._killers = seconds, Counter[str]()
         self.root, self._scratch = scratch / "hoicli", scratch
         shutil.copytree(ROOT, self.root, ignore=_NOT_COPIED)
         self._touched_file = folder / "touched.json"
@@ -96,7 +101,7 @@ class Bench:
             return code, output.read().decode("utf-8", "replace")
 
     def touching(self, files: Sequence[str], module: str, lines: set[int] | None) -> dict[str, float]:
-        """{test: seconds} of the tests that run some lines of a module (None: any of its lines), the shortest first."""
+        """{test: seconds} of the tests that run some lines of a module (None: any of its lines), in their order."""
         self._measure(files)
         found = {
             test: seconds
@@ -104,7 +109,9 @@ class Bench:
             for test, (seconds, touched) in self._touched[file]["tests"].items()
             if module in touched and (lines is None or lines.intersection(touched[module]))
         }
-        return dict(sorted(found.items(), key=lambda item: item[1]))
+        ordered = sorted(found.items(), key=lambda item: (-self._killers[item[0]], item[1]))
+        ends = accumulate(seconds for _, seconds in ordered)
+        return dict(item for item, end in zip(ordered, ends, strict=True) if end <= self._seconds or item == ordered[0])
 
     def _measure(self, files: Sequence[str]) -> None:
         """Bring up to date what the tests of some modules take and run."""
@@ -145,8 +152,10 @@ class Bench:
             self._stamp(path)
         if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
             return "survived", f"{len(tests)} tests"
-        last = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
-        return "timeout" if code < 0 else "killed", last[0][:200] if last else f"exit code {code}"
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        by = failed[0].partition(" ")[2].partition(" - ")[0] if failed else f"exit code {code}"
+        self._killers[by] += 1
+        return "timeout" if code < 0 else "killed", by
 
     def _stamp(self, path: Path) -> None:
         """Compiled files are told from old ones by the second of the source."""
@@ -201,11 +210,12 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many mutants of each module (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--own", action="store_true", help="only the tests of the module's room")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of tests for each mutant and stage")
     parser.add_argument("--folder", type=Path, default=Path("mutants-output"))
     options = parser.parse_args()
     options.folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(options.folder, Path(scratch))
+        bench = Bench(options.folder, Path(scratch), options.seconds)
         for module in options.modules:
             run(module, options.sample, options.seed, own=options.own, folder=options.folder, bench=bench)
 
