@@ -8,13 +8,17 @@
 #   make pictures  draw docs/pictures/ anew; needs Chromium or Chrome
 #   make bench   one page of times beside floors and peers (bench-output/bench.md), six minutes;
 #                PREDICTIONS=cdn.json TRUTH=instances_test2015.json for a real dump, PEERS=DIR for released evaluators
+#   make mutants MODULE=hoicli/diagnosis/oracles.py   change it in small ways, and see which no test notices;
+#                SAMPLE=40 SEED=1 how many, OWN=1 only the tests of its room; docs/mutants.md
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 BENCH := $(if $(PREDICTIONS),--predictions $(PREDICTIONS)) $(if $(TRUTH),--truth $(TRUTH)) $(if $(PEERS),--peers $(PEERS))
 
-.PHONY: demo test lint docs pictures bench clean
+MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
+
+.PHONY: demo test lint docs pictures bench mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
 $(VENV)/.demo: EXTRA = plot
@@ -47,5 +51,9 @@ bench: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
 	$(BIN)/python -m tests.bench $(BENCH)
 
+mutants: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev-mutants]'
+	nice -n 10 $(BIN)/python -m tests.mutants $(MODULE) $(MUTANTS)
+
 clean:
-	rm -rf $(VENV) demo-output bench-output build dist *.egg-info
+	rm -rf $(VENV) demo-output bench-output mutants-output build dist *.egg-info

@@ -1,0 +1,1 @@
+"""`make mutants`: which small changes of a module no test notices (`python -m tests.mutants`)."""

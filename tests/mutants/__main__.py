@@ -1,0 +1,269 @@
+"""`make mutants`: change a module in one small way, run its tests, see whether one fails; many times over.
+
+    python -m tests.mutants MODULE... [--sample 40] [--seed 1] [--own] [--seconds 10] [--folder mutants-output]
+
+Two stages, each up to the first test that fails: the tests of the module's room (OWN_TESTS), then, for what survives
+these, all others. Of either only tests run that reach the changed statement: those that killed a mutant before, then
+the shortest. All work is done on a copy. A mutant whose test hangs counts as killed. Those in equivalent.jsonl are not
+run: they change nothing.
+
+FOLDER/MODULE.jsonl has a line a mutant. What a run finds there of the same source it does not run again, but for
+survivors: write a test, and run it again. --own leaves the second stage out; --seconds leaves out, of each stage, the
+tests behind those that take so long together: a first look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.mutants.changes import Mutant, mutants, statement_lines
+from tests.support.project import ROOT, SHARED
+
+OWN_TESTS: dict[str, list[str]] = {}
+"""The tests of a module that are not those of its room."""
+EQUIVALENT = Path(__file__).with_name("equivalent.jsonl")
+_NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "*-output", "build", "dist")
+_LONGEST = 1800
+"""Seconds a stage of one mutant may take."""
+
+
+def say(text: str) -> None:
+    """Progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def digest(files: Iterable[Path]) -> str:
+    """Of what files hold."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()[:16]
+
+
+class Bench:
+    """A copy of the repository in which tests run."""
+
+    def __init__(self, folder: Path, scratch: Path, seconds: float) -> None:
+        self._seconds, self._killers = seconds, Counter[str]()
+        self.root, self._scratch = scratch / "hoicli", scratch
+        shutil.copytree(ROOT, self.root, ignore=_NOT_COPIED)
+        self._server: tuple[Sequence[str], subprocess.Popen[bytes], IO[str], IO[str]] | None = None
+        self._touched_file = folder / "touched.json"
+        self._touched: dict[str, dict[str, Any]] = {}
+        self._time = time.time()
+        if self._touched_file.is_file():
+            self._touched = json.loads(self._touched_file.read_text("utf-8"))
+
+    def test_files(self, paths: Iterable[str]) -> list[str]:
+        """The test modules at or below some paths."""
+        places = [self.root / path for path in paths]
+        found = [file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))]
+        return sorted(file.relative_to(self.root).as_posix() for file in found)
+
+    def _pytest(self, files: Sequence[str], output: IO[bytes] | int, **variables: object) -> subprocess.Popen[bytes]:
+        """Start pytest on test modules of the copy."""
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "HOICLI_SHARED": str(SHARED)}
+        environment |= {name: str(value) for name, value in variables.items()}
+        plugins = ["-p", "tests.mutants.plugin", "--hypothesis-profile", "mutants", "-p", "no:cacheprovider"]
+        stop = [] if "MUTANTS_RECORD" in variables else ["-x", "--tb", "no"]
+        basetemp = self._scratch / ("served" if "MUTANTS_PIPES" in variables else "tests")
+        return subprocess.Popen(
+            [sys.executable, "-m", "pytest", "--basetemp", str(basetemp), *plugins, *stop, *files],
+            cwd=self.root,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=[int(fd) for fd in str(variables.get("MUTANTS_PIPES", "")).split(",") if fd],
+        )
+
+    def run_tests(self, files: Sequence[str], **variables: Path) -> tuple[int, str]:
+        """(exit code, output) of pytest on test modules of the copy; the code is negative if it was killed."""
+        with tempfile.TemporaryFile() as output:
+            process = self._pytest(files, output, **variables)
+            try:
+                code = process.wait(_LONGEST if "MUTANTS_TESTS" in variables else None)
+            except subprocess.TimeoutExpired:
+                code = -signal.SIGALRM
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # its children, too
+                process.wait()
+            output.seek(0)
+            return code, output.read().decode("utf-8", "replace")
+
+    def serve(self, files: Sequence[str]) -> tuple[IO[str], IO[str]]:
+        """Pipes to a process that has collected the tests of some modules (`plugin.Server`): requests, answers."""
+        if self._server is None or self._server[0] != files:
+            self.close()
+            (reading, requests), (answers, writing) = os.pipe(), os.pipe()
+            process = self._pytest(files, subprocess.DEVNULL, MUTANTS_PIPES=f"{reading},{writing}")
+            os.close(reading)
+            os.close(writing)
+            self._server = files, process, os.fdopen(requests, "w"), os.fdopen(answers)
+        return self._server[2:]
+
+    def close(self) -> None:
+        """End that process."""
+        if self._server is not None:
+            _, process, requests, answers = self._server
+            requests.close()
+            process.wait()
+            answers.close()
+            self._server = None
+
+    def touching(self, files: Sequence[str], module: str, lines: set[int] | None) -> dict[str, float]:
+        """{test: seconds} of the tests that run some lines of a module (None: any of its lines), in their order."""
+        self._measure(files)
+        found = {
+            test: seconds
+            for file in files
+            for test, (seconds, touched) in self._touched[file]["tests"].items()
+            if module in touched and (lines is None or lines.intersection(touched[module]))
+        }
+        ordered = sorted(found.items(), key=lambda item: (-self._killers[item[0]], item[1]))
+        ends = accumulate(seconds for _, seconds in ordered)
+        return dict(item for item, end in zip(ordered, ends, strict=True) if end <= self._seconds or item == ordered[0])
+
+    def _measure(self, files: Sequence[str]) -> None:
+        """Bring up to date what the tests of some modules take and run."""
+        source = digest(self.root.glob("hoicli/**/*.py"))
+        digests = {file: source + digest([self.root / file]) for file in files}
+        stale = [file for file in files if self._touched.get(file, {}).get("digest") != digests[file]]
+        if not stale:
+            return
+        say(f"which lines the tests of {len(stale)} modules run ...")
+        record = self._scratch / "record.json"
+        code, output = self.run_tests(stale, MUTANTS_RECORD=record)
+        if code not in (0, 1):
+            raise SystemExit(f"pytest ended with {code}:\n{output}")
+        if code:
+            say("\n".join(line for line in output.splitlines() if line.startswith("FAILED")))
+        recorded: dict[str, Any] = json.loads(record.read_text("utf-8"))
+        for file in stale:
+            tests = {test: found for test, found in recorded.items() if test.startswith(file + "::")}
+            self._touched[file] = {"digest": digests[file], "tests": tests}
+        self._touched_file.write_text(json.dumps(self._touched), encoding="utf-8")
+
+    def outcome(self, module: str, mutant: Mutant, files: Sequence[str]) -> tuple[str, str]:
+        """("killed", "timeout" or "survived", which test did it or how many did not) of a mutant under the tests of
+        some modules."""
+        path = self.root / module
+        source = path.read_text("utf-8")
+        inside = statement_lines(source, mutant.line)
+        tests = self.touching(files, module, inside)
+        if not tests:
+            return "survived", "no test runs it"
+        pipes = self.serve(files) if inside else None
+        try:
+            path.write_text(mutant.code, encoding="utf-8")
+            self._stamp(path)
+            code, by = self._served(*pipes, str(path), source, mutant.code, tests) if pipes else (1, "")
+            if code > 0:
+                code, by = self._by_itself(tests)
+        finally:
+            path.write_text(source, encoding="utf-8")
+            self._stamp(path)
+        if not code and not by:
+            return "survived", f"{len(tests)} tests"
+        self._killers[by] += 1
+        return "timeout" if code < 0 else "killed", by
+
+    def _served(self, requests: IO[str], answers: IO[str], *request: object) -> tuple[int, str]:
+        """(exit code, test that failed) in a fork of the process that has the tests; 1 if it cannot be done there."""
+        print(json.dumps(request), file=requests, flush=True)
+        code, by = json.loads(answers.readline())
+        return code, by
+
+    def _by_itself(self, tests: dict[str, float]) -> tuple[int, str]:
+        """(exit code, test that failed) in a process that imports the changed module."""
+        listed = self._scratch / "tests.json"
+        listed.write_text(json.dumps(tests), encoding="utf-8")
+        code, output = self.run_tests(sorted({test.partition("::")[0] for test in tests}), MUTANTS_TESTS=listed)
+        if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return 0, ""
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return min(code, 0), failed[0].partition(" ")[2].partition(" - ")[0] if failed else f"exit code {code}"
+
+    def _stamp(self, path: Path) -> None:
+        """Compiled files are told from old ones by the second of the source."""
+        self._time += 2
+        os.utime(path, (self._time, self._time))
+
+
+def run(module: str, sample: int | None, seed: int, *, own: bool, folder: Path, bench: Bench) -> None:
+    """Test mutants of a module, and write down each outcome as it is known."""
+    source = (bench.root / module).read_text("utf-8")
+    room = Path(module).parts[1]
+    own_files = bench.test_files(OWN_TESTS.get(module, [f"tests/{room}"]))
+    stages = {"own": own_files}
+    if not own:
+        stages["all"] = [file for file in bench.test_files(["tests"]) if file not in own_files]
+    results = folder / (module.removesuffix(".py").replace("/", ".") + ".jsonl")
+    lines = results.read_text("utf-8").splitlines() if results.is_file() else []
+    version = digest([bench.root / module])
+    known = {(row["line"], *_key(row)): row for row in map(json.loads, lines) if row["source"] == version}
+    reasons = {_key(row): row["reason"] for row in map(json.loads, EQUIVALENT.read_text("utf-8").splitlines())}
+    counts: Counter[str] = Counter()
+    for mutant in mutants(source, sample, seed):
+        change = {"module": module, "line": mutant.line, "before": mutant.before, "after": mutant.after}
+        row = known.setdefault((mutant.line, *_key(change)), {**change, "source": version})
+        if _key(change) in reasons:
+            row |= {"outcome": "equivalent", "by": reasons[_key(change)]}
+        for stage, files in stages.items():
+            if row.get("outcome", "survived") == "survived":
+                outcome, by = bench.outcome(module, mutant, files)
+                row |= {"outcome": outcome, "stage": stage, "by": by}
+                say(f"{outcome:8} {stage} {module}:{mutant.line}: {mutant.after.strip()[:100]!r} {by}")
+        ordered = sorted(known.values(), key=lambda row: int(row["line"]))
+        results.write_text("".join(json.dumps(row) + "\n" for row in ordered), encoding="utf-8")
+        counts[row["outcome"] if row["outcome"] in ("survived", "equivalent") else row["stage"]] += 1
+    real = counts.total() - counts["equivalent"]
+    shares = ", ".join(
+        f"{name} {killed} ({killed / max(real, 1):.0%})"
+        for name, killed in (("own tests", counts["own"]), ("whole suite", counts["own"] + counts["all"]))
+    )
+    print(f"{module}: {counts.total()} mutants, {counts['equivalent']} equivalent; killed by {shares}")
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+    """What tells a change, wherever it has moved in its module."""
+    return row["module"], row["before"], row["after"]
+
+
+def main() -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants")
+    parser.add_argument("modules", nargs="+", help="paths such as hoicli/diagnosis/oracles.py")
+    parser.add_argument("--sample", type=int, help="so many mutants of each module (default: all)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--own", action="store_true", help="only the tests of the module's room")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of tests for each mutant and stage")
+    parser.add_argument("--folder", type=Path, default=Path("mutants-output"))
+    options = parser.parse_args()
+    options.folder.mkdir(exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that tests that run are ended, too
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(options.folder, Path(scratch), options.seconds)
+        for module in options.modules:
+            run(module, options.sample, options.seed, own=options.own, folder=options.folder, bench=bench)
+        bench.close()
+
+
+if __name__ == "__main__":
+    main()

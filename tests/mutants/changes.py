@@ -1,0 +1,65 @@
+"""Mutants of a module: its source with one small change each. mutmut knows the changes, its runner is left aside: it
+tests all mutants of a project with all tests that reach them, and here a sample is wanted, tested in two stages."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import random
+from dataclasses import dataclass
+
+import libcst
+from libcst.metadata import MetadataWrapper
+from mutmut.mutation.file_mutation import MutationVisitor
+from mutmut.mutation.mutators import mutation_operators
+from mutmut.mutation.pragma_handling import IgnoredCode
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed source; `before` and `after` are the lines that differ, from `line` (1 is the first) on."""
+
+    code: str
+    line: int
+    before: str
+    after: str
+
+
+def mutants(source: str, count: int | None = None, seed: int = 0) -> list[Mutant]:
+    """`count` mutants drawn at random (None: all) in the order of the source; the same for the same seed."""
+    visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
+    module = MetadataWrapper(libcst.parse_module(source)).visit(visitor)
+    places = list(range(len(visitor.mutations)))
+    if count is not None and count < len(places):
+        places = sorted(random.Random(seed).sample(places, count))
+    found = []
+    for place in places:
+        change = visitor.mutations[place]
+        changed = module.deep_replace(change.original_node, change.mutated_node)
+        code = libcst.ensure_type(changed, libcst.Module).code
+        found.append(Mutant(code, *_difference(source, code)))
+    return found
+
+
+def _difference(source: str, code: str) -> tuple[int, str, str]:
+    """(line, lines before, lines after) of the one place where they differ."""
+    before, after = source.splitlines(), code.splitlines()
+    blocks = [block for block in difflib.SequenceMatcher(a=before, b=after).get_opcodes() if block[0] != "equal"]
+    start, end, start_after, end_after = blocks[0][1], blocks[-1][2], blocks[0][3], blocks[-1][4]
+    return start + 1, "\n".join(before[start:end]), "\n".join(after[start_after:end_after])
+
+
+def statement_lines(source: str, line: int) -> set[int] | None:
+    """The lines of the statement at a line, or of the head of one that has a body: a test that reaches the change has
+    run one of them. None outside of functions: what runs when a module is imported, no test in particular runs."""
+    best = {line}
+    inside = False
+    for node in ast.walk(ast.parse(source)):  # outer statements first
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            head_end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            if node.lineno <= line <= max(head_end, node.lineno):
+                best = set(range(node.lineno, head_end + 1)) | {line}
+            elif isinstance(node, ast.FunctionDef) and head_end < line <= (node.end_lineno or 0):
+                inside = True
+    return best if inside else None
