@@ -13,7 +13,8 @@ import numpy as np
 
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.errors import DataError
-from hoicli.io.streams import Line
+from hoicli.io.streams import Line, Stream
+from hoicli.io.workers import in_turns
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import Problem, Record, parse
@@ -25,6 +26,7 @@ NUMBERS = (float, int)
 """The types of JSON's numbers, the more frequent first."""
 
 Part = TypeVar("Part")
+Made = TypeVar("Made")
 
 
 def read_columns(
@@ -43,16 +45,45 @@ def read_columns(
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on; an image that the register
     refuses is bad too.
     """
-    lines = iter(lines)
-    while chunk := list(islice(lines, batch)):
-        part: Any = attempt(build, chunk)
-        if part is None or (register is not None and not register.add_all(part.image_ids, chunk)):
-            chunk = list(_sound(chunk, check, policy, register))
-            part = attempt(build, chunk) if chunk else None
-            if chunk and part is None:
+    return made_of_columns(lines, build, lambda part: part, check, policy, register=register, batch=batch)
+
+
+def made_of_columns(
+    lines: Iterable[Line],
+    build: Callable[[list[Line]], Part],
+    make: Callable[[Part], Made | None],
+    check: Callable[[Record], Iterable[Problem]],
+    policy: ErrorPolicy,
+    *,
+    register: ImageRegister | None = None,
+    batch: int = BATCH,
+    processes: int = 1,
+) -> Iterator[Made]:
+    """What `make` makes of each part that `read_columns` would read. Several `processes` share the work: each reads all
+    lines of the stream and takes its turn with a batch. make: None for a part with an image that the register does not
+    know; what it makes has the part's `image_ids`, too."""
+
+    def work(chunk: list[Line]) -> Made | None:
+        part = attempt(build, chunk)
+        return None if part is None else make(part)
+
+    def again() -> Iterator[list[Line]]:
+        return _batches(lines.again() if isinstance(lines, Stream) else lines, batch)
+
+    for given, result in in_turns(work, _batches(lines, batch), again, processes):
+        made: Any = result
+        if made is None or (register is not None and not register.add_all(made.image_ids, given)):
+            chunk = list(_sound(given, check, policy, register))
+            made = work(chunk) if chunk else None
+            if chunk and made is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
-        if chunk:
-            yield part
+        if made is not None:
+            yield made
+
+
+def _batches(lines: Iterable[Line], batch: int) -> Iterator[list[Line]]:
+    lines = iter(lines)
+    return iter(lambda: list(islice(lines, batch)), [])
 
 
 def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | None:

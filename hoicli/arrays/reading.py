@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH, NUMBERS, integers, read_columns, require, typed
+from hoicli.arrays.columns import BATCH, NUMBERS, Made, integers, made_of_columns, require, typed
 from hoicli.arrays.images import RawImages, concatenated, raw_images
 from hoicli.arrays.kit import Ints
 from hoicli.arrays.roles import RoleColumns, class_table
@@ -38,14 +38,39 @@ def read_scenes(
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
     """
+    return made_of_scenes(
+        lines, lambda scenes: scenes, vocabulary, scored=scored, policy=policy, known=known, batch=batch
+    )
+
+
+def made_of_scenes(
+    lines: Iterable[Line],
+    make: Callable[[Scenes], Made],
+    vocabulary: Vocabulary,
+    *,
+    scored: bool,
+    policy: ErrorPolicy,
+    known: Container[str] | None = None,
+    batch: int = BATCH,
+    processes: int = 1,
+) -> Iterator[Made]:
+    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`. Several
+    `processes` take turns with the batches."""
+
+    def of_known(scenes: Scenes) -> Made | None:
+        fit = known is None or all(image_id in known for image_id in scenes.image_ids)
+        return make(scenes) if fit else None
+
     check = partial(problems, scored=True, besides=()) if scored else truth_problems
-    return read_columns(
+    return made_of_columns(
         lines,
         partial(scenes_of, vocabulary=vocabulary, scored=scored),
+        of_known,
         partial(check, vocabulary=vocabulary),
         policy,
         register=register or ImageRegister(known),
         batch=batch,
+        processes=processes,
     )
 
 

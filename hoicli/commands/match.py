@@ -50,10 +50,10 @@ def match(
     predictions have a line too, since their triplets are missed.
     """
     from hoicli.evaluation.coverage import Coverage, served
-    from hoicli.evaluation.match_records import match_records, missed_records
+    from hoicli.evaluation.match_records import missed_records
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
-    from hoicli.evaluation.run import matched_batches, read_truth
+    from hoicli.evaluation.run import matched_lines, read_truth
     from hoicli.evaluation.selection import adjusted
     from hoicli.records.parsing import dump
 
@@ -78,11 +78,10 @@ def match(
     )
     coverage, seen = Coverage(), set[str]()
     with open_output(output) as write:
-        for batch, outcomes in matched_batches(lines, truth, matched, filters, policy, all_boxes=True):
-            coverage.add(batch)
-            seen.update(batch.predictions.image_ids)
-            for record in match_records(batch, outcomes, matched, filters):
-                write(dump(record))
+        for batch in matched_lines(lines, truth, matched, filters, policy):
+            coverage.merge(batch.coverage)
+            seen.update(batch.image_ids)
+            write(batch.lines)
         if not only_predicted:
             for record in missed_records(truth, seen, matched, filters):
                 write(dump(record))

@@ -25,7 +25,7 @@ import orjson
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import write_items
 from hoicli.converters.context import Context, image_record
-from hoicli.converters.hoi_lists import first_row_has, float_boxes, labels_of, scores
+from hoicli.converters.hoi_lists import first_row_has, float_boxes, labels_of
 from hoicli.converters.numbers import box_indices
 from hoicli.errors import DataError
 from hoicli.records.parsing import Record
@@ -40,15 +40,21 @@ def sniff(source: Source) -> bool:
 
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record an image."""
-    objects = context.objects("coco")
+    objects, verbs = context.objects("coco"), context.verbs(base=0)
 
     def build(item: dict[str, Any]) -> Record:
         hois = []
-        for index, hoi in enumerate(item["hoi_prediction"]):
-            field = f".hoi_prediction[{index}]"
-            subject, object_ = box_indices(hoi, field)
-            verb = context.verb(hoi["category_id"], f"{field}.category_id", base=0)
-            hois.append({"subject": subject, "object": object_, "verb": verb, **scores(hoi)})
+        for index, hoi in enumerate(item["hoi_prediction"]):  # hundreds of thousands: most need no call
+            subject, object_, number = hoi["subject_id"], hoi["object_id"], hoi["category_id"]
+            if not type(subject) is type(object_) is int:
+                subject, object_ = box_indices(hoi, f".hoi_prediction[{index}]")
+            verb = verbs.get(number) if type(number) is int else None
+            if verb is None:
+                verb = context.verb(number, f".hoi_prediction[{index}].category_id", base=0)
+            made = {"subject": subject, "object": object_, "verb": verb, "score": float(hoi["score"])}
+            if "action_score" in hoi:
+                made["verb_score"] = float(hoi["action_score"])
+            hois.append(made)
         boxes = float_boxes(item, "predictions")
         return image_record(item["filename"], boxes, labels_of(item, "predictions", objects), hois)
 

@@ -70,6 +70,13 @@ class Context:
             return self.vocabulary.verbs[self._own_id(own, number, "verbs", field_name)]
         return entry(self.vocabulary.verbs, number, field_name, base=self.base(base))
 
+    def verbs(self, *, base: int) -> Mapping[int, str]:
+        """The verbs by number, as `verb` finds them."""
+        own, names = self.vocabulary.numbering.get("verbs"), self.vocabulary.verbs
+        if own is not None and self.verb_base is None:
+            return {number: names[place] for number, place in own.items()}
+        return dict(enumerate(names, start=self.base(base)))
+
     def base(self, base: int) -> int:
         """The number of the first verb in this file; `base` is the format's."""
         return base if self.verb_base is None else self.verb_base

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from math import isfinite
+from operator import itemgetter
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
@@ -215,9 +216,12 @@ def _plainly_sound(record: Record) -> bool:
     indices."""
     hois, boxes = record["hois"], record["boxes"]
     try:
-        numbers = sum(map(sum, boxes)) + sum([hoi.get("score", 0.0) for hoi in hois])
-        numbers += sum([hoi.get("verb_score", 0.0) for hoi in hois]) + record.get("width", 1) + record.get("height", 1)
-        indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois if hoi["object"] is not None]
+        numbers = sum(map(sum, boxes)) + record.get("width", 1) + record.get("height", 1)
+        for key in ("score", "verb_score"):
+            numbers += sum(map(dict.get, hois, repeat(key), repeat(0.0)))
+        indices = [*map(itemgetter("subject"), hois), *map(itemgetter("object"), hois)]
+        if None in indices:
+            indices = [hoi["subject"] for hoi in hois] + [hoi["object"] for hoi in hois if hoi["object"] is not None]
         in_range = not indices or (min(indices) >= 0 and max(indices) < len(boxes))
         sized = record.get("width", 1) > 0 and record.get("height", 1) > 0
         kinds = {*map(type, chain.from_iterable(boxes)), *map(type, (record.get("width"), record.get("height")))}

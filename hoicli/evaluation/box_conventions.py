@@ -136,6 +136,10 @@ class BoxSample:
         last = self._last
         return [row for row, image_id in enumerate(image_ids) if last is None or image_id < last]
 
+    def further(self) -> BoxSample:
+        """An empty sample that wants only what this one would keep."""
+        return BoxSample(_last=self._last)
+
     def add(self, images: Mapping[str, tuple[list[Box], Sequence[Box]]]) -> None:
         """Add images: (boxes of the best prediction, annotated boxes, not empty) by image id."""
         self.images |= images

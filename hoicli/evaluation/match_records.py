@@ -5,12 +5,14 @@ same rows as `eval`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools
+from hoicli.arrays.kit import Bools, Ints, expanded, starts_of
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes
@@ -20,155 +22,206 @@ from hoicli.records.outcomes import OUTCOMES, TRUE_POSITIVE
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
 
+Texts = list[str]
+"""A column of a match record's objects: `"key":value` of each, as JSON. Texts are joined to objects a thousand at a
+time, where dictionaries would be made and encoded one by one."""
+
+_UNMATCHED = '"gt":null,"iou_subject":null,"iou_object":null'
+
 
 def match_records(
-    batch: Batch, outcomes: Mapping[str, Outcomes], protocols: Iterable[Protocol], filters: Filters
+    batch: Batch, outcomes: Mapping[str, Outcomes], protocols: Sequence[Protocol], filters: Filters
 ) -> Iterator[Record]:
-    """The match records of a batch: image by image, and for each image protocol by protocol."""
-    columns = [_BatchColumns(batch, outcomes[protocol.key], protocol) for protocol in protocols]
+    """The match records of a batch: image by image, and for each image protocol by protocol. `predictions` and `gt` are
+    JSON already, for `dump`."""
+    vocabulary = batch.truth.vocabulary
+    parts = [
+        (_head(protocol, filters, vocabulary), _predictions(batch, outcomes[protocol.key], protocol))
+        for protocol in protocols
+    ]
+    truths = [
+        _truth(batch.truth, batch.image, batch.truth.counted(row), _found(batch, row, outcomes[row.key]))
+        for row in protocols
+    ]
+    matches = [batch.box_matches(protocol) for protocol in protocols]
     of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
     masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
     hashes = batch.truth.hashes[batch.image].tolist()
-    vocabulary = batch.truth.vocabulary
+    hoi, box = (starts.tolist() for starts in (batch.predictions.hoi_start, batch.predictions.box_start))
     for row, image_id in enumerate(batch.predictions.image_ids):
-        for column in columns:
-            head = _head(image_id, column.protocol, filters, masks[row], hashes[row], vocabulary)
-            yield {**head, **column.image(row)}
+        for (head, predictions), truth, boxes in zip(parts, truths, matches, strict=True):
+            yield {
+                **head(image_id, masks[row], hashes[row]),
+                "predictions": _array(predictions[hoi[row] : hoi[row + 1]]),
+                "gt": truth[row],
+                "box_matches": boxes[box[row] : box[row + 1]],
+            }
 
 
-def _head(
-    image_id: str, protocol: Protocol, filters: Filters, mask: int, gt_hash: int, vocabulary: Vocabulary
-) -> Record:
-    """The first keys of a match record: `dataset` if the protocol's name does not tell it; `caveats` are those of the
-    image's records that the protocol depends on; `gt_hash` is of its annotations."""
+def missed_records(
+    truth: GroundTruth, seen: set[str], protocols: Sequence[Protocol], filters: Filters
+) -> Iterator[Record]:
+    """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
+    image_ids = truth.scenes.image_ids
+    missed = np.array([row for row, image_id in enumerate(image_ids) if image_id not in seen], dtype=np.int64)
+    heads = [_head(protocol, filters, truth.vocabulary) for protocol in protocols]
+    texts = [_truth(truth, missed, truth.counted(protocol)) for protocol in protocols]
+    masks, hashes = (truth.scenes.caveats[missed] & caveats.TRUTH).tolist(), truth.hashes[missed].tolist()
+    for place, row in enumerate(missed.tolist()):
+        for head, gt in zip(heads, texts, strict=True):
+            record = head(image_ids[row], masks[place], hashes[place])
+            yield {**record, "predictions": [], "gt": gt[place], "box_matches": []}
+
+
+def _head(protocol: Protocol, filters: Filters, vocabulary: Vocabulary) -> Callable[[str, int, int], Record]:
+    """The first keys of a protocol's match records, from an image's id, its mask of caveats and the hash of its
+    annotations: `dataset` if the protocol's name does not tell it; `caveats` are those of the image's records that the
+    protocol depends on."""
     told = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
-    found = caveats.names(mask & protocol.depends_on) if mask & protocol.depends_on else []
-    return {
-        "image_id": image_id,
+    same: Record = {
         "protocol": protocol.name,
         **({"view": dict(protocol.view)} if protocol.view else {}),
         **({} if told else {"dataset": vocabulary.signed}),
         "settings": {**filters.signature(), **protocol.settings()},
-        **({"caveats": found} if found else {}),
-        "gt_hash": f"{gt_hash:016x}",
     }
+    concerned = protocol.depends_on
+
+    def head(image_id: str, mask: int, gt_hash: int) -> Record:
+        found = {"caveats": caveats.names(mask & concerned)} if mask & concerned else {}
+        return {"image_id": image_id, **same, **found, "gt_hash": f"{gt_hash:016x}"}
+
+    return head
 
 
-def missed_records(
-    truth: GroundTruth, seen: set[str], protocols: Iterable[Protocol], filters: Filters
-) -> Iterator[Record]:
-    """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
-    protocols = list(protocols)
-    counted = {protocol.key: truth.counted(protocol) for protocol in protocols}
-    masks = (truth.scenes.caveats & caveats.TRUTH).tolist()
-    for row, image_id in enumerate(truth.scenes.image_ids):
-        if image_id in seen:
-            continue
-        for protocol in protocols:
-            gt = _ground_truth(truth, row, counted[protocol.key])
-            head = _head(image_id, protocol, filters, masks[row], int(truth.hashes[row]), truth.vocabulary)
-            yield {**head, "predictions": [], "gt": gt, "box_matches": []}
+def _predictions(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Texts:
+    """[T] the predictions of a batch without their braces."""
+    scenes, vocabulary = batch.predictions, batch.truth.vocabulary
+    first_box = scenes.box_start[scenes.image_of_hoi]
+    without, people = _person_first(batch, protocol)
+    unmatched = [f'"outcome":"{name}","gt":null,"iou_subject":null,"iou_object":null' for name in OUTCOMES]
+    ends = list(map(unmatched.__getitem__, outcomes.code.tolist()))
+    gt = np.where(outcomes.enough, _places(batch, protocol, outcomes), -1)
+    matched = _objects(
+        [f'"outcome":"{OUTCOMES[code]}"' for code in outcomes.code[outcomes.row].tolist()],
+        _numbers("gt", gt, missing=True),
+        _numbers("iou_subject", outcomes.iou_subject),
+        _numbers("iou_object", outcomes.iou_object),
+    )
+    for row, text in zip(outcomes.row.tolist(), matched, strict=True):
+        ends[row] = text
+    return _objects(
+        _boxes(scenes.subject - first_box, np.where(without, -1, scenes.object - first_box)),
+        _names(vocabulary, scenes.verb, scenes.interaction, scenes.object_label),
+        _numbers("score", scenes.score),
+        ends,
+        *([] if people is None else [_numbers("person", people, missing=True)]),
+    )
 
 
-def _ground_truth(truth: GroundTruth, image: int, counted: Bools) -> list[Record]:
-    """The counted triplets of an image, with `prediction` still null."""
+def _places(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> Ints:
+    """[K] the place of each prediction's ground-truth triplet among those of its image that count."""
+    before, start = batch.truth.counted_before(protocol), batch.truth.scenes.hoi_start
+    places: Ints = before[outcomes.truth] - before[start[batch.image_of_hoi[outcomes.row]]]
+    return places
+
+
+def _found(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> tuple[Ints, Ints, Ints]:
+    """The true positives: (image, place of the ground-truth triplet as `_places`, index of the prediction)."""
+    hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)
+    row = outcomes.row[hit]
+    image = batch.predictions.image_of_hoi[row]
+    return image, _places(batch, protocol, outcomes)[hit], row - batch.predictions.hoi_start[image]
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def _truth(
+    truth: GroundTruth, image: Ints, counted: Bools, found: tuple[Ints, Ints, Ints] = (_NONE, _NONE, _NONE)
+) -> list[orjson.Fragment]:
+    """The counted triplets of each of some images; `found` as `_found` has it."""
     scenes, vocabulary = truth.scenes, truth.vocabulary
-    start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
-    first_box = int(scenes.box_start[image])
-    triplets = []
-    for row in (np.flatnonzero(counted[start:end]) + start).tolist():
-        object_ = int(scenes.object[row])
-        triplets.append(
-            {
-                "subject": int(scenes.subject[row]) - first_box,
-                "object": None if object_ < 0 else object_ - first_box,
-                "verb": vocabulary.verbs[scenes.verb[row]],
-                **_role(vocabulary, int(scenes.interaction[row])),
-                "label": None if object_ < 0 else _label(vocabulary, int(scenes.labels[object_])),
-                "prediction": None,
-            }
-        )
-    return triplets
+    of, row = expanded(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
+    of, row = of[counted[row]], row[counted[row]]
+    start = starts_of(np.bincount(of, minlength=len(image)))
+    hit_image, place, index = found
+    prediction = np.full(len(row), -1, dtype=np.int64)
+    prediction[start[hit_image] + place] = index
+    first_box = scenes.box_start[image[of]]
+    texts = _objects(
+        _boxes(scenes.subject[row] - first_box, np.where(scenes.object[row] < 0, -1, scenes.object[row] - first_box)),
+        _names(vocabulary, scenes.verb[row], scenes.interaction[row], scenes.object_label[row]),
+        _numbers("prediction", prediction, missing=True),
+    )
+    return [_array(texts[begin:end]) for begin, end in pairwise(start.tolist())]
 
 
-def _label(vocabulary: Vocabulary, number: int) -> str | None:
-    """The name of an object, None for a box without a label."""
-    return None if number < 0 else vocabulary.objects[number]
+class _Made(dict[int, str]):
+    """The text of each number, made once."""
+
+    def __init__(self, make: Callable[[int], str]) -> None:
+        self._make = make
+
+    def __missing__(self, number: int) -> str:
+        text = self[number] = self._make(number)
+        return text
+
+    def of(self, numbers: Ints) -> Texts:
+        """The text of each."""
+        return list(map(self.__getitem__, numbers.tolist()))
 
 
-def _role(vocabulary: Vocabulary, interaction: int) -> dict[str, str | None]:
-    """The `role` of a triplet, in a dataset with roles; null for the action itself."""
-    return {"role": vocabulary.interactions[interaction][1] or None} if vocabulary.roles else {}
+def _boxes(subject: Ints, object_: Ints) -> Texts:
+    """The indices of both boxes of triplets, null for no object."""
+    many = int(object_.max(initial=-1)) + 2
+
+    def text(number: int) -> str:
+        first, second = divmod(number, many)
+        return f'"subject":{first},"object":{second - 1 if second else "null"}'
+
+    return _Made(text).of(subject * many + object_ + 1)
 
 
-class _BatchColumns:
-    """A batch under one protocol as plain lists, from which `image` takes an image's rows."""
+def _names(vocabulary: Vocabulary, verb: Ints, interaction: Ints, label: Ints) -> Texts:
+    """The names of triplets: `verb`; with roles `role`, null for the action itself; `label`, null for a box without
+    one."""
+    many = len(vocabulary.objects) + 1
 
-    def __init__(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> None:
-        self.protocol = protocol
-        self._batch = batch
-        self._counted = batch.truth.counted(protocol)
-        scenes, vocabulary = batch.predictions, batch.truth.vocabulary
-        first_box = scenes.box_start[scenes.image_of_hoi]
-        gt: list[int | None] = [None] * len(scenes.score)
-        iou_subject, iou_object = gt.copy(), gt.copy()
-        no_object, people = _person_first(batch, protocol)
-        objects: list[int | None] = (scenes.object - first_box).tolist()
-        for row in np.flatnonzero(no_object).tolist():
-            objects[row] = None
-        # A ground-truth triplet's place among those of its image that count.
-        counted_before = batch.truth.counted_before(protocol)
-        image_start = batch.truth.scenes.hoi_start[batch.image_of_hoi[outcomes.row]]
-        place = counted_before[outcomes.truth] - counted_before[image_start]
-        of_class = (outcomes.row, place, outcomes.iou_subject, outcomes.iou_object, outcomes.enough)
-        for row, index, subject, object_, enough in zip(*(column.tolist() for column in of_class), strict=True):
-            iou_subject[row], iou_object[row] = subject, object_
-            gt[row] = index if enough else None
-        roles = (
-            [vocabulary.interactions[number][1] or None for number in scenes.interaction] if vocabulary.roles else []
-        )
-        columns: dict[str, list[Any]] = {
-            "subject": (scenes.subject - first_box).tolist(),
-            "object": objects,
-            "verb": [vocabulary.verbs[verb] for verb in scenes.verb.tolist()],
-            **({"role": roles} if vocabulary.roles else {}),
-            "label": [_label(vocabulary, label) for label in scenes.object_label.tolist()],
-            "score": scenes.score.tolist(),
-            "outcome": [OUTCOMES[code] for code in outcomes.code.tolist()],
-            "gt": gt,
-            "iou_subject": iou_subject,
-            "iou_object": iou_object,
-            **({} if people is None else {"person": people}),
-        }
-        self._keys = tuple(columns)
-        self._rows = list(zip(*columns.values(), strict=True))
-        self._hits: dict[int, list[tuple[int, int | None]]] = {}
-        image, start = scenes.image_of_hoi, scenes.hoi_start
-        for row in np.flatnonzero(outcomes.code == TRUE_POSITIVE).tolist():
-            self._hits.setdefault(int(image[row]), []).append((row - int(start[image[row]]), gt[row]))
-        self._hoi_start = start.tolist()
-        self._box_start = scenes.box_start.tolist()
-        self._matches = batch.box_matches(protocol)
+    def text(number: int) -> str:
+        action, label = divmod(number, many)
+        verb, role = vocabulary.interactions[action] if vocabulary.roles else (vocabulary.verbs[action], "")
+        roles = {"role": role or None} if vocabulary.roles else {}
+        named = {"verb": verb, **roles, "label": vocabulary.objects[label - 1] if label else None}
+        return orjson.dumps(named)[1:-1].decode()
 
-    def image(self, row: int) -> Record:
-        """predictions, gt and box_matches of one image."""
-        gt = _ground_truth(self._batch.truth, int(self._batch.image[row]), self._counted)
-        rows = self._rows[self._hoi_start[row] : self._hoi_start[row + 1]]
-        predictions = [dict(zip(self._keys, values, strict=True)) for values in rows]
-        for index, place in self._hits.get(row, ()):
-            if place is not None:
-                gt[place]["prediction"] = index
-        boxes = self._matches[self._box_start[row] : self._box_start[row + 1]]
-        return {"predictions": predictions, "gt": gt, "box_matches": boxes}
+    return _Made(text).of((interaction if vocabulary.roles else verb) * many + label + 1)
 
 
-def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, list[int | None] | None]:
-    """([T] statements without an object, [T] the index of the annotated person each belongs to, or None). The second is
-    None unless the protocol is person-first; such a protocol takes a box of zeros as no object."""
+def _numbers(key: str, column: NDArray[np.generic], *, missing: bool = False) -> Texts:
+    """A column of numbers; `missing`: of integers from 0, where -1 is null."""
+    if not len(column):
+        return []
+    text = orjson.dumps(np.ascontiguousarray(column), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()
+    begin = f'"{key}":'
+    return (begin + (text.replace("-1", "null") if missing else text).replace(",", f"\n{begin}")).split("\n")
+
+
+def _objects(*columns: Texts) -> Texts:
+    """The members of each object, from its columns."""
+    return list(map(",".join, zip(*columns, strict=True)))
+
+
+def _array(objects: Texts) -> orjson.Fragment:
+    """An array of objects."""
+    return orjson.Fragment("[{" + "},{".join(objects) + "}]" if objects else "[]")
+
+
+def _person_first(batch: Batch, protocol: Protocol) -> tuple[Bools, Ints | None]:
+    """([T] statements without an object, [T] the index of the annotated person each belongs to, -1 for none). The
+    second is None unless the protocol is person-first; such a protocol takes a box of zeros as no object."""
     scenes = batch.predictions
     if not protocol.person_first:
         return scenes.object < 0, None
     people = batch.found_people(protocol)
     first_box = batch.truth.scenes.box_start[batch.image_of_hoi]
-    local = np.where(people < 0, -1, people - first_box).tolist()
-    return batch.empty_object, [None if person < 0 else person for person in local]
+    return batch.empty_object, np.where(people < 0, -1, people - first_box)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from pickle import PickleBuffer
+from typing import Any, TypeVar
 
-from hoicli.arrays.reading import read_scenes
-from hoicli.arrays.scenes import compact
+from hoicli.arrays.reading import made_of_scenes, read_scenes
+from hoicli.arrays.scenes import Scenes, compact
 from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.box_conventions import BoxSample
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.match_records import match_records
 from hoicli.evaluation.match_stream import MatchStream, read_matches
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
@@ -22,6 +26,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import fork_map, no_garbage_collection
 from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.parsing import dump
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -69,6 +74,47 @@ def matched_batches(
         for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
             batch = Batch(scenes, truth, all_boxes=all_boxes)
             yield batch, match_all(batch, protocols, filters)
+
+
+@dataclass(frozen=True)
+class MatchedLines:
+    """The match records of some images as lines, and how these images fit the ground truth."""
+
+    image_ids: list[str]
+    lines: bytes
+    coverage: Coverage
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a fork that sends it: the lines, megabytes, go as a column."""
+        return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
+
+
+def matched_lines(
+    predictions: Stream, truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, policy: ErrorPolicy
+) -> Iterator[MatchedLines]:
+    """The match records of the predictions, batch by batch, made by as many processes as `predictions` is worth.
+
+    Raises `DataError` as `matched_batches`.
+    """
+    kept = BoxSample()
+
+    def make(scenes: Scenes) -> MatchedLines:
+        batch, coverage = Batch(scenes, truth, all_boxes=True), Coverage(boxes=kept.further())
+        coverage.add(batch)
+        kept.add(coverage.boxes.images)
+        records = match_records(batch, match_all(batch, protocols, filters), protocols, filters)
+        return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage)
+
+    with no_garbage_collection():
+        yield from made_of_scenes(
+            predictions,
+            make,
+            truth.vocabulary,
+            scored=True,
+            policy=policy,
+            known=truth.position,
+            processes=predictions.processes(),
+        )
 
 
 def gathered(

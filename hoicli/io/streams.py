@@ -203,20 +203,28 @@ class Stream:
         sizes = [source.size for source in self._inputs]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
+    def processes(self) -> int:
+        """How many processes can read it at once with profit; 1 for little, for what can be read only once or must be
+        decoded (pipes, compressed files), and on systems other than Linux."""
+        size = self._size()
+        if sys.platform != "linux" or size is None or size < 2 * SHARE:
+            return 1
+        if not all(source.divisible for source in self._inputs):
+            return 1
+        return min(len(os.sched_getaffinity(0)), size // SHARE)
+
     def shares(self) -> list[Stream]:
-        """A large plain file split into about equal runs of lines, one for each processor; empty if that is not
-        possible (several files, pipes, compressed files, systems other than Linux) or not worth it.
+        """One large plain file split into about equal runs of lines, one for each of its `processes`; empty if there is
+        one, and for several files.
 
         Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
         in one piece.
         """
-        if sys.platform != "linux" or len(self._inputs) != 1:
+        count = self.processes()
+        if count < 2 or len(self._inputs) != 1:
             return []
         source = self._inputs[0]
         size = source.size or 0
-        count = min(len(os.sched_getaffinity(0)), size // SHARE)
-        if count < 2 or not source.divisible:
-            return []
         with source.open() as stream:
             cuts = [0]
             for part in range(1, count):
@@ -225,10 +233,14 @@ class Stream:
                 cuts.append(stream.tell())
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
 
+    def again(self) -> Stream:
+        """The same lines, opened anew for another process."""
+        inputs = self._inputs
+        return Stream(self._paths, self.label, lambda _: inputs)
+
     def _share(self, start: int, end: int) -> Stream:
         """The lines from byte `start` to before `end` of its file."""
-        inputs = self._inputs
-        share = Stream(self._paths, self.label, lambda _: inputs)
+        share = self.again()
         share.weight = self.weight
         share._start, share._end = start, end
         return share

@@ -1,5 +1,5 @@
-"""Parallel work in forks of this process, each of which sends back one pickled result through a pipe; and work without
-garbage collection."""
+"""Parallel work in forks of this process, which send back pickled results through pipes; and work without garbage
+collection."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.io.messages import quiet
 from hoicli.io.signals import held, let_go
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+PIPE = 1 << 20
+"""Bytes that a pipe of a fork holds; more is for root alone."""
+LARGE = 1 << 16
+"""Bytes from which a column is sent by itself."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -48,26 +54,73 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
 
     A failure is not reported here: the caller repeats the work in one process, which reports it with its place.
     """
-    if quiet() and threading.active_count() > 1:
+    if not _may_fork():
         return None
+
+    def send(share: S, pipe: Connection) -> None:
+        _send(pipe, work(share))
+
+    try:
+        with _forks(send, shares[1:]) as pipes:
+            return [work(shares[0]), *(_received(pipe) for pipe in pipes)]
+    except Exception:  # noqa: BLE001 (the serial run reports it)
+        return None
+
+
+def in_turns(
+    work: Callable[[S], T], items: Iterable[S], again: Callable[[], Iterable[S]], processes: int
+) -> Iterator[tuple[S, T]]:
+    """(item, `work` on it) of every item, in their order; of several processes, this one and forks of it, each works on
+    every so-manieth. Forks get the items from `again`, since a file that they share with this process has one position.
+
+    What a fork fails to do is done here, and reported here. Results are waited for in their order, so that no more than
+    one of each process is in memory.
+    """
+
+    def send(turn: int, pipe: Connection) -> None:
+        for item in islice(again(), turn, None, processes):
+            _send(pipe, work(item))
+
+    with ExitStack() as stack:
+        pipes: dict[int, Connection] = {}
+        if processes > 1 and _may_fork():
+            with suppress(OSError):  # no more processes are allowed
+                pipes = dict(enumerate(stack.enter_context(_forks(send, range(1, processes))), start=1))
+        for number, item in enumerate(items):
+            turn = number % processes
+            if turn in pipes:
+                try:
+                    result: T = _received(pipes[turn])
+                except (EOFError, OSError):
+                    del pipes[turn]
+                else:
+                    yield item, result
+                    continue
+            yield item, work(item)
+
+
+def _may_fork() -> bool:
+    return not (quiet() and threading.active_count() > 1)
+
+
+@contextmanager
+def _forks(run: Callable[[S, Connection], None], tasks: Iterable[S]) -> Iterator[list[Connection]]:
+    """`run` on each task and the end of a pipe, in a fork of this process; the other ends, from which to read. After
+    the block no fork is left."""
     import multiprocessing
 
     context = multiprocessing.get_context("fork")
     children = []
     try:
-        for share in shares[1:]:
+        for task in tasks:
             reading, writing = context.Pipe(duplex=False)
-            process = context.Process(target=_send, args=(work, share, writing))
+            _widened(writing)
+            process = context.Process(target=_in_fork, args=(run, task, writing), daemon=True)
             with held():
                 process.start()
                 children.append((process, reading))
             writing.close()
-        results = [work(shares[0])]
-        for _, reading in children:
-            results.append(pickle.loads(reading.recv_bytes()))  # noqa: S301 (our own child wrote it)
-        return results
-    except Exception:  # noqa: BLE001 (the serial run reports it)
-        return None
+        yield [reading for _, reading in children]
     finally:  # after Ctrl-C or SIGTERM no result is needed
         for process, reading in children:
             process.kill()
@@ -75,8 +128,40 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
             reading.close()
 
 
-def _send(work: Callable[[S], T], share: S, pipe: Connection) -> None:
-    """Run `work` in a fork and send the result."""
+def _in_fork(run: Callable[[S, Connection], None], task: S, pipe: Connection) -> None:
     let_go()  # a fork has nothing to clean up
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
-    pipe.send_bytes(pickle.dumps(work(share), protocol=pickle.HIGHEST_PROTOCOL))
+    run(task, pipe)
+
+
+def _widened(pipe: Connection) -> None:
+    """Let a pipe hold more than the usual 64 KiB: a large result then passes in few pieces."""
+    import fcntl
+
+    with suppress(OSError, AttributeError):  # the system allows less, or Python does not know it
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)  # type: ignore[attr-defined, unused-ignore]
+
+
+def _send(pipe: Connection, result: object) -> None:
+    """Send a result. Large columns go as they are, without a copy in a pickle."""
+    columns: list[pickle.PickleBuffer] = []
+
+    def within(column: pickle.PickleBuffer) -> bool:
+        small = column.raw().nbytes < LARGE
+        if not small:
+            columns.append(column)
+        return small
+
+    data = pickle.dumps(result, protocol=5, buffer_callback=within)
+    pipe.send(len(columns))
+    pipe.send_bytes(data)
+    for column in columns:
+        pipe.send_bytes(column.raw())
+
+
+def _received(pipe: Connection) -> Any:
+    """The next result of a fork. Raises `EOFError` when it has ended."""
+    count = pipe.recv()
+    data = pipe.recv_bytes()
+    columns = [bytearray(pipe.recv_bytes()) for _ in range(count)]  # which may be written to
+    return pickle.loads(data, buffers=columns)  # noqa: S301 (our own fork wrote it)

@@ -98,6 +98,37 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     )
 
 
+def test_processes_that_take_turns_match_as_one_does(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Same lines, same faults with the same places, and the same lines before a fault; also when a fork dies."""
+    many = {}
+    for name, source in (("gt", GT), ("preds", PREDICTIONS)):
+        own = source.read_text().splitlines()
+        lines = [line.replace("HICO_test2015", f"{copy}_HICO") for copy in range(90) for line in own]
+        (tmp_path / name).write_text("\n".join(lines))
+        many[name] = lines
+    broken, twice = tmp_path / "broken", tmp_path / "twice"
+    lines = many["preds"]
+    broken.write_text("\n".join([*lines[:299], lines[299].replace('"score"', '"skore"'), *lines[300:]]))
+    twice.write_text("\n".join([*lines[:520], lines[3], *lines[520:]]))
+    runs = [(tmp_path / "preds",), (broken,), (broken, "--on-error", "skip"), (twice,), (tmp_path / "preds", twice)]
+
+    def results() -> list[tuple[int, str, str]]:
+        command = ("match", "--protocol", "hico,upt", "--gt", tmp_path / "gt")
+        return [(ran.code, ran.out, ran.err) for ran in (hoicli(*command, *run) for run in runs)]
+
+    alone = results()
+    assert [code for code, _, _ in alone] == [0, 1, 0, 1, 1]
+    assert f"{broken}:300: hois[0].score" in alone[1][2]
+    assert len(alone[1][1].splitlines()) == 2 * 256
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert results() == alone
+    monkeypatch.setattr("hoicli.io.workers._send", lambda *_: os._exit(1))
+    assert results()[:2] == alone[:2]
+
+
 @pytest.mark.parametrize("options", [(), ("--nms", "0.7", "--top-k", "4")])
 def test_match_then_eval_gives_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...]) -> None:
     expected = hoicli("eval", "--per-class", *options, *PAIR).out
