@@ -73,21 +73,24 @@ def missed_records(
 def _ground_truth(truth: GroundTruth, image: int, counted: Bools) -> list[Record]:
     """The counted triplets of an image, with `prediction` still null."""
     scenes, vocabulary = truth.scenes, truth.vocabulary
-    start, end = scenes.hoi_start[image], scenes.hoi_start[image + 1]
-    first_box = int(scenes.box_start[image])
+    start, end = scenes.hoi_start[image : image + 2].tolist()
+    first_box, last_box = scenes.box_start[image : image + 2].tolist()
+    labels = scenes.labels[first_box:last_box].tolist()
+    columns = (scenes.subject, scenes.object, scenes.verb, scenes.interaction, counted)
+    rows = zip(*(column[start:end].tolist() for column in columns), strict=True)
     triplets = []
-    for row in (np.flatnonzero(counted[start:end]) + start).tolist():
-        object_ = int(scenes.object[row])
-        triplets.append(
-            {
-                "subject": int(scenes.subject[row]) - first_box,
-                "object": None if object_ < 0 else object_ - first_box,
-                "verb": vocabulary.verbs[scenes.verb[row]],
-                **_role(vocabulary, int(scenes.interaction[row])),
-                "label": None if object_ < 0 else _label(vocabulary, int(scenes.labels[object_])),
-                "prediction": None,
-            }
-        )
+    for subject, object_, verb, interaction, counts in rows:
+        if counts:
+            triplets.append(
+                {
+                    "subject": subject - first_box,
+                    "object": None if object_ < 0 else object_ - first_box,
+                    "verb": vocabulary.verbs[verb],
+                    **_role(vocabulary, interaction),
+                    "label": None if object_ < 0 else _label(vocabulary, labels[object_ - first_box]),
+                    "prediction": None,
+                }
+            )
     return triplets
 
 
