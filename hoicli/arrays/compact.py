@@ -22,10 +22,20 @@ class Narrow(np.ndarray):
         return found.astype(np.int64) if isinstance(found, np.ndarray) else np.int64(found)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if ufunc in _COMPARISONS:
+            return getattr(ufunc, method)(*map(_plain, inputs), **options)
         return getattr(ufunc, method)(*map(_wide, inputs), **{name: _wide(value) for name, value in options.items()})
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         return function(*map(_wide, arguments), **{name: _wide(value) for name, value in options.items()})
+
+
+_COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
+"""What gives the same however wide the numbers are."""
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Narrow) else value
 
 
 def _wide(value: Any) -> Any:
@@ -53,6 +63,7 @@ class Column:
 
     def add(self, part: NDArray[Any]) -> None:
         """Its next rows."""
+        part = np.asarray(part)  # as narrow as it may be
         if self._dtype.kind == "i" and part.dtype != self._dtype and len(part):
             self._widen(int(part.min()), int(part.max()))
         data = np.ascontiguousarray(part, dtype=self._dtype).data

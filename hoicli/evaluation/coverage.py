@@ -31,10 +31,10 @@ def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: 
     every pair has many predictions without a class, but not at the top. Too few images raise no error."""
     if allowed:
         return
-    classless, total = tally.classless()
+    classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
         return
-    best, images = tally.classless_best()
+    best, images = tally.listed.classless_best()
     if 2 * best > images >= ENOUGH_IMAGES:
         top = f"the best of {best:,} of {images:,} images among them"
         problem = f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"

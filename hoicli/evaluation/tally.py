@@ -5,18 +5,21 @@ predictions are ranked by (score, image id, position in the image) alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.annotations.named import signed
-from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
+from hoicli.arrays.compact import Column
+from hoicli.arrays.kit import Bools, Floats, Ints, joined, starts_of
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.listed import Listed, Ranked, taken
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records import caveats
@@ -70,22 +73,28 @@ class ScoredLists(NamedTuple):
 
 @dataclass
 class Annotated:
-    """The ground truth that one protocol counts, and in which image each triplet is."""
+    """The ground truth that one protocol counts, and in which image each triplet is; what is added is not copied."""
 
-    image_ids: list[str] = field(default_factory=list)
-    image: list[Ints] = field(default_factory=list)
-    interaction: list[Ints] = field(default_factory=list)
+    parts: list[tuple[Sequence[str], Ints, Ints]] = field(default_factory=list)
 
     def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
         """Add images and their triplets: image [P] indexes image_ids."""
-        self.image.append(image + len(self.image_ids))
-        self.interaction.append(interaction)
-        self.image_ids.extend(image_ids)
+        self.parts.append((image_ids, image, interaction))
+
+    def images(self) -> Iterator[str]:
+        """The ids of the images that were added."""
+        return chain.from_iterable(image_ids for image_ids, _, _ in self.parts)
+
+    @property
+    def image(self) -> Ints:
+        """[P] the image of each triplet, a place in `images`."""
+        starts = starts_of([len(image_ids) for image_ids, _, _ in self.parts]).tolist()
+        return joined([image + start for (_, image, _), start in zip(self.parts, starts, strict=False)], np.int64)
 
     @property
     def classes(self) -> Ints:
         """[P] the class of each triplet."""
-        return joined(self.interaction, np.int64)
+        return joined([interaction for _, _, interaction in self.parts], np.int64)
 
 
 class Tally:
@@ -98,12 +107,8 @@ class Tally:
         self._protocols = list(protocols)
         matched = [protocol for protocol in protocols if not protocol.mean_of]
         self._classes = classes
-        self._number = np.int16 if classes < 1 << 15 else np.int32
-        self._interaction: list[NDArray[np.signedinteger[Any]]] = []
-        self._score: list[Floats] = []
-        self._image: list[NDArray[np.int32]] = []
-        self._codes: dict[str, list[NDArray[np.uint8]]] = {protocol.key: [] for protocol in matched}
-        self._image_ids: list[str] = []
+        self.listed = Listed()
+        self._codes = {protocol.key: Column(np.uint8) for protocol in matched}
         self._truth: dict[str, Annotated] = {protocol.key: Annotated() for protocol in matched}
         self.caveats = 0
         """The mask of the caveats of these images' records or match records."""
@@ -118,13 +123,11 @@ class Tally:
         score: Floats,
         codes: Mapping[str, NDArray[np.uint8]],
     ) -> None:
-        """Add a batch: image [T] indexes image_ids, interaction [T] the classes (-1 for none), codes [T] OUTCOMES."""
-        self._image.append((image + len(self._image_ids)).astype(np.int32))
-        self._image_ids.extend(image_ids)
-        self._interaction.append(interaction.astype(self._number))
-        self._score.append(score)
+        """Add a batch: image [T], ascending, indexes image_ids, interaction [T] the classes (-1 for none), codes [T]
+        OUTCOMES."""
+        self.listed.add(image_ids, image, interaction, score)
         for name, code in codes.items():
-            self._codes[name].append(code)
+            self._codes[name].add(code)
 
     def add_batch(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> None:
         """Add a matched batch."""
@@ -148,31 +151,16 @@ class Tally:
     @staticmethod
     def disjoint(parts: Sequence[Tally]) -> bool:
         """Whether no image is in two of the parts."""
-        ids = [image_id for part in parts for image_id in part._image_ids]
-        return len(set(ids)) == len(ids)
+        return Listed.disjoint([part.listed for part in parts])
 
     def merge(self, other: Tally) -> None:
         """Add another tally of the same protocols, gathered from other images."""
-        self._image += [image + np.int32(len(self._image_ids)) for image in other._image]
-        self._image_ids += other._image_ids
-        self._interaction += other._interaction
-        self._score += other._score
+        self.listed.merge(other.listed)
         self.caveats |= other.caveats
         for name, codes in other._codes.items():
-            self._codes[name] += codes
+            self._codes[name].add(codes.rows())
         for name, annotated in other._truth.items():
-            self._truth[name].add(annotated.image_ids, joined(annotated.image, np.int64), annotated.classes)
-
-    def classless(self) -> tuple[int, int]:
-        """(number of predictions without a class, number of predictions)."""
-        return sum(int((part < 0).sum()) for part in self._interaction), sum(map(len, self._interaction))
-
-    def classless_best(self) -> tuple[int, int]:
-        """(images whose best prediction, the first of equals, has no class; images with predictions)."""
-        image = joined(self._image, np.int32)
-        order = np.lexsort((-joined(self._score, np.float64), image))
-        best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
-        return int((joined(self._interaction, self._number)[best] < 0).sum()), len(best)
+            self._truth[name].parts += annotated.parts
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
         """A protocol's settings for signatures: what differs from the published protocol, which ground truth it is, and
@@ -186,23 +174,22 @@ class Tally:
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""
-        rankings = self._rankings(vocabulary)
         found: dict[str, ClassResults] = {}
-        for protocol in self._protocols:
-            if protocol.mean_of:
-                result = ClassResults.mean([found[key] for key in protocol.mean_of])
-            else:
-                order, bounds = rankings[protocol.by_verb]
-                result = self._result(protocol, self._code(protocol)[order], bounds, vocabulary)
-                found[protocol.key] = result
-            yield protocol, result
+        for by_verb in (False, True):  # one ranking at a time
+            rows = [row for row in self._protocols if row.by_verb == by_verb and not row.mean_of]
+            if rows:
+                ranking = self._ranking(vocabulary, rows[0])
+                found |= {row.key: self._result(row, ranking, vocabulary) for row in rows}
+        for row in self._protocols:
+            means = [found[key] for key in row.mean_of]
+            yield row, ClassResults.mean(means) if means else found[row.key]
 
     def ranked(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
     ) -> Iterator[tuple[Protocol, ClassResults, Lists]]:
         """`results` with the ranked lists they come from; images are places in `image_ids`, which has all of them."""
         place = {image_id: row for row, image_id in enumerate(image_ids)}
-        images = places(self._image_ids, place)[joined(self._image, np.int32)]
+        images = places(self.listed.image_ids, place)[self.listed.image]
         rankings = self._rankings(vocabulary)
         found: dict[str, tuple[ClassResults, RankedLists]] = {}
         averages = any(protocol.mean_of for protocol in self._protocols)
@@ -211,66 +198,67 @@ class Tally:
                 results, several = zip(*(found[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists(several)
                 continue
-            order, bounds = rankings[protocol.by_verb]
-            code, image = self._code(protocol)[order], images[order]
+            ranking = rankings[protocol.by_verb]
+            code, image = ranking.each(self._codes[protocol.key].rows()), ranking.each(images)
             counted = code <= TRUE_POSITIVE
             annotated = self._truth[protocol.key]
             lists = RankedLists(
                 hit=code[counted] == TRUE_POSITIVE,
                 image=image[counted],
-                bounds=starts_of(counted)[bounds],
-                truth_image=places(annotated.image_ids, place)[joined(annotated.image, np.int64)],
+                bounds=starts_of(counted)[ranking.bounds],
+                truth_image=places(annotated.images(), place)[annotated.image],
                 truth_class=classes_of(annotated.classes, vocabulary, protocol),
                 images=len(image_ids),
                 grid=protocol.grid,
                 cap=protocol.predictions_per_class,
             )
-            result = self._result(protocol, code, bounds, vocabulary)
+            result = self._result(protocol, ranking, vocabulary)
             if averages:
                 found[protocol.key] = result, lists
             yield protocol, result, lists
 
     def scored(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
         """`results` with the scores they come from; without the means over thresholds, which have no ranking."""
-        rankings, score = self._rankings(vocabulary), joined(self._score, np.float64)
+        rankings, score = self._rankings(vocabulary), self.listed.score
         for protocol in self._protocols:
             if not protocol.mean_of:
-                order, bounds = rankings[protocol.by_verb]
-                code = self._code(protocol)[order]
+                ranking = rankings[protocol.by_verb]
+                code = ranking.each(self._codes[protocol.key].rows())
                 counted = code <= TRUE_POSITIVE
-                lists = ScoredLists(code[counted] == TRUE_POSITIVE, score[order[counted]], starts_of(counted)[bounds])
-                yield protocol, self._result(protocol, code, bounds, vocabulary), lists
+                rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
+                lists = ScoredLists(code[counted] == TRUE_POSITIVE, score[rows], bounds)
+                yield protocol, self._result(protocol, ranking, vocabulary), lists
 
     @property
     def image_ids(self) -> list[str]:
         """All images, of predictions or of ground truth, sorted."""
-        return sorted(set(self._image_ids).union(*(annotated.image_ids for annotated in self._truth.values())))
+        return sorted(set(self.listed.image_ids).union(*(annotated.images() for annotated in self._truth.values())))
 
-    def _code(self, protocol: Protocol) -> NDArray[np.uint8]:
-        return joined(self._codes[protocol.key], np.uint8)
-
-    def _result(
-        self, protocol: Protocol, code: NDArray[np.uint8], bounds: Ints, vocabulary: Vocabulary
-    ) -> ClassResults:
+    def _result(self, protocol: Protocol, ranking: Ranked, vocabulary: Vocabulary) -> ClassResults:
+        """Class by class the results are independent; some classes are computed at a time, to save memory."""
         annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
-        positives = np.bincount(annotated, minlength=len(bounds) - 1)
-        ap, recall = per_class(code, bounds, positives, protocol)
+        positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
+        ap, recall = np.zeros((2, len(positives)))
+        codes = self._codes[protocol.key].rows()
+        for first, last in ranking.blocks():
+            bounds = ranking.bounds[first : last + 1]
+            code = codes[ranking.order[bounds[0] : bounds[-1]]]
+            found = per_class(code, bounds - bounds[0], positives[first:last], protocol)
+            ap[first:last], recall[first:last] = found
         return ClassResults(ap, recall, positives, averaged(positives, vocabulary, protocol))
 
-    def _rankings(self, vocabulary: Vocabulary) -> dict[bool, tuple[Ints, Ints]]:
-        """By whether the classes are verbs: [T] all predictions by class, then rank, and [C + 1] where each class
-        begins."""
-        rankings = {}
-        for row in {protocol.by_verb: protocol for protocol in self._protocols}.values():
-            classes = classes_of(joined(self._interaction, self._number), vocabulary, row)
-            order = ranking(classes, joined(self._score, np.float64), self._arrangement)
-            many = len(vocabulary.verbs) if row.by_verb else self._classes
-            rankings[row.by_verb] = order, np.searchsorted(classes[order], np.arange(many + 1))
-        return rankings
+    def _ranking(self, vocabulary: Vocabulary, row: Protocol) -> Ranked:
+        """All predictions ranked by the classes of a protocol."""
+        interaction = self.listed.interaction
+        if not row.by_verb:
+            return self.listed.ranked(interaction, self._classes)
+        of_verb = classes_of(np.arange(self._classes), vocabulary, row).astype(np.int32)
+        return self.listed.ranked(taken(np.append(of_verb, np.int32(-1)), interaction), len(vocabulary.verbs))
 
-    def _arrangement(self) -> Ints:
-        """All predictions by image id, then position in the image: how ties are broken."""
-        return np.argsort(rank_by_id(self._image_ids)[joined(self._image, np.int32)], kind="stable")
+    def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
+        """The rankings by whether the classes are verbs."""
+        rows = {protocol.by_verb: protocol for protocol in self._protocols}
+        return {by_verb: self._ranking(vocabulary, row) for by_verb, row in rows.items()}
 
 
 def ranking(interaction: NDArray[np.generic], score: Floats, arrangement: Callable[[], Ints] | None = None) -> Ints:
@@ -314,7 +302,7 @@ def averaged(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Boo
     return in_mean
 
 
-def places(image_ids: Sequence[str], place: Mapping[str, int]) -> Ints:
+def places(image_ids: Iterable[str], place: Mapping[str, int]) -> Ints:
     """[N] the place of each image."""
     return np.array([place[image_id] for image_id in image_ids], dtype=np.int64)
 
