@@ -173,7 +173,7 @@ def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
     """One number for each (subject, object), which are rows of the boxes; it grows with the subject."""
-    return subject * len(scenes.boxes) + object_
+    return subject.astype(np.int64) * len(scenes.boxes) + object_
 
 
 def pair_batch(
