@@ -44,7 +44,7 @@ def read_columns(
     while chunk := list(islice(lines, batch)):
         part: Any = attempt(build, chunk)
         if part is None or (register is not None and not register.add_all(part.image_ids, chunk)):
-            chunk = list(_sound(chunk, check, policy, register))
+            chunk = list(sound(chunk, check, policy, register))
             part = attempt(build, chunk) if chunk else None
             if chunk and part is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
@@ -60,7 +60,7 @@ def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | No
         return None
 
 
-def _sound(
+def sound(
     lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister | None
 ) -> Iterator[Line]:
     """The good lines, registered; the first problem of each bad line goes to the policy."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TypeVar
 
 from hoicli.arrays.reading import concatenate, read_scenes
+from hoicli.arrays.scenes import Scenes
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
@@ -57,13 +58,15 @@ def matched_batches(
     policy: ErrorPolicy,
     *,
     all_boxes: bool = False,
+    read: Iterable[Scenes] | None = None,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: see `Batch`).
+    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: see `Batch`). read: the lines, by
+    a reader of the caller's.
 
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
     with no_garbage_collection():
-        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
+        for scenes in read or read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
             batch = Batch(scenes, truth, all_boxes=all_boxes)
             yield batch, match_all(batch, protocols, filters)
 
