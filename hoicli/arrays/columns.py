@@ -73,7 +73,7 @@ def made_of_columns(
     for given, result in in_turns(work, _batches(lines, batch), again, processes):
         made: Any = result
         if made is None or (register is not None and not register.add_all(made.image_ids, given)):
-            chunk = list(_sound(given, check, policy, register))
+            chunk = list(sound(given, check, policy, register))
             made = work(chunk) if chunk else None
             if chunk and made is None:
                 raise AssertionError("a record passed the careful check and failed the fast one")
@@ -94,7 +94,7 @@ def attempt(build: Callable[[list[Line]], Part], lines: list[Line]) -> Part | No
         return None
 
 
-def _sound(
+def sound(
     lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister | None
 ) -> Iterator[Line]:
     """The good lines, registered; the first problem of each bad line goes to the policy."""

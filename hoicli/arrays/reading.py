@@ -39,7 +39,14 @@ def read_scenes(
     record whose image is not in `known` is bad too.
     """
     return made_of_scenes(
-        lines, lambda scenes: scenes, vocabulary, scored=scored, policy=policy, known=known, batch=batch
+        lines,
+        lambda scenes: scenes,
+        vocabulary,
+        scored=scored,
+        policy=policy,
+        known=known,
+        register=register,
+        batch=batch,
     )
 
 
@@ -51,6 +58,7 @@ def made_of_scenes(
     scored: bool,
     policy: ErrorPolicy,
     known: Container[str] | None = None,
+    register: ImageRegister | None = None,
     batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Made]:
@@ -68,7 +76,7 @@ def made_of_scenes(
         of_known,
         partial(check, vocabulary=vocabulary),
         policy,
-        register=register or ImageRegister(known),
+        register=ImageRegister(known) if register is None else register,
         batch=batch,
         processes=processes,
     )

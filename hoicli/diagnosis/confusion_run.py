@@ -121,6 +121,10 @@ class Confusing:
         """Add what was gathered from other images."""
         self._parts += other._parts
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to the process that merges it, which has the ground truth."""
+        return {"_parts": self._parts}
+
     def confused(self, name: str, settings: Mapping[str, str], *, tagged: bool) -> Confused:
         """The confusions; settings: what signatures say besides the ground truth and the protocol."""
         truth, view = self._truth, self._protocol

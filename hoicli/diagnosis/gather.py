@@ -11,6 +11,7 @@ from typing import Protocol as Interface
 import numpy as np
 
 from hoicli.arrays.columns import BATCH
+from hoicli.arrays.scenes import Scenes
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis
@@ -96,10 +97,11 @@ def match_and_diagnose(
     examples: int = 0,
     reading: Reading = "shared",
     collector: Callable[[], Collector] | None = None,
+    reader: Callable[[Any, Iterable[Line], ErrorPolicy], Iterable[Scenes]] | None = None,
 ) -> Gathered:
     """A tally of `protocols` and a diagnosis by each of `diagnosed` in one pass over the predictions, with up to
     `examples` errors of each type by the first, and what a `collector` keeps by the first; a large file is split among
-    processors.
+    processors. reader: reads the lines for a collector that keeps more of them.
 
     The caller reports the coverage.
     """
@@ -111,7 +113,10 @@ def match_and_diagnose(
         diagnoses = [Diagnosis(row, classes, reading) for row in diagnosed]
         kept = collector() if collector else None
         found = Gathered(Tally(protocols, classes), diagnoses, Examples(examples), Coverage(), kept)
-        for batch, outcomes in matched_batches(part, truth, every, filters, shared, all_boxes=bool(diagnosed)):
+        read = reader(kept, part, shared) if reader else None
+        for batch, outcomes in matched_batches(
+            part, truth, every, filters, shared, all_boxes=bool(diagnosed), read=read
+        ):
             found.coverage.add(batch)
             found.tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
             for number, diagnosis in enumerate(diagnoses):

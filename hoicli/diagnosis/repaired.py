@@ -15,13 +15,13 @@ Cells overlap in what they would mend, so their gains do not add up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, rank_by_id, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, rank_by_id
 from hoicli.diagnosis.confusions import NOTHING, ConfusionColumns, Said
 from hoicli.evaluation.pairing import blocks_of
 from hoicli.evaluation.protocols import Protocol
@@ -93,11 +93,14 @@ class Repaired:
         return rank
 
     @cached_property
+    def _hit_rank(self) -> Ints:
+        """The rank of each true positive in its class."""
+        return self._rank(self._columns.interaction[self._hits].astype(np.int64), self._place[self._hits])
+
+    @cached_property
     def ap(self) -> Floats:
         """[C] AP as it is, in [0, 1]."""
-        hits = self._columns.interaction[self._hits].astype(np.int64)
-        rank = self._rank(hits, self._place[self._hits])
-        return ranked_ap(rank, self._hit_bounds, self._positives, self._protocol)[0]
+        return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
 
     @property
     def mean(self) -> float | None:
@@ -148,12 +151,15 @@ class Repaired:
         of_class = every % classes
         positives = self._positives[of_class] - np.bincount(find(every, lose)[0], minlength=len(every))
         ap = np.zeros(len(every))
-        events = (
-            (find(every, insert)[0], self._place[said.fix_row], 1),
-            (find(every, remove)[0], self._place[gone], -1),
-        )
+        inserted = np.sort(find(every, insert)[0] * self._width + self._place[said.fix_row])
+        removed = np.sort(find(every, remove)[0] * self._width + self._place[gone])
         for part in blocks_of(np.diff(self._hit_bounds)[of_class]):
-            ap[part] = self._repaired_ap(of_class[part], positives[part], events, part)
+            of_part = [
+                keys[slice(*np.searchsorted(keys, [part.start * self._width, part.stop * self._width]))]
+                - part.start * self._width
+                for keys in (inserted, removed)
+            ]
+            ap[part] = self._repaired_ap(of_class[part], positives[part], *of_part)
 
         before, after = self.ap[of_class], self.classes[of_class] & (positives > 0)
         change = np.where(after, ap, 0.0) - np.where(self.classes[of_class], before, 0.0)
@@ -167,33 +173,20 @@ class Repaired:
         means: Floats = np.divide(sums, counts, out=np.full(len(cells), np.nan), where=counts > 0)
         return means - self.mean
 
-    def _repaired_ap(
-        self, of_class: Ints, positives: Ints, events: Sequence[tuple[Ints, Ints, int]], part: slice
-    ) -> Floats:
-        """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes."""
-        begin, end = part.start, part.start + len(of_class)
-        count = np.diff(self._hit_bounds)[of_class]
-        task, entry = expanded(self._hit_bounds[of_class], count)
-        rows = self._hits[entry]
-        place = self._place[rows]
-        rank, step = self._rank(of_class[task], place), np.zeros(len(task), dtype=np.int64)
-        hit = np.ones(len(task), dtype=bool)
-        for of_task, at, change in events:
-            inside = (of_task >= begin) & (of_task < end)
-            tasks, places = of_task[inside] - begin, at[inside]
-            if change < 0:  # a true positive that is replaced is no hit any more
-                gone = np.sort(tasks * self._width + places)
-                hit &= ~find(gone, task * self._width + place)[1]
-            task, place = np.concatenate([task, tasks]), np.concatenate([place, places])
-            rank = np.concatenate([rank, self._rank(of_class[tasks], places)])
-            step = np.concatenate([step, np.full(len(tasks), change)])
-            hit = np.concatenate([hit, np.full(len(tasks), change > 0)])
-        order = np.lexsort((place, task))
-        task, rank, step, hit = task[order], rank[order], step[order], hit[order]
-        moved = np.cumsum(step)
-        starts = run_starts(task)
-        before = np.zeros(len(of_class), dtype=np.int64)
-        before[task[starts]] = moved[starts] - step[starts]
-        rank = (rank + moved - before[task])[hit]
-        bounds = np.searchsorted(task[hit], np.arange(len(of_class) + 1))
-        return ranked_ap(rank, bounds, positives, self._protocol)[0]
+    def _repaired_ap(self, of_class: Ints, positives: Ints, inserted: Ints, removed: Ints) -> Floats:
+        """[J] AP of some (cell, class): the true positives of the class with what the cell inserts and removes. Both
+        are keys, ascending: the number in J, then the place among all predictions."""
+        task, hit = expanded(self._hit_bounds[of_class], np.diff(self._hit_bounds)[of_class])
+        found = task * self._width + self._place[self._hits[hit]]
+        new, new_place = np.divmod(inserted, self._width)
+        key, task = np.concatenate([found, inserted]), np.concatenate([task, new])
+        rank = np.concatenate([self._hit_rank[hit], self._rank(of_class[new], new_place)])
+        # What comes before each, an inserted one with itself, without that of the (cell, class) before.
+        more = np.concatenate([np.searchsorted(inserted, found), np.arange(1, len(inserted) + 1)])
+        fewer = np.searchsorted(removed, key)
+        begin = np.arange(len(of_class)) * self._width
+        rank += more - fewer + (np.searchsorted(removed, begin) - np.searchsorted(inserted, begin))[task]
+        left = np.flatnonzero(~find(removed, key)[1])
+        left = left[np.argsort(key[left], kind="stable")]
+        bounds = np.searchsorted(task[left], np.arange(len(of_class) + 1))
+        return ranked_ap(rank[left], bounds, positives, self._protocol)[0]

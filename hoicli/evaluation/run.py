@@ -65,13 +65,17 @@ def matched_batches(
     policy: ErrorPolicy,
     *,
     all_boxes: bool = False,
+    read: Iterable[Scenes] | None = None,
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
-    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: see `Batch`).
+    """Each batch of predictions with its outcomes under every protocol (`all_boxes`: see `Batch`). read: the lines, by
+    a reader of the caller's.
 
     Raises `DataError` for a bad line or an image that the ground truth does not have.
     """
     with no_garbage_collection():
-        for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position):
+        if read is None:
+            read = read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known=truth.position)
+        for scenes in read:
             batch = Batch(scenes, truth, all_boxes=all_boxes)
             yield batch, match_all(batch, protocols, filters)
 
@@ -80,7 +84,7 @@ def matched_batches(
 class MatchedLines:
     """The match records of some images as lines, and how these images fit the ground truth."""
 
-    image_ids: list[str]
+    image_ids: Sequence[str]
     lines: bytes
     coverage: Coverage
 

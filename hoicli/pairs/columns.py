@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
@@ -16,22 +16,25 @@ class PairColumns:
     """M images with P detected pairs and their triplets, under some settings.
 
     lines: image [M], rows of the ground truth, and pairs [M], how many each has. detected [P], an image's together and
-    in their order: interacting and stated as in `PairBatch`, and ignored, whether the person that a pair belongs to has
-    no annotated actions; score if `ranked`, and with `mates` the true pair by boxes alone (`InteractingPairs`). kept
-    [P], by the setting's number: whether it keeps the pair. matches: of a detected pair (row, ascending) and a true one
-    (mate); their overlap if `ranked`. interactions: of each setting, while all triplets have verb scores. tally: the
-    triplets once, with their outcomes under each setting as if it were a protocol. unscored, scored: triplets that
+    in their order: interacting and stated as in `PairBatch`, and what is `wanted`: ignored, whether the person that a
+    pair belongs to has no annotated actions; score; own, the true pair it belongs to (`InteractingPairs`). matches: of
+    a detected pair (row, ascending) and a true one (mate), with their overlap if `wanted`. kept [P], by the setting's
+    number: whether it keeps the pair. interactions: of each setting, while all triplets have verb scores. tally: the
+    triplets once, with their outcomes under each setting as if it were a protocol. unscored, scored: the triplets that
     interaction mAP ranks, without and with a verb score. pairs, triplets: how many there are.
     """
 
-    def __init__(self, truth: TruthPairs, tally: Tally, settings: int, *, ranked: bool, mates: bool) -> None:
+    def __init__(self, truth: TruthPairs, tally: Tally, settings: int, wanted: Collection[str]) -> None:
+        def columns(**types: type[np.generic]) -> Growing:
+            always = ("interacting", "stated", "row", "mate")
+            return Growing(**{name: type_ for name, type_ in types.items() if name in always or name in wanted})
+
         self.lines = Growing(image=np.int32, pairs=np.int32)
-        score: dict[str, Any] = {"score": np.float64} if ranked else {}
-        overlap: dict[str, Any] = {"overlap": np.float64} if ranked else {}
-        mate: dict[str, Any] = {"mate": np.int32} if mates else {}
-        self.detected = Growing(interacting=np.float64, stated=np.bool_, ignored=np.bool_, **score, **mate)
+        self.detected = columns(
+            interacting=np.float64, stated=np.bool_, ignored=np.bool_, score=np.float64, own=np.int32
+        )
+        self.matches = columns(row=np.int64, mate=np.int32, overlap=np.float64)
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
-        self.matches = Growing(row=np.int64, mate=np.int32, **overlap)
         self.interactions = [Interactions(truth) for _ in range(settings)]
         self.tally = tally
         self.unscored = self.scored = 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.columns import BATCH, indices, numbers, read_columns, require, typed
+from hoicli.arrays.columns import BATCH, attempt, indices, numbers, read_columns, require, sound, typed
 from hoicli.arrays.kit import Bools, Floats, Ints, find, runs_of, starts_of
 from hoicli.arrays.reading import scenes_of
 from hoicli.arrays.scenes import Scenes, are_subjects
@@ -78,14 +79,41 @@ def read_pair_batches(
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on.
     """
-
-    def check(record: Record) -> Iterator[Problem]:
-        yield from problems(record, vocabulary, scored=True, besides=("scores",))
-        if box_scores and record.get("scores") is None:
-            yield Problem("scores", "missing; --det-threshold needs a detection score for each box")
-
     build = partial(pair_batch, vocabulary=vocabulary, box_scores=box_scores, triplet_scores=triplet_scores)
+    check = partial(_problems, vocabulary=vocabulary, box_scores=box_scores)
     return read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
+
+
+def read_scenes_with_pairs(
+    lines: Iterable[Line],
+    vocabulary: Vocabulary,
+    *,
+    policy: ErrorPolicy,
+    pair_policy: ErrorPolicy,
+    known: Container[str] | None = None,
+) -> Iterator[tuple[Scenes, PairBatch | None]]:
+    """What `read_scenes` and `read_pair_batches` read of the same lines, by reading them once. `policy` judges all
+    lines; those whose pairs alone are wrong are judged by `pair_policy`, and are missing from the pairs."""
+    lines, register = iter(lines), ImageRegister(known)
+    while chunk := list(islice(lines, BATCH)):
+        both = attempt(partial(pair_batch, vocabulary=vocabulary), chunk)
+        if both is not None and register.add_all(both.image_ids, chunk):
+            yield both.scenes, both
+            continue
+        good = list(sound(chunk, partial(problems, vocabulary=vocabulary, scored=True, besides=()), policy, register))
+        paired = list(sound(good, partial(_problems, vocabulary=vocabulary), pair_policy, None))
+        if good:
+            yield (
+                scenes_of(good, vocabulary, scored=True),
+                pair_batch(paired, vocabulary) if paired else None,
+            )
+
+
+def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
+    """Everything in a record that `pair_batch` cannot read."""
+    yield from problems(record, vocabulary, scored=True, besides=("scores",))
+    if box_scores and record.get("scores") is None:
+        yield Problem("scores", "missing; --det-threshold needs a detection score for each box")
 
 
 _MISSING = float("nan")
@@ -173,7 +201,7 @@ def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
     """One number for each (subject, object), which are rows of the boxes; it grows with the subject."""
-    return subject * len(scenes.boxes) + object_
+    return subject.astype(np.int64) * len(scenes.boxes) + object_
 
 
 def pair_batch(

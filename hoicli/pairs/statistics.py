@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,8 +103,13 @@ class PairStatistics:
         """What `add` fills and `merge` takes, with nothing in it."""
         settled = [replace(self.protocol, name=str(number)) for number in range(len(self._settings))]
         tally = Tally(settled, len(self.vocabulary.interactions))
-        mates = self.interacting is not None
-        return PairColumns(self._truth, tally, len(self._settings), ranked=self.one_to_one, mates=mates)
+        wanted = {
+            "ignored": self.protocol.person_first,
+            "score": self.one_to_one,
+            "overlap": self.one_to_one,
+            "own": self.interacting is not None,
+        }
+        return PairColumns(self._truth, tally, len(self._settings), [name for name, of in wanted.items() if of])
 
     @property
     def tally(self) -> Tally:
@@ -146,13 +151,10 @@ class PairStatistics:
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         found.matches.add(row=row + found.pairs, mate=mate, overlap=overlap)
-        found.detected.add(
-            interacting=batch.interacting,
-            stated=batch.stated,
-            ignored=ignored,
-            **({"score": pairs.score} if self.one_to_one else {}),
-            **({"mate": self.interacting.mates(pairs, image_of_pair)} if self.interacting else {}),
-        )
+        columns = {"interacting": batch.interacting, "stated": batch.stated, "ignored": ignored, "score": pairs.score}
+        if self.interacting is not None:
+            columns["own"] = self.interacting.mates(pairs, image_of_pair)
+        found.detected.add(**columns)
         of_verbs = batch.verb_score[(batch.pair >= 0) & self._annotated[image[scenes.image_of_hoi]]]
         unscored = int(np.isnan(of_verbs).sum())
         found.unscored += unscored
@@ -198,54 +200,65 @@ class PairStatistics:
         can be reached; verbs with localised predictions but no true positive are left out of the interaction mAP, whose
         ground truth includes the triplets of images without predictions.
         """
+        seen = np.zeros(len(self._annotated), dtype=bool)
+        seen[self._found.lines["image"]] = True
+        reasons = self.reasons()
+        for number, setting in enumerate(self._settings):
+            yield setting, self._results(number, seen, reasons)
+
+    def _results(self, number: int, seen: Bools, reasons: Mapping[str, str]) -> list[PairResults]:
+        """`results` of one setting. seen [N]: the images with a line."""
         found, image = self._found, self._image
         row, mate = found.matches["row"], found.matches["mate"]
-        seen = np.zeros(len(self._annotated), dtype=bool)
-        seen[found.lines["image"]] = True
-        reasons = self.reasons()
-        for number, (setting, interactions) in enumerate(zip(self._settings, found.interactions, strict=True)):
-            every = found.kept[str(number)]
-            keep = every & ~found.detected["ignored"]
-            matches = np.flatnonzero(keep[row])
-            neg_ap, negatives = self._negative_ap(keep, row[matches], needed="neg_ap" not in reasons)
-            interactiveness = None if "interactiveness_ap" in reasons else self._interactiveness_ap(every)
-            verbs: dict[str, tuple[float | None, float | None, int]] = {}
-            if "inter_map" not in reasons:
-                verbs = interactions.mean_ap(self._truth, as_released=self.as_released)
-            results = []
-            for subset, members in self._truth.members.items():
-                images = self._truth.images(subset)
-                if self.as_released:
-                    images &= seen
-                counted = members & images[self._truth.image]
-                detected = int((keep & images[image]).sum())
-                located, finders = self._located(matches[counted[mate[matches]]])
-                annotated = int(counted.sum())
-                inter_map, inter_recall, averaged = verbs.get(subset, (None, None, 0))
-                results.append(
-                    PairResults(
-                        subset=subset,
-                        images=int(images.sum()),
-                        pairs=detected,
-                        truth_pairs=annotated,
-                        recall=located / annotated if annotated else None,
-                        precision=finders / detected if detected else None,
-                        neg_ap=neg_ap if subset == "full" else None,
-                        negatives=negatives if subset == "full" else 0,
-                        inter_map=inter_map,
-                        inter_recall=inter_recall,
-                        verbs=averaged,
-                        interactiveness_ap=interactiveness if subset == "full" else None,
-                        interacting=self.interacting.count if self.interacting and subset == "full" else 0,
-                    )
+        every = found.kept[str(number)]
+        keep = every & ~self._ignored
+        matches = np.flatnonzero(keep[row])
+        neg_ap, negatives = self._negative_ap(keep, row[matches], needed="neg_ap" not in reasons)
+        interactiveness = None if "interactiveness_ap" in reasons else self._interactiveness_ap(every)
+        verbs: dict[str, tuple[float | None, float | None, int]] = {}
+        if "inter_map" not in reasons:
+            verbs = found.interactions[number].mean_ap(self._truth, as_released=self.as_released)
+        results = []
+        for subset, members in self._truth.members.items():
+            images = self._truth.images(subset)
+            if self.as_released:
+                images &= seen
+            counted = members & images[self._truth.image]
+            detected = int((keep & images[image]).sum())
+            located, finders = self._located(matches[counted[mate[matches]]])
+            annotated = int(counted.sum())
+            inter_map, inter_recall, averaged = verbs.get(subset, (None, None, 0))
+            results.append(
+                PairResults(
+                    subset=subset,
+                    images=int(images.sum()),
+                    pairs=detected,
+                    truth_pairs=annotated,
+                    recall=located / annotated if annotated else None,
+                    precision=finders / detected if detected else None,
+                    neg_ap=neg_ap if subset == "full" else None,
+                    negatives=negatives if subset == "full" else 0,
+                    inter_map=inter_map,
+                    inter_recall=inter_recall,
+                    verbs=averaged,
+                    interactiveness_ap=interactiveness if subset == "full" else None,
+                    interacting=self.interacting.count if self.interacting and subset == "full" else 0,
                 )
-            yield setting, results
+            )
+        return results
 
     @property
     def _image(self) -> NDArray[np.int32]:
         """[detected pairs] the image of each."""
         image: NDArray[np.int32] = np.repeat(self._found.lines["image"], self._found.lines["pairs"])
         return image
+
+    @property
+    def _ignored(self) -> Bools:
+        """[detected pairs] whether the person that each belongs to has no annotated actions."""
+        if self.protocol.person_first:
+            return self._found.detected["ignored"]
+        return np.zeros(self._found.pairs, dtype=bool)
 
     def means(self) -> Iterator[list[Mean]]:
         """Each setting's mAP and mean maximal recall of the protocol's subsets, as `eval` computes them for the
@@ -265,7 +278,7 @@ class PairStatistics:
 
     def _ranked(self) -> Bools:
         """[detected pairs] whether negative AP ranks the pair."""
-        ranked: Bools = self._annotated[self._image] & ~self._found.detected["ignored"]
+        ranked: Bools = self._annotated[self._image] & ~self._ignored
         return ranked
 
     def reasons(self) -> dict[str, str]:
@@ -332,7 +345,7 @@ class PairStatistics:
         if self.interacting is None:
             return None
         order = self._ranking(np.flatnonzero(keep), ascending=False)
-        return self.interacting.average_precision(self._found.detected["mate"][order])
+        return self.interacting.average_precision(self._found.detected["own"][order])
 
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
         """Some detected pairs by the confidence that they interact, ties by image id and position."""

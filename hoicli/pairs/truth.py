@@ -27,10 +27,11 @@ class TruthPairs:
         scenes = truth.scenes
         self.truth = truth
         self.protocol = protocol_of(truth.vocabulary)
-        self.triplet = np.flatnonzero(truth.counted(self.protocol) & (scenes.object >= 0))
-        keys, first, self.pair = distinct_pairs(scenes, self.triplet)
+        triplet = np.flatnonzero(truth.counted(self.protocol) & (scenes.object >= 0))
+        keys, first, pair = distinct_pairs(scenes, triplet)
+        self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
-        self.image: Ints = scenes.image_of_box[self.subject]
+        self.image = scenes.image_of_box[self.subject].astype(np.int32)
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
         self.classes = {"full": np.ones(interactions, dtype=bool)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -114,7 +114,7 @@ class ImageRegister:
                 found.setdefault(key, []).append(known)
         return found
 
-    def add_all(self, image_ids: list[str], lines: list[Line]) -> bool:
+    def add_all(self, image_ids: Sequence[str], lines: list[Line]) -> bool:
         """Add the images of many lines if all are new, known and different, and return True; else add none."""
         if len(set(image_ids)) != len(image_ids):
             return False

@@ -1,21 +1,26 @@
 """All that a report says of one prediction dump or several, measured: the rows of eval, curves, diagnose, confusion and
-pairstats of each, and of several what compare says. Predictions are matched once for all but pairstats, which reads
-them a second time."""
+pairstats of each, and of several what compare says. Predictions are read once for all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
+from hoicli.arrays.scenes import Scenes
 from hoicli.comparison.rows import Compared, Comparison, protocol_rows
 from hoicli.curves.rows import Asked, Curves
 from hoicli.diagnosis.confusion_run import Confusing
+from hoicli.diagnosis.errors import Located
 from hoicli.diagnosis.gather import Gathered, match_and_diagnose
+from hoicli.diagnosis.repairs import ErrorTypes
 from hoicli.diagnosis.rows import diagnosis_rows
 from hoicli.diagnosis.run import Model, with_images
 from hoicli.evaluation.coverage import Coverage, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, Wanted, tally_rows
 from hoicli.evaluation.run import read_truth
@@ -23,10 +28,13 @@ from hoicli.evaluation.selection import main_protocol, protocol_of
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.shown import label
-from hoicli.io.streams import Stream
+from hoicli.io.streams import Line, Stream
+from hoicli.io.workers import shared_out
+from hoicli.pairs.columns import PairColumns
+from hoicli.pairs.reading import read_scenes_with_pairs
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import sweeps
-from hoicli.pairs.statistics import pair_statistics
+from hoicli.pairs.statistics import PairStatistics
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.records.results import Row
@@ -83,12 +91,12 @@ class Dump:
     views: list[Row]
     classes: list[Row]
     curves: list[Row]
-    diagnosis: list[Row]
-    composition: tuple[list[int], dict[str, list[int]]]
-    confusions: list[Row]
-    pairs: list[Row]
     examples: list[Record]
     coverage: Coverage
+    diagnosis: list[Row] = field(default_factory=list)
+    composition: tuple[list[int], dict[str, list[int]]] = ([], {})
+    confusions: list[Row] = field(default_factory=list)
+    pairs: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -136,16 +144,17 @@ def measure(
 ) -> Measured:
     """Read and measure. Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
 
-    The predictions are read twice: `pair_policy` judges the lines of the second time.
+    `pair_policy` judges lines whose pairs alone are wrong.
     """
     truth = read_truth(gt, request.vocabulary, policy, allow_uncounted=request.filters.allow_uncounted)
     request = replace(request, protocols=served(truth, request.protocols, request.named))
     dumps, compared = [], []
     for model in models:
-        found = _matched(model, truth, request, policy, whose=model.name if len(models) > 1 else None)
+        whose = model.name if len(models) > 1 else None
+        found = _matched(model, truth, request, policy, pair_policy, whose=whose)
         if len(models) > 1:
             compared.append(_compared(model.name, found.tally, truth, request))
-        dumps.append(_dump(model, found, gt, truth, request, pair_policy))
+        dumps.append(_dump(model, found, gt, truth, request))
     return Measured(
         request,
         dumps,
@@ -157,76 +166,115 @@ def measure(
     )
 
 
-def _diagnosed(truth: GroundTruth) -> Protocol | None:
-    """The protocol of error types, where the dataset has one and the ground truth serves it."""
-    protocol = protocol_of(truth.vocabulary)
-    return protocol if truth.serves(protocol) else None
+class Kept:
+    """What is kept of the batches besides tallies and error types (`gather.Collector`): confusions, and the pairs."""
+
+    def __init__(self, confusing: Confusing, pairs: PairColumns) -> None:
+        self.confusing, self.pairs = confusing, pairs
+
+    def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
+        """Add a batch, whose pairs were added when it was read."""
+        self.confusing.add(batch, found, types)
+
+    def merge(self, other: Kept) -> None:
+        """Add what was kept of other images."""
+        self.confusing.merge(other.confusing)
+        self.pairs.merge(other.pairs)
 
 
-def _matched(model: Model, truth: GroundTruth, request: Request, policy: ErrorPolicy, whose: str | None) -> Gathered:
-    diagnosed = _diagnosed(truth)
+def _matched(
+    model: Model, truth: GroundTruth, request: Request, policy: ErrorPolicy, pair_policy: ErrorPolicy, whose: str | None
+) -> Gathered:
+    """What is gathered of a model's predictions; `kept` are its `PairStatistics` and its `Confusing`, where the dataset
+    has error types."""
     extra = [row for row in request.views.of(request.protocols, request.named) if row.view]
-    found = match_and_diagnose(
+    gather = partial(
+        match_and_diagnose,
         model.stream.unmatched("report"),
         truth,
         [*request.protocols, *extra],
-        [] if diagnosed is None else [diagnosed],
-        request.filters,
-        policy,
+        filters=request.filters,
+        policy=policy,
         examples=EXAMPLES,
-        collector=None if diagnosed is None else lambda: Confusing(truth, diagnosed),
     )
+    diagnosed = protocol_of(truth.vocabulary)
+    if truth.serves(diagnosed):
+        statistics = PairStatistics(truth, sweeps(PAIR_NMS, ()))
+
+        def read(kept: Kept, lines: Iterable[Line], shared: ErrorPolicy) -> Iterator[Scenes]:
+            both = read_scenes_with_pairs(
+                lines,
+                truth.vocabulary,
+                policy=shared,
+                pair_policy=pair_policy if shared is policy else shared,
+                known=truth.position,
+            )
+            for scenes, pairs in both:
+                if pairs is not None:
+                    statistics.add(pairs, kept.pairs)
+                yield scenes
+
+        def keep() -> Kept:
+            return Kept(Confusing(truth, diagnosed), statistics.nothing())
+
+        found = gather([diagnosed], collector=keep, reader=read)
+        statistics.merge(found.kept.pairs)
+        found.kept = statistics, found.kept.confusing
+    else:
+        found = gather([])
     found.coverage.report(truth, [*request.protocols, *extra], model=whose)
     return found
 
 
-def _dump(
-    model: Model, found: Gathered, gt: Stream, truth: GroundTruth, request: Request, pair_policy: ErrorPolicy
-) -> Dump:
+def _dump(model: Model, found: Gathered, gt: Stream, truth: GroundTruth, request: Request) -> Dump:
+    """A model's rows; where there are processors for it, several kinds at a time."""
     tags = {"model": model.name, **request.tags} if model.tagged else request.tags
-    evaluation, views, classes = _evaluated(found.tally, request, tags)
-    rows: list[Row] = []
-    confusions: list[Row] = []
-    pairs: list[Row] = []
-    composition: tuple[list[int], dict[str, list[int]]] = ([], {})
-    for diagnosis in found.diagnoses[:1]:
+
+    def evaluated() -> dict[str, Any]:
+        return _evaluated(found.tally, request, tags)
+
+    def curved() -> dict[str, Any]:
+        return {"curves": list(_curves(found.tally, request, tags))}
+
+    def confused() -> dict[str, Any]:
+        confused = found.kept[1].confused(model.name, request.filters.signature(), tagged=model.tagged)
+        return {"confusions": list(confused.rows(confused.cells(), top=request.top, tags=request.tags))}
+
+    def diagnosed() -> dict[str, Any]:
+        diagnosis = found.diagnoses[0]
         settings = request.settings | truth.settings(diagnosis.protocol)
-        rows = list(
-            diagnosis_rows(
-                diagnosis, request.vocabulary, per_class=False, top=request.top, settings=settings, tags=tags
-            )
+        rows = diagnosis_rows(
+            diagnosis, request.vocabulary, per_class=False, top=request.top, settings=settings, tags=tags
         )
-        composition = diagnosis.composition()
-        confused = found.kept.confused(model.name, request.filters.signature(), tagged=model.tagged)
-        confusions = list(confused.rows(confused.cells(), top=request.top, tags=request.tags))
-        statistics = pair_statistics(model.stream, truth, sweeps(PAIR_NMS, ()), pair_policy)
-        pairs = list(pair_rows(statistics, tags=tags, settings=request.filters.allowance()))
+        return {"diagnosis": list(rows), "composition": diagnosis.composition()}
+
+    def paired() -> dict[str, Any]:
+        return {"pairs": list(pair_rows(found.kept[0], tags=tags, settings=request.filters.allowance()))}
+
+    def measured(some: Sequence[Callable[[], dict[str, Any]]]) -> dict[str, Any]:
+        return {kind: rows for kinds in some for kind, rows in kinds().items()}
+
+    every = [evaluated, confused, curved, diagnosed, paired] if found.diagnoses else [evaluated, curved]
+    shares = shared_out(measured, every)
     return Dump(
         model.name,
-        evaluation,
-        views,
-        classes,
-        list(_curves(found.tally, request, tags)),
-        rows,
-        composition,
-        confusions,
-        pairs,
-        with_images(list(found.examples.items()), gt),
-        found.coverage,
+        examples=with_images(list(found.examples.items()), gt),
+        coverage=found.coverage,
+        **{kind: rows for share in shares for kind, rows in share.items()},
     )
 
 
-def _evaluated(tally: Tally, request: Request, tags: Mapping[str, str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """(eval's rows, those of views, those of the classes under the primary protocol)."""
+def _evaluated(tally: Tally, request: Request, tags: Mapping[str, str]) -> dict[str, list[Row]]:
+    """eval's rows, those of views, and those of the classes under the primary protocol."""
     wanted = Wanted(request.split, per_class=True, slices=request.views.of_classes)
     settings = request.settings
     rows = list(tally_rows(tally, request.vocabulary, wanted, request.resampling, settings=settings, tags=tags))
     alone = [row for row in rows if row["tags"] == tags]
-    return (
-        [row for row in alone if "verb" not in row],
-        [row for row in rows if "verb" not in row and row["tags"] != tags],
-        [row for row in alone if "verb" in row and row["protocol"] == request.primary.name],
-    )
+    return {
+        "evaluation": [row for row in alone if "verb" not in row],
+        "views": [row for row in rows if "verb" not in row and row["tags"] != tags],
+        "classes": [row for row in alone if "verb" in row and row["protocol"] == request.primary.name],
+    }
 
 
 def _curves(tally: Tally, request: Request, tags: Mapping[str, str]) -> Iterator[Row]:

@@ -44,7 +44,7 @@ def write_report(options: Options, output: str, format_: str) -> None:
 
 
 def make_document(options: Options) -> Document:
-    """The report's document; streams are read as often as need be."""
+    """The report's document; ground truth is read more than once."""
     request = options.request()
     gt = Stream([options.gt], "ground truth", options.opening.truth)
     models = options.models()
@@ -53,7 +53,7 @@ def make_document(options: Options) -> Document:
     work = RESAMPLING * count * len(request.protocols)
     work += RESAMPLING * count + SWAPPING * (count - 1) if count > 1 else 0
     rounds = 0 if request.resampling is None else request.resampling.rounds
-    expected = READING_TRUTH * (1 + count) + 2 * READING * count + work * rounds  # predictions are read twice
+    expected = READING_TRUTH * (1 + count) + READING * count + work * rounds
     with ExitStack() as stack:
         for stream in (gt, *(model.stream for model in models)):
             stack.enter_context(stream.rereadable())
@@ -62,6 +62,5 @@ def make_document(options: Options) -> Document:
         measured = measure(models, gt, request, policy, pair_policy)
     policy.report()
     row_policy.report()
-    if pair_policy.skipped > policy.skipped:  # lines whose pairs alone are wrong
-        pair_policy.report()
+    pair_policy.report()
     return build(measured, options, given)

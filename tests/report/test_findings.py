@@ -55,7 +55,7 @@ def dump(name: str, *, evaluation: list[Row], diagnosis: list[Row] = [], confusi
     if name:
         evaluation = [{**row, "tags": {"model": name}} for row in evaluation]
         diagnosis = [{**row, "tags": {"model": name}} for row in diagnosis]
-    return Dump(name, evaluation, [], classes, [], diagnosis, ([], {}), confusions, [], [], Coverage())
+    return Dump(name, evaluation, [], classes, [], [], Coverage(), diagnosis=diagnosis, confusions=confusions)
 
 
 def said(*dumps: Dump, differences: list[Row] | None = None, top: int = 10) -> list[tuple[str, str]]:
