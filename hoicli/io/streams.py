@@ -208,7 +208,7 @@ class Stream:
         possible (several files, pipes, compressed files, systems other than Linux) or not worth it.
 
         Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
-        in one piece.
+        in one piece, or add `lines_before`.
         """
         if sys.platform != "linux" or len(self._inputs) != 1:
             return []
@@ -224,6 +224,14 @@ class Stream:
                 stream.readline()
                 cuts.append(stream.tell())
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]
+
+    def lines_before(self) -> int:
+        """How many lines of its file come before a share."""
+        count, left = 0, self._start
+        with self._inputs[0].open() as stream:
+            while data := stream.read(min(left, 1 << 20)):
+                count, left = count + data.count(b"\n"), left - len(data)
+        return count
 
     def _share(self, start: int, end: int) -> Stream:
         """The lines from byte `start` to before `end` of its file."""
