@@ -58,13 +58,6 @@ def shared_area(first: Sequence[float], second: Sequence[float]) -> float:
     return width * height if width > 0 and height > 0 else 0.0
 
 
-def iou_of_two(first: Sequence[float], second: Sequence[float]) -> float:
-    """IoU of two boxes of edges x1, y1, x2, y2 (`iou` computes many)."""
-    both = shared_area(first, second)
-    one, other = ((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
-    return both / (one + other - both) if both > 0 else 0.0
-
-
 def pair_nms(scenes: Scenes, keep: Bools, *, threshold: float, alpha: float, beta: float) -> Bools:
     """[T] `keep` without the triplets that a higher-scored one of the same image, labels and verb suppresses.
 

@@ -53,8 +53,9 @@ def validate(
     checked = []
     truth = None
     if gt is not None:
-        checked.append(validate_images(Stream([gt], "ground truth", opening.truth), vocabulary, display_name(gt)))
-        truth = checked[0].images
+        lines = Stream([gt], "ground truth", opening.truth)
+        checked.append(validate_images(lines, vocabulary, display_name(gt), facts=True))
+        truth = checked[0].facts
     name = ", ".join(map(display_name, paths))
     checked.append(
         validate_images(

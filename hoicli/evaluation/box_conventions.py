@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
 
-from hoicli.arrays.boxes import iou_of_two
+import numpy as np
 
-Box = Sequence[float]
-Size = tuple[float, float]
-Reading = Callable[[Box, "Size | None"], "Box | None"]
+from hoicli.arrays.boxes import iou
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, starts_of
+from hoicli.evaluation.pairing import blocks_of
+
+Columns = Sequence[Floats] | Floats
+"""Boxes [4, N], or sizes (width, height) [2, N]."""
+Reading = Callable[[Columns, Columns], Columns]
+"""(boxes, the sizes of their images) -> the boxes as corners, NaN if that needs a size that is not known."""
 
 ENOUGH_IMAGES = 5
 """Ours: with fewer images there is no finding."""
@@ -31,96 +35,129 @@ NEXT_TO_NOTHING = 0.1
 """Ours: if fewer boxes meet, that is a finding even if no reading helps."""
 
 
-def _times(x: float, y: float, box: Box) -> Box:
+def _times(x: Floats, y: Floats, box: Columns) -> Columns:
     return [box[0] * x, box[1] * y, box[2] * x, box[3] * y]
 
 
-def _from_centre(box: Box) -> Box:
+def _from_centre(box: Columns) -> Columns:
     x, y, width, height = box
     return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
 
 
-def _short_side(side: int, most: float = float("inf")) -> Callable[[Box, Size], Box]:
+def _y_first(box: Columns) -> Columns:
+    return [box[1], box[0], box[3], box[2]]
+
+
+def _short_side(side: int, most: float = float("inf")) -> Reading:
     """Boxes in a copy of the image with a short side of `side`, or a long side of `most` if that is smaller."""
 
-    def read(box: Box, size: Size) -> Box:
-        scale = min(side / min(size), most / max(size))
+    def read(box: Columns, size: Columns) -> Columns:
+        scale = np.minimum(side / np.minimum(*size), most / np.maximum(*size))
         return _times(1 / scale, 1 / scale, box)
 
     return read
 
 
-def _square(side: int) -> Callable[[Box, Size], Box]:
+def _square(side: int) -> Reading:
     return lambda box, size: _times(size[0] / side, size[1] / side, box)
-
-
-def _sized(read: Callable[[Box, Size], Box]) -> Reading:
-    """A reading that needs the image's size."""
-    return lambda box, size: None if size is None else read(box, size)
 
 
 READINGS: dict[str, Reading] = {
     "[x, y, w, h]": lambda box, _: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
     "[cx, cy, w, h]": lambda box, _: _from_centre(box),
     "[x1, x2, y1, y2]": lambda box, _: [box[0], box[2], box[1], box[3]],
-    "[y1, x1, y2, x2]": lambda box, _: [box[1], box[0], box[3], box[2]],
+    "[y1, x1, y2, x2]": lambda box, _: _y_first(box),
     "[x2, y2, x1, y1]": lambda box, _: [box[2], box[3], box[0], box[1]],
-    "parts of the image's sides (0-1)": _sized(lambda box, size: _times(*size, box)),
-    "parts of the image's sides as [cx, cy, w, h]": _sized(lambda box, size: _times(*size, _from_centre(box))),
-    "thousandths of the image's sides": _sized(lambda box, size: _times(size[0] / 1000, size[1] / 1000, box)),
-    "thousandths, y first": _sized(
-        lambda box, size: _times(size[0] / 1000, size[1] / 1000, [box[i] for i in (1, 0, 3, 2)])
-    ),
-    "scaled with height and width exchanged": _sized(
-        lambda box, size: _times(size[0] / size[1], size[1] / size[0], box)
-    ),
-    "pixels of a copy with a short side of 512": _sized(_short_side(512)),
-    "pixels of a copy with a short side of 800, at most 1333 long": _sized(_short_side(800, 1333)),
-    **{f"pixels of a copy of {side} x {side}": _sized(_square(side)) for side in (224, 336, 448, 640)},
+    "parts of the image's sides (0-1)": lambda box, size: _times(size[0], size[1], box),
+    "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _times(size[0], size[1], _from_centre(box)),
+    "thousandths of the image's sides": _square(1000),
+    "thousandths, y first": lambda box, size: _square(1000)(_y_first(box), size),
+    "scaled with height and width exchanged": lambda box, size: _times(size[0] / size[1], size[1] / size[0], box),
+    "pixels of a copy with a short side of 512": _short_side(512),
+    "pixels of a copy with a short side of 800, at most 1333 long": _short_side(800, 1333),
+    **{f"pixels of a copy of {side} x {side}": _square(side) for side in (224, 336, 448, 640)},
 }
-"""Each convention with the function that converts a box to corners; None if that needs an unknown image size."""
+"""Each convention with the function that converts boxes to corners."""
 OTHER_SCALE = "pixels of a copy of another size"
 """One scale for each image: SWIG-HOI's ground truth is of images resized to a short side of 512; predictions may not
 be."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class BoxEvidence:
-    """Collects the two boxes of each image's best prediction, with the image's annotated boxes and its size."""
+    """The two boxes of each image's best prediction: subject, object [N, 4], NaN for no object. annotated [A, 4] boxes,
+    of which those of image n are the count[n] (one at least) from start[n] on. size [N, 2]: width and height, NaN where
+    not known."""
 
-    images: list[tuple[list[Box], Sequence[Box], Size | None]] = field(default_factory=list)
-
-    def compare(self, boxes: list[Box], annotated: Sequence[Box], size: Size | None) -> None:
-        """Add an image's best prediction; images without annotated boxes are ignored."""
-        if annotated:
-            self.images.append((boxes, annotated, size))
+    subject: Floats
+    object: Floats
+    annotated: Floats
+    start: Ints
+    count: Ints
+    size: Floats
 
     def finding(self) -> tuple[str, int] | None:
         """(the finding in words, how many boxes meet nothing), or None if the boxes fit."""
-        total = sum(len(boxes) for boxes, _, _ in self.images)
-        if len(self.images) < ENOUGH_IMAGES:
+        if len(self.subject) < ENOUGH_IMAGES:
             return None
+        ends = np.concatenate([self.subject, self.object])
+        total = int(np.count_nonzero(~np.isnan(ends[:, 0])))
         own = self._meeting(lambda box, _: box)
         if own * MUCH_BETTER >= total:
             return None
         text = f"{own:,} of the {total:,} boxes of best predictions meet an annotated box"
-        largest = max(abs(side) for boxes, _, _ in self.images for box in boxes for side in box)
-        if largest <= OVERSHOOT and all(size is None for _, _, size in self.images):
+        if np.nanmax(np.abs(ends)) <= OVERSHOOT and np.isnan(self.size).all():
             return text + PARTS, total - own
         meeting = {what: self._meeting(read) for what, read in READINGS.items()}
-        meeting[OTHER_SCALE] = sum(_met_after_scaling(boxes, annotated) for boxes, annotated, _ in self.images)
+        meeting[OTHER_SCALE] = self._meeting_scaled()
         best = max(meeting, key=lambda what: meeting[what])
         if meeting[best] >= max(HALF * total, MUCH_BETTER * own):
             return f"{text}, {meeting[best]:,} if they are {best}", total - own
         return (text, total - own) if own < NEXT_TO_NOTHING * total else None
 
     def _meeting(self, read: Reading) -> int:
+        """How many boxes meet an annotated one as `read` has them."""
         count = 0
-        for boxes, annotated, size in self.images:
-            for box in boxes:
-                meant = read(box, size)
-                count += meant is not None and any(iou_of_two(meant, other) >= HALF for other in annotated)
+        with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
+            for end in (self.subject, self.object):
+                count += int(self._met(np.array(read(end.T, self.size.T)), np.arange(len(end))).sum())
         return count
+
+    def _met(self, boxes: Floats, image: Ints) -> Bools:
+        """[M] whether each of the boxes [4, M] meets an annotated one of its image."""
+        met = np.zeros(len(image), dtype=bool)
+        start, count = self.start[image], self.count[image]
+        for block in blocks_of(count):
+            box, row = expanded(start[block], count[block])
+            box += block.start
+            met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
+        return met
+
+    def _meeting_scaled(self) -> int:
+        """How many boxes meet if one scale makes both of an image meet: that of its subject and an annotated box."""
+        found = 0
+        for block in blocks_of(self.count):
+            image, row = expanded(self.start[block], self.count[block])
+            image += block.start
+            with np.errstate(all="ignore"):
+                scale = np.sqrt(_area(self.annotated[row]) / _area(self.subject[image]))
+                usable = (_area(self.subject[image]) > 0) & (scale != 0)
+                image, scale = image[usable], scale[usable]
+                with_object = ~np.isnan(self.object[image, 0])
+                met = self._met(self.subject[image].T * scale, image)
+                met &= ~with_object | self._met(self.object[image].T * scale, image)
+            images = np.unique(image[met])
+            found += len(images) + int(np.count_nonzero(~np.isnan(self.object[images, 0])))
+        return found
+
+
+def _area(boxes: Floats) -> Floats:
+    area: Floats = np.maximum(boxes[:, 2:] - boxes[:, :2], 0.0).prod(axis=1)
+    return area
+
+
+SampledImage = tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]
+"""(subject and object of the best prediction, or the subject alone; the annotated boxes)."""
 
 
 @dataclass
@@ -128,7 +165,7 @@ class BoxSample:
     """The same evidence from SAMPLE images, to save time: the first by name, so the choice does not depend on the order
     of the images or on how they are split among processes. The images' sizes are not known."""
 
-    images: dict[str, tuple[list[Box], Sequence[Box]]] = field(default_factory=dict)
+    images: dict[str, SampledImage] = field(default_factory=dict)
     _last: str | None = None
 
     def wanted(self, image_ids: Sequence[str]) -> list[int]:
@@ -140,7 +177,7 @@ class BoxSample:
         """An empty sample that wants only what this one would keep."""
         return BoxSample(_last=self._last)
 
-    def add(self, images: Mapping[str, tuple[list[Box], Sequence[Box]]]) -> None:
+    def add(self, images: Mapping[str, SampledImage]) -> None:
         """Add images: (boxes of the best prediction, annotated boxes, not empty) by image id."""
         self.images |= images
         for image_id in sorted(self.images)[SAMPLE:]:
@@ -150,19 +187,15 @@ class BoxSample:
 
     def finding(self) -> tuple[str, int] | None:
         """As `BoxEvidence.finding`."""
-        return BoxEvidence([(boxes, annotated, None) for boxes, annotated in self.images.values()]).finding()
-
-
-def _met_after_scaling(boxes: list[Box], annotated: Sequence[Box]) -> int:
-    """The number of boxes if one scale makes them all meet annotated boxes, else 0."""
-    for target in annotated:
-        scale = sqrt(max(_area(target), 0.0) / _area(boxes[0])) if _area(boxes[0]) > 0 else 0.0
-        if scale and all(
-            any(iou_of_two(_times(scale, scale, box), other) >= HALF for other in annotated) for box in boxes
-        ):
-            return len(boxes)
-    return 0
-
-
-def _area(box: Box) -> float:
-    return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
+        nothing = [float("nan")] * 4
+        ends = [(*boxes, nothing)[:2] for boxes, _ in self.images.values()]
+        both = np.array(ends, dtype=np.float64).reshape(-1, 2, 4)
+        counts = [len(annotated) for _, annotated in self.images.values()]
+        return BoxEvidence(
+            subject=both[:, 0],
+            object=both[:, 1],
+            annotated=np.array([box for _, annotated in self.images.values() for box in annotated]).reshape(-1, 4),
+            start=starts_of(counts)[:-1],
+            count=np.array(counts, dtype=np.int64),
+            size=np.full((len(counts), 2), np.nan),
+        ).finding()

@@ -218,7 +218,7 @@ class Stream:
         one, and for several files.
 
         Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
-        in one piece.
+        in one piece, or add `lines_before`.
         """
         count = self.processes()
         if count < 2 or len(self._inputs) != 1:
@@ -237,6 +237,14 @@ class Stream:
         """The same lines, opened anew for another process."""
         inputs = self._inputs
         return Stream(self._paths, self.label, lambda _: inputs)
+
+    def lines_before(self) -> int:
+        """How many lines of its file come before a share."""
+        count, left = 0, self._start
+        with self._inputs[0].open() as stream:
+            while data := stream.read(min(left, 1 << 20)):
+                count, left = count + data.count(b"\n"), left - len(data)
+        return count
 
     def _share(self, start: int, end: int) -> Stream:
         """The lines from byte `start` to before `end` of its file."""

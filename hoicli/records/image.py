@@ -122,7 +122,7 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
 
 
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Problems of V-COCO's own fields: `role`, `annotated`, `unstated` and `left_out`."""
+    """Problems of V-COCO's own fields: `role`, and those of `statement_problems`."""
     roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
         if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
@@ -136,6 +136,11 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored:
             )
         elif role is not None and role not in known:
             yield Problem(field, f"{short(role)} is no role of it; {has}")
+    yield from statement_problems(record, vocabulary, scored=scored)
+
+
+def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
+    """Problems of `annotated`, `unstated` and `left_out`."""
     annotated = record.get("annotated")
     if annotated is not None:
         if type(annotated) is not list or not all(type(flag) is bool for flag in annotated):
@@ -151,7 +156,7 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored:
     if scored and left_out is not None and type(left_out) is not list:
         yield Problem("left_out", f"{json_type(left_out)}; it must be an array of statements, as convert writes it")
     elif scored:
-        count = _box_count(record) or 0
+        count, roles_of = _box_count(record) or 0, vocabulary.roles_of if left_out else {}
         for index, item in enumerate(left_out or ()):
             if (
                 type(item) is not dict
@@ -181,6 +186,11 @@ def _score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     for index, hoi in _hois(record):
         if "verb_score" in hoi and not is_number(hoi["verb_score"]):
             yield Problem(f"hois[{index}].verb_score", f"{short(hoi['verb_score'])} is no score; give a finite number")
+    yield from pair_problems(record)
+
+
+def pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of `pairs`."""
     pairs = record.get("pairs")
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")

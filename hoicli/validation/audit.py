@@ -154,6 +154,10 @@ class Audit:
         if MISSING in kinds:
             scenes = with_missing(scenes, self.missing, truth.vocabulary, self.protocol, self.rules.same)
         if DUPLICATE in kinds:
-            found = near_duplicates(scenes, truth.vocabulary, self.protocol, self.rules.same)
-            scenes = merged(scenes, found)
+            scenes = merged(
+                scenes,
+                self.duplicates
+                if scenes is truth.scenes
+                else near_duplicates(scenes, truth.vocabulary, self.protocol, self.rules.same),
+            )
         return scenes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import protocol_iou, reaches
 from hoicli.evaluation.rows import Wanted, tally_rows
 from hoicli.evaluation.tally import Tally
+from hoicli.io.workers import shared_out
 from hoicli.records.results import Row, row_ends
 from hoicli.validation.audit import CONTRADICTED, DUPLICATE, MISSING, Audit
 
@@ -199,19 +200,26 @@ class AuditRows:
         if len(wanted) > 1:
             wanted["all_changed"] = tuple(self._kinds)
         audit = self._audit
-        truths = {
-            name: GroundTruth(audit.changed(kinds), self._vocabulary, self._truth.name)
-            for name, kinds in wanted.items()
-        }
-        for opinion, tally in zip(audit.opinions, audit.tallies, strict=True):
+        shares = shared_out(partial(self._changed, wanted), list(wanted)) if audit.opinions else []
+        rows = {name: of_models for share in shares for name, of_models in share.items()}
+        for place, (opinion, tally) in enumerate(zip(audit.opinions, audit.tallies, strict=True)):
             before = {row["subset"]: row for row in self._of(tally, opinion.name, "as_given", ())}
             yield from before.values()
-            for name, kinds in wanted.items():
-                for row in self._of(audit.tally(Batch(opinion.scenes, truths[name])), opinion.name, name, kinds):
+            for name in wanted:
+                for row in rows[name][place]:
                     was, value = before[row["subset"]]["value"], row["value"]
                     yield row
                     change = None if value is None or was is None else value - was
                     yield {**row, "metric": "audit_delta_mAP", "value": change, "from": was, "to": value}
+
+    def _changed(self, wanted: Mapping[str, Sequence[str]], names: Sequence[str]) -> dict[str, list[list[Row]]]:
+        """The mAP of each model on the annotations of these names, which are without the kinds of `wanted`."""
+        found = {}
+        for name in names:
+            truth = GroundTruth(self._audit.changed(wanted[name]), self._vocabulary, self._truth.name)
+            tallies = [(self._audit.tally(Batch(each.scenes, truth)), each.name) for each in self._audit.opinions]
+            found[name] = [list(self._of(tally, model, name, wanted[name])) for tally, model in tallies]
+        return found
 
     def _of(self, tally: Tally, model: str, name: str, kinds: Sequence[str]) -> Iterator[Row]:
         """The mAP of one model on annotations of a name, which are without these kinds of candidates."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.arrays.boxes import iou
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, find, joined, rank_by_id
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest
 from hoicli.evaluation.protocols import Protocol
@@ -77,10 +77,9 @@ def contradicted(truth: GroundTruth, opinions: Sequence[Opinion], levels: Levels
     for at, opinion in enumerate(opinions):
         heard = opinion.heard(levels)
         pair, row = opinion.on_pairs(subject, object_)
-        class_ = opinion.scenes.interaction[row]
-        key = pair * classes + class_
-        order = np.lexsort((row, -opinion.scenes.score[row], key))
-        first = order[run_starts(key[order])]  # the best-scored of each class on each pair
+        every = max(len(opinion.scenes.score), 1)
+        key, row = np.divmod(np.sort((pair * classes + opinion.scenes.interaction[row]) * every + row), every)
+        first = first_largest(key, opinion.scenes.score[row])  # the best-scored of each class on each pair
         keys, best = key[first], row[first]
         wanted = pair_of * classes + scenes.interaction[rows]
         place, met = find(keys, wanted)

@@ -76,6 +76,15 @@ class Findings:
         finding = self._found.setdefault(check, Finding(check, 0, example, fix))
         finding.count += count
 
+    def merge(self, other: Findings) -> None:
+        """Add the findings of the part that follows."""
+        for finding in other:
+            self.add(finding.check, finding.example, finding.count, finding.fix)
+
+    def count(self, check: str) -> int:
+        """How often a check failed so far."""
+        return self._found[check].count if check in self._found else 0
+
     def __contains__(self, check: str) -> bool:
         return check in self._found
 

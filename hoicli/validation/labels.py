@@ -10,13 +10,19 @@ the triplets, and they at most three quarters).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from itertools import pairwise, permutations
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
+
+from hoicli.arrays.kit import Floats, Ints
+from hoicli.evaluation.pairing import first_largest
+from hoicli.validation.batches import Checked, TripletClass, triplet_class
 from hoicli.validation.checks import Finding
+from hoicli.validation.facts import Facts
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
@@ -28,19 +34,8 @@ DISTINCT = 1 << 17
 """Different classes that are counted; free text could have any number."""
 
 
-class TripletClass(NamedTuple):
-    """The class of a triplet; no role is "", no object or no label None."""
-
-    verb: str
-    role: str = ""
-    label: str | None = None
-
-
-ScoredClass = tuple[int, TripletClass, float]
-"""A triplet of a record: its row among the hois, its class and its score."""
-
-# Millions of triplets are of some hundred classes: each is made once.
-_class = lru_cache(maxsize=1 << 14)(TripletClass)
+ScoredClass = tuple[TripletClass, float]
+"""The class of a triplet, and its score."""
 
 
 @dataclass(frozen=True)
@@ -70,108 +65,155 @@ def classes_of(record: Mapping[str, Any]) -> list[ScoredClass]:
         return []
     found = []
     count = len(labels)
-    for row, hoi in enumerate(hois):
+    for hoi in hois:
         if type(hoi) is not dict or type(verb := hoi.get("verb")) is not str:
             continue
         label = labels[index] if type(index := hoi.get("object")) is int and 0 <= index < count else None
         role, score = hoi.get("role", ""), hoi.get("score", 0.0)
-        name = _class(verb, role if type(role) is str else "", label if type(label) is str else None)
-        found.append((row, name, score if type(score) is float or type(score) is int else 0.0))
+        name = triplet_class(verb, role if type(role) is str else "", label if type(label) is str else None)
+        found.append((name, score if type(score) is float or type(score) is int else 0.0))
     return found
 
 
-def best_of(classes: list[ScoredClass]) -> ScoredClass:
-    """The triplet with the highest score, the first of equals; there is one at least."""
-    return max(classes, key=lambda each: (each[2], -each[0]))
-
-
 @dataclass
-class LabelEvidence:
-    """Gathers the classes of a stream; `finding` concludes. Counts are integers, so order is no matter."""
+class ClassCounts:
+    """What is counted of the classes of a stream. weights: of DISTINCT classes at most, the first that occur, each
+    triplet by its score: what a detector is sure of tells more. matched: of each reading (0: none), the images whose
+    best prediction is of an annotated class. Counts are integers, so order is no matter."""
 
-    vocabulary: Vocabulary
     weights: Counter[TripletClass] = field(default_factory=Counter)
     triplets: int = 0
     images: int = 0
     matched: Counter[int] = field(default_factory=Counter)
 
-    def __post_init__(self) -> None:
-        self._readings = list(readings(self.vocabulary))
+    def weigh(self, weights: Iterable[tuple[TripletClass, int]]) -> None:
+        """Add to the weights of classes, in the order of their occurrence."""
+        for name, weight in weights:
+            if name in self.weights or len(self.weights) < DISTINCT:
+                self.weights[name] += weight
+
+    def merge(self, other: ClassCounts) -> None:
+        """Add the counts of the part that follows; it has fewer than DISTINCT classes."""
+        self.weigh(other.weights.items())
+        self.triplets += other.triplets
+        self.images += other.images
+        self.matched.update(other.matched)
+
+
+class LabelEvidence:
+    """Gathers the classes of a stream in `counts`; `finding` concludes."""
+
+    def __init__(self, vocabulary: Vocabulary, counts: ClassCounts | None = None) -> None:
+        self.vocabulary = vocabulary
+        self.counts = counts or ClassCounts()
+        self._readings = list(readings(vocabulary))
+        self._read: dict[TripletClass, list[int]] = {}
 
     def add(self, classes: list[ScoredClass]) -> None:
-        """The triplets of a record, weighted by score: what a detector is sure of tells more."""
-        self.triplets += len(classes)
-        for _, name, score in classes:
-            if name in self.weights or len(self.weights) < DISTINCT:
-                self.weights[name] += 1 + int(1000 * min(max(score, 0.0), 1.0))
+        """The triplets of a record that may be a bad one."""
+        self.counts.triplets += len(classes)
+        self.counts.weigh((name, 1 + int(1000 * min(max(score, 0.0), 1.0))) for name, score in classes)
 
-    def compare(self, best: TripletClass, annotated: frozenset[TripletClass]) -> None:
-        """The best prediction of an image against the classes annotated there."""
-        self.images += 1
-        for number, apply in enumerate([_same, *(reading.apply for reading in self._readings)]):
-            name = apply(best)
-            self.matched[number] += name is not None and comparable(name, self.vocabulary) in annotated
+    def add_all(self, batch: Checked) -> None:
+        """The triplets of good records."""
+        names, place = batch.classes
+        self.counts.triplets += len(place)
+        total = np.bincount(place, weights=1 + np.floor(1000 * np.clip(_scores(batch), 0, 1)), minlength=len(names))
+        order: Iterable[int] = range(len(names))
+        if len(self.counts.weights) + len(names) > DISTINCT:  # which of them occur first does matter
+            order = np.argsort(np.unique(place, return_index=True)[1]).tolist()
+        self.counts.weigh((names[at], int(total[at])) for at in order)
+
+    def compare(self, batch: Checked, image: Ints, truth: Facts) -> Ints:
+        """The best prediction of each image against the classes that are annotated there. image [N]: its number in the
+        ground truth, -1 for none. The best predictions (of equals the first) that could be compared."""
+        best = first_largest(batch.image_of_hoi, _scores(batch))
+        best = best[image[batch.image_of_hoi[best]] >= 0]
+        best = best[truth.some[image[batch.image_of_hoi[best]]]]
+        names, place = batch.classes
+        classes = np.array([self._meant(names[at], truth) for at in place[best].tolist()], dtype=np.int64)
+        classes = classes.reshape(len(best), 1 + len(self._readings))
+        found = truth.has(image[batch.image_of_hoi[best], None], classes)
+        self.counts.images += len(best)
+        self.counts.matched.update(dict(enumerate(found.sum(axis=0).tolist())))
+        return best
+
+    def _meant(self, name: TripletClass, truth: Facts) -> list[int]:
+        """The number of the class, -1 for none, as it is and by every reading."""
+        if name not in self._read:
+            if len(self._read) >= DISTINCT:
+                self._read.clear()
+            read = [name, *(reading.apply(name) for reading in self._readings)]
+            numbers = [
+                -1 if each is None else truth.classes.get(comparable(each, self.vocabulary), -1) for each in read
+            ]
+            self._read[name] = numbers
+        return self._read[name]
 
     def finding(self, name: str) -> Finding | None:
         """What is doubtful about the labels of the stream called `name`."""
-        total = sum(self.weights.values())
-        if not total:
+        if not self._total:
             return None
-        other = self._other_dataset(total)
-        if other is not None:
-            dataset, share = other
-            own = self._known(self.vocabulary, total)
+        if self._other_dataset is not None:
+            dataset, share = self._other_dataset
+            own = self._known(self.vocabulary)
             knows = f"{dataset} knows {share:.0%} of the triplets' names, {self.vocabulary.name} {own:.0%}"
-            return Finding("another-dataset", self.triplets, f"{name}: {knows}: --dataset {dataset}")
-        found = self._explanation(total)
+            return Finding("another-dataset", self.counts.triplets, f"{name}: {knows}: --dataset {dataset}")
+        found = self._explanation
         if found is not None:
             option = found.reading.option
             fix = option and f"convert the file again with {option}: as it is, mAP will be near zero"
             return Finding(found.reading.check, found.count, f"{name}: {found.why}", fix)
-        if self.images >= ENOUGH_IMAGES and self.matched[0] < self.images / 20:
-            text = f"in {self.matched[0]:,} of {self.images:,} images the best prediction is of an annotated class"
-            return Finding("classes-not-annotated", self.images - self.matched[0], f"{name}: {text}")
+        if self.counts.images >= ENOUGH_IMAGES and self.counts.matched[0] < self.counts.images / 20:
+            matched = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images"
+            text = f"{name}: {matched} the best prediction is of an annotated class"
+            return Finding("classes-not-annotated", self.counts.images - self.counts.matched[0], text)
         return None
 
     def verdict(self) -> str:
         """Which dataset and which order the labels most likely are, in a few words; "" where there are none."""
-        total = sum(self.weights.values())
-        if not total:
+        if not self._total:
             return ""
-        other = self._other_dataset(total)
-        if other is not None:
-            return f"labels of {other[0]}"
-        found = self._explanation(total)
+        if self._other_dataset is not None:
+            return f"labels of {self._other_dataset[0]}"
+        found = self._explanation
         return f"labels of {self.vocabulary.name}, {'as they are' if found is None else f'if {found.reading.what}'}"
 
-    def _explanation(self, total: int) -> Explanation | None:
-        """The reading that explains the labels better than they explain themselves."""
-        return self._by_interactions(total) or self._by_ground_truth()
+    @cached_property
+    def _total(self) -> int:
+        """The weight of all triplets, once all are counted."""
+        return sum(self.counts.weights.values())
 
-    def _known(self, vocabulary: Vocabulary, total: int) -> float:
+    @cached_property
+    def _explanation(self) -> Explanation | None:
+        """The reading that explains the labels better than they explain themselves."""
+        return self._by_interactions() or self._by_ground_truth()
+
+    def _known(self, vocabulary: Vocabulary) -> float:
         """The share of the triplets whose verb and object the vocabulary has."""
         known = (
             weight
-            for name, weight in self.weights.items()
+            for name, weight in self.counts.weights.items()
             if name.verb in vocabulary.verb_ids and (name.label is None or name.label in vocabulary.object_ids)
         )
-        return sum(known) / total
+        return sum(known) / self._total
 
-    def _other_dataset(self, total: int) -> tuple[str, float] | None:
+    @cached_property
+    def _other_dataset(self) -> tuple[str, float] | None:
         """The dataset that knows the names, where this one does not."""
-        own = self._known(self.vocabulary, total)
+        own = self._known(self.vocabulary)
         if own >= 0.9:
             return None
-        shares = {name: self._known(load(name), total) for name in DATASETS if name != self.vocabulary.name}
+        shares = {name: self._known(load(name)) for name in DATASETS if name != self.vocabulary.name}
         best = max(shares, key=lambda name: shares[name])
         return (best, shares[best]) if shares[best] >= 0.95 else None
 
-    def _by_interactions(self, total: int) -> Explanation | None:
+    def _by_interactions(self) -> Explanation | None:
         """The reading under which the triplets are interactions; a dataset with roles has no such list of objects."""
-        if self.vocabulary.roles or self.triplets < ENOUGH_TRIPLETS:
+        if self.vocabulary.roles or self.counts.triplets < ENOUGH_TRIPLETS:
             return None
-        own = self._interactions(_same) / total
-        shares = [self._interactions(reading.apply) / total for reading in self._readings]
+        own = self._interactions(_same) / self._total
+        shares = [self._interactions(reading.apply) / self._total for reading in self._readings]
         best = max(range(len(shares)), key=lambda number: shares[number])
         neighbours = shares[best] >= 0.9 and own <= 0.75  # off by one, an object is of the same kind: much still fits
         if shares[best] < max(0.5, 2 * own) and not neighbours:
@@ -179,31 +221,42 @@ class LabelEvidence:
         reading = self._readings[best]
         dataset = self.vocabulary.name
         why = f"{own:.0%} of the triplets are {dataset} interactions, {shares[best]:.0%} if {reading.what}"
-        return Explanation(reading, why, self.triplets)
+        return Explanation(reading, why, self.counts.triplets)
 
     def _interactions(self, apply: Callable[[TripletClass], TripletClass | None]) -> int:
         ids, weight = self.vocabulary.interaction_ids, 0
-        for name, count in self.weights.items():
+        for name, count in self.counts.weights.items():
             read = apply(name)
             weight += count if read is not None and (read.verb, read.label) in ids else 0
         return weight
 
     def _by_ground_truth(self) -> Explanation | None:
         """The reading under which the best predictions are of annotated classes."""
-        if self.images < ENOUGH_IMAGES:
+        if self.counts.images < ENOUGH_IMAGES:
             return None
-        best = max(range(len(self._readings)), key=lambda number: self.matched[number + 1])
-        found = self.matched[best + 1]
-        if found < max(self.images / 5, 2 * self.matched[0]):
+        best = max(range(len(self._readings)), key=lambda number: self.counts.matched[number + 1])
+        found = self.counts.matched[best + 1]
+        if found < max(self.counts.images / 5, 2 * self.counts.matched[0]):
             return None
         reading = self._readings[best]
-        own = f"in {self.matched[0]:,} of {self.images:,} images, in {found:,} if {reading.what}"
-        return Explanation(reading, f"the best prediction is of an annotated class {own}", self.images)
+        own = f"in {self.counts.matched[0]:,} of {self.counts.images:,} images, in {found:,} if {reading.what}"
+        return Explanation(reading, f"the best prediction is of an annotated class {own}", self.counts.images)
+
+
+def _scores(batch: Checked) -> Floats:
+    """[T] scores, 0 for a missing one."""
+    return np.nan_to_num(batch.score, nan=0.0)
+
+
+def counted_as(names: Sequence[TripletClass], vocabulary: Vocabulary) -> list[list[TripletClass]]:
+    """What annotated triplets of these classes are annotations of: who fills a role of an action does the action."""
+    classes = [comparable(name, vocabulary) for name in names]
+    return [classes, [TripletClass(name.verb) for name in classes]] if vocabulary.roles else [classes]
 
 
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
     """The class as evaluation compares it: where roles make the classes, the object's label is no part of it."""
-    return name._replace(label=None) if vocabulary.roles else name._replace(role="")
+    return triplet_class(name.verb, name.role) if vocabulary.roles else triplet_class(name.verb, "", name.label)
 
 
 def _same(name: TripletClass) -> TripletClass:
@@ -253,13 +306,13 @@ def _objects(names: Mapping[str, str]) -> Callable[[TripletClass], TripletClass 
     def apply(name: TripletClass) -> TripletClass | None:
         if name.label is None:
             return name
-        return name._replace(label=names[name.label]) if name.label in names else None
+        return triplet_class(name.verb, name.role, names[name.label]) if name.label in names else None
 
     return apply
 
 
 def _verbs(names: Mapping[str, str]) -> Callable[[TripletClass], TripletClass | None]:
-    return lambda name: name._replace(verb=names[name.verb]) if name.verb in names else None
+    return lambda name: triplet_class(names[name.verb], name.role, name.label) if name.verb in names else None
 
 
 def _roles(names: Mapping[tuple[str, str], tuple[str, str]]) -> Callable[[TripletClass], TripletClass | None]:

@@ -8,22 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.arrays import boxes
-from hoicli.arrays.boxes import iou, iou_of_two, pair_nms, shared_area
+from hoicli.arrays.boxes import iou, pair_nms, shared_area
 from hoicli.arrays.scenes import Scenes
 
 BOXES = st.tuples(*[st.integers(-3, 9).map(float)] * 4)
 
 
 @given(BOXES, BOXES)
-def test_two_boxes_overlap_as_two_of_many_do(first: tuple[float, ...], second: tuple[float, ...]) -> None:
-    many = iou(np.array([first]).T, np.array([second]).T, inclusive=False)
-    assert iou_of_two(first, second) == pytest.approx(float(many[0]))
+def test_boxes_overlap_by_the_area_they_share(first: tuple[float, ...], second: tuple[float, ...]) -> None:
+    both = shared_area(first, second)
+    one, other = ((x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in (first, second))
+    overlap = iou(np.array([first]).T, np.array([second]).T, inclusive=False)
+    assert float(overlap[0]) == pytest.approx(both / (one + other - both) if both > 0 else 0.0)
 
 
 def test_boxes_that_only_touch_share_nothing() -> None:
     assert shared_area((0, 0, 2, 2), (1, 1, 3, 4)) == 1
     assert shared_area((0, 0, 2, 2), (2, 0, 4, 2)) == 0
-    assert iou_of_two((0, 0, 2, 2), (0, 0, 2, 2)) == 1
 
 
 @st.composite

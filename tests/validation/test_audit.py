@@ -10,10 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from hoicli.arrays.boxes import iou_of_two
+from hoicli.arrays.boxes import iou
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.validation.audit import KINDS, Audit, Rules
 from hoicli.validation.audit_rows import AuditRows
@@ -193,7 +194,7 @@ def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list
         for one, other in combinations(range(len(record["boxes"])), 2):
             boxes = [[x1, y1, x2 + 1, y2 + 1] for x1, y1, x2, y2 in (record["boxes"][one], record["boxes"][other])]
             if record["labels"][one] == record["labels"][other] and all(b[2] > b[0] and b[3] > b[1] for b in boxes):
-                value = iou_of_two(*boxes)
+                value = float(iou(*np.array(boxes, dtype=float)[:, :, None], inclusive=False)[0])
                 if value >= 0.4:
                     expected.add((record["image_id"], one, other, round(value, 9)))
     found = candidates(audited(truth, rules=Rules(same=0.4)))

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from hoicli.io.streams import Line
-from hoicli.validation.stream import StreamValidator, validate_images
+from hoicli.validation.stream import Validation, validate_images
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.numberings import VCOCO_ORDERS, verb_and_role
 from tests.support.project import FIXTURES, Hoicli
@@ -41,16 +41,16 @@ TRUTH, PREDICTIONS = records(FIXTURES / "gt.jsonl"), records(FIXTURES / "predict
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in TRUTH}
 
 
-def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> StreamValidator:
+def checked(found: list[Record], truth: list[Record] | None = None, dataset: str = "hico") -> Validation:
     def lines(of: list[Record]) -> list[Line]:
         return [Line("p", number, orjson.dumps(record)) for number, record in enumerate(of, start=1)]
 
     vocabulary = load(dataset)
-    images = None if truth is None else validate_images(lines(truth), vocabulary, "gt").images
+    images = None if truth is None else validate_images(lines(truth), vocabulary, "gt", facts=True).facts
     return validate_images(lines(found), vocabulary, "p", truth=images)
 
 
-def news(validator: StreamValidator) -> dict[str, str]:
+def news(validator: Validation) -> dict[str, str]:
     """The findings of these tests' kind, with their examples."""
     return {finding.check: finding.example for finding in validator.findings if finding.check in NEW}
 

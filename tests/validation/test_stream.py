@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ from hoicli.io.streams import Line
 from hoicli.records.image import UNKNOWN_LABEL
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE
 from hoicli.validation.checks import CHECKS
-from hoicli.validation.stream import Facts, validate_images
+from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
 
@@ -34,11 +35,16 @@ GOOD: dict[str, Any] = {
 }
 
 
+def lines_of(records: Iterable[Any], name: str = "p") -> list[Line]:
+    return [Line(name, number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
+
+
 def found(
-    *records: Any, truth: dict[str, Facts] | None = None, open_vocabulary: bool = False
+    *records: Any, truth: list[dict[str, Any]] | None = None, open_vocabulary: bool = False
 ) -> dict[str, tuple[int, str]]:
-    lines = [Line("p", number, orjson.dumps(record)) for number, record in enumerate(records, start=1)]
-    validator = validate_images(lines, None if open_vocabulary else HICO, "p", truth=truth)
+    vocabulary = None if open_vocabulary else HICO
+    facts = None if truth is None else validate_images(lines_of(truth, "gt"), vocabulary, "gt", facts=True).facts
+    validator = validate_images(lines_of(records), vocabulary, "p", truth=facts)
     return {finding.check: (finding.count, finding.example) for finding in validator.findings}
 
 
@@ -104,7 +110,9 @@ def test_an_image_twice() -> None:
 
 
 def test_the_pair() -> None:
-    truth = {"a": Facts((64, 48)), "b": Facts(None), "c": Facts((10, 10))}
+    nothing: dict[str, Any] = {"boxes": [], "labels": [], "hois": []}
+    small = {"image_id": "c", "width": 10, "height": 10, **nothing}
+    truth = [{"image_id": "a", "width": 64, "height": 48, **nothing}, {"image_id": "b", **nothing}, small]
     stranger = with_(image_id="d")
     assert found(GOOD, stranger, truth=truth) == {
         "unknown-image": (
@@ -115,7 +123,7 @@ def test_the_pair() -> None:
     }
     # the size of an image comes from the ground truth where the prediction has none
     bare = {key: value for key, value in GOOD.items() if key not in ("width", "height")} | {"image_id": "c"}
-    assert found(bare, truth={"c": Facts((10, 10))})["box-outside-image"][0] == 1
+    assert found(bare, truth=[small])["box-outside-image"][0] == 1
     assert found(bare) == {}
 
 

@@ -1,0 +1,232 @@
+"""Image records that validate can look into, as columns: names as they are spelled, known to the vocabulary or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain, count
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from hoicli.arrays.columns import require, typed
+from hoicli.arrays.images import Images, raw_images
+from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
+from hoicli.io.streams import Line
+from hoicli.records import caveats
+from hoicli.records.image import pair_problems, statement_problems
+from hoicli.records.parsing import Record, is_number
+from hoicli.vocabulary.labels import Vocabulary
+
+Size = tuple[float, float]
+"""(width, height)."""
+WITHOUT_BOXES = caveats.mask([caveats.WHOLE_IMAGE])
+NUMBERED = 1 << 20
+"""Numbers up to which a table of all of them is faster than sorting those that occur."""
+
+
+class TripletClass(NamedTuple):
+    """The class of a triplet; no role is "", no object or no label None."""
+
+    verb: str
+    role: str = ""
+    label: str | None = None
+
+
+# Millions of triplets are of some hundred classes: each is made once.
+triplet_class = lru_cache(maxsize=1 << 14)(TripletClass)
+
+
+class Names(dict[str | None, int]):
+    """Names and their numbers from 1: those of the vocabulary, then others as they appear; `spelled` by number. Number
+    0 is null, where `nulls` may stand for names. Raises `ValueError` for what is no name."""
+
+    def __init__(self, known: Iterable[str], *, nulls: bool = False) -> None:
+        self.spelled: list[str | None] = [None, *known]
+        super().__init__(zip(self.spelled[1:], count(1), strict=False))
+        self.known = len(self)
+        if nulls:
+            self[None] = 0
+
+    def __missing__(self, key: Any) -> int:
+        require(type(key) is str)
+        number = self[key] = len(self.spelled)
+        self.spelled.append(key)
+        return number
+
+
+@dataclass(frozen=True)
+class Checked(Images):
+    """The records of `lines`, in which nothing is wrong but unknown labels.
+
+    label [B], verb [T] numbers of `labels` and `verbs`; role [T] numbers of `roles`, 0 for none; sizes [N] of the image
+    as the record gives it; whole [N] bool: its boxes are not to be looked at; unknown [N] how many of its labels the
+    vocabulary does not have.
+    """
+
+    lines: Sequence[Line]
+    label: Ints
+    verb: Ints
+    role: Ints
+    labels: Names
+    verbs: Names
+    roles: list[Any]
+    sizes: list[Size | None]
+    whole: Bools
+    unknown: Ints
+
+    def record(self, image: int) -> Record:
+        """The record of an image, as it was read."""
+        record: Record = orjson.loads(self.lines[image].data)
+        return record
+
+    @cached_property
+    def object_label(self) -> Ints:
+        """[T] the label of each triplet's object, 0 for none."""
+        return np.append(self.label, 0)[self.object]  # no object is the last
+
+    @cached_property
+    def classes(self) -> tuple[list[TripletClass], Ints]:
+        """(the classes that occur, [T] the place of each triplet's)."""
+        labels, roles = len(self.labels.spelled), len(self.roles)
+        code = (self.verb * labels + self.object_label) * roles + self.role
+        found, place = distinct(code, len(self.verbs.spelled) * labels * roles)
+        pair, role = np.divmod(found, roles)
+        verbs, objects = self.verbs.spelled, self.labels.spelled
+        names = [
+            triplet_class(str(verbs[verb]), name if type(name := self.roles[role]) is str else "", objects[label])
+            for verb, label, role in zip(*(part.tolist() for part in (*np.divmod(pair, labels), role)), strict=True)
+        ]
+        return names, place
+
+
+def ascending(values: Ints) -> Ints:
+    """The different values."""
+    ordered = np.sort(values)
+    return ordered[run_starts(ordered)]
+
+
+def distinct(values: Ints, limit: int) -> tuple[Ints, Ints]:
+    """(the different values, ascending; the place of each value among them); all are from 0 to below `limit`."""
+    if limit > NUMBERED:
+        return np.unique(values, return_inverse=True)
+    found = np.flatnonzero(np.bincount(values, minlength=limit))
+    place = np.zeros(limit, dtype=np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[values]
+
+
+def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> Checked:
+    """The lines as columns. sound: they are known to be good records. Otherwise an exception that `columns.attempt`
+    expects is raised for any other line, and for an image record with a problem (`records.problems`) that is not an
+    unknown label; and in a stream without scores for scores that are no numbers.
+    """
+    sizes: list[Size | None] = []
+    masks: list[int] = []
+    roles: list[Any] = []
+    unknown: list[int] = []
+    has_roles = vocabulary is not None and bool(vocabulary.roles)
+    known: Mapping[str, int] = {} if vocabulary is None else vocabulary.object_ids
+    labels = Names(known, nulls=has_roles)
+    verbs = Names(() if vocabulary is None else vocabulary.verb_ids)
+
+    def add(record: Record) -> None:
+        nonlocal roles
+        require("metric" not in record and not ("predictions" in record and "gt" in record))
+        masks.append(caveats.of_record(record.get("caveats")))
+        roles += [hoi.get("role") for hoi in record["hois"]]
+        if not sound:
+            _check_besides(record, vocabulary if has_roles else None, scored=scored)
+        sizes.append((record["width"], record["height"]) if "width" in record and "height" in record else None)
+        named = _image_labels(record)
+        unknown.append(0 if vocabulary is None else sum(name not in known for name in named))
+
+    raw = raw_images(
+        lines,
+        add,
+        scores=(int, float) if scored else (int, float, type(None)),
+        nulls=has_roles,
+        label=labels.__getitem__,
+        verb=verbs.__getitem__,
+    )
+    role, names = _numbered(roles)
+    batch = Checked(
+        **raw.images(),
+        lines=lines,
+        label=np.array(raw.labels, dtype=np.int64),
+        verb=np.array(raw.verbs, dtype=np.int64),
+        role=role,
+        labels=labels,
+        verbs=verbs,
+        roles=names,
+        sizes=sizes,
+        whole=np.array(masks, dtype=np.int64) & WITHOUT_BOXES != 0,
+        unknown=np.array(unknown, dtype=np.int64),
+    )
+    if vocabulary is not None:
+        for of_image, column, of in (
+            (batch.image_of_box, batch.label, labels),
+            (batch.image_of_hoi, batch.verb, verbs),
+        ):
+            if len(of.spelled) > of.known + 1:
+                np.add.at(batch.unknown, of_image[column > of.known], 1)
+        if has_roles and not sound:
+            _check_roles(batch, vocabulary)
+    return batch
+
+
+def _image_labels(record: Record) -> list[Any]:
+    """The objects that the image-level labels of a record name. Raises as `checked_images`."""
+    pairs = [*(record.get("image_hois") or ()), *(record.get("ambiguous_hois") or ())]
+    return [name for _, name in pairs]
+
+
+def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: bool) -> None:
+    """Raises for a problem of the fields that `raw_images` does not read. vocabulary: one with roles."""
+    for key in ("image_hois", "ambiguous_hois"):
+        if record.get(key) is not None:
+            typed([record[key]], list)
+            typed(record[key], list)
+            typed(chain.from_iterable(record[key]), str)
+    for key in ("width", "height"):
+        require(key not in record or (is_number(record[key]) and record[key] > 0))
+    typed([hoi["verb_score"] for hoi in record["hois"] if "verb_score" in hoi], int, float)
+    scores = record.get("scores")
+    if scores is not None:
+        typed([scores], list)
+        typed(scores, int, float)
+        require(len(scores) == len(record["boxes"]))
+    if "pairs" in record:
+        require(not any(pair_problems(record)))
+    if vocabulary is not None:
+        require(not any(statement_problems(record, vocabulary, scored=scored)))
+
+
+def _numbered(values: list[Any]) -> tuple[Ints, list[Any]]:
+    """(numbers, the values by number); None is 0, and equal values have one number."""
+    if values.count(None) == len(values):
+        return np.zeros(len(values), dtype=np.int64), [None]
+    numbers: dict[Any, int] = {None: 0}
+    named = [
+        value if value.__hash__ else repr([value]) for value in values
+    ]  # only text is a role, but anything may stand there
+    found = [numbers.setdefault(value, len(numbers)) for value in named]
+    return np.array(found, dtype=np.int64), list(numbers)
+
+
+def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
+    """Raises `ValueError` for a role that a known verb does not have, and for an object without a role."""
+    roles_of, roles = vocabulary.roles_of, len(batch.roles)
+    pairs, _ = distinct(batch.verb * roles + batch.role, len(batch.verbs.spelled) * roles)
+    for verb, role in zip(*(part.tolist() for part in np.divmod(pairs, roles)), strict=True):
+        name = batch.verbs.spelled[verb]
+        require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])
+    known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
+    require(not (known[batch.verb] & (batch.role == 0) & (batch.object >= 0)).any())
+
+
+def pixels(sizes: Iterable[Size | None]) -> Floats:
+    """[N, 2] width and height, NaN where not known."""
+    return np.array([size or (np.nan, np.nan) for size in sizes], dtype=np.float64).reshape(-1, 2)

@@ -1,0 +1,168 @@
+"""What a metric would use without a word in one record: labels, boxes and triplets, a batch of records at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.records.image import UNKNOWN_LABEL, problems
+from hoicli.validation.batches import Checked, Size, pixels
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+
+MARGIN = 0.1
+"""Ours: detectors overshoot the image a little; a box over a tenth of its side outside is in another frame."""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The cases of a check in a batch: the image [M] of each, ascending; `first` says what the first is, given the
+    place of its line."""
+
+    check: str
+    image: Ints
+    first: Callable[[str], str]
+
+
+def label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
+    """Labels that the vocabulary does not have."""
+    image = np.repeat(np.arange(len(batch.unknown)), batch.unknown)
+
+    def first(place: str) -> str:
+        found = problems(batch.record(int(image[0])), vocabulary, scored=scored)
+        return str(next(problem for problem in found if problem.code == UNKNOWN_LABEL).error(place))
+
+    yield Cases(UNKNOWN_LABEL, image, first)
+
+
+def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
+    """Boxes that are not what they should be. sizes [N]: of the images, where known."""
+    image, boxes = batch.image_of_box, batch.boxes
+    x1, y1, x2, y2 = boxes.T
+    size = pixels(sizes)
+    looked_at = ~batch.whole[image]
+
+    def cases(check: str, rows: Ints, end: Callable[[int], str] = lambda _: "") -> Cases:
+        def first(place: str) -> str:
+            at, row = int(image[rows[0]]), int(rows[0] - batch.box_start[image[rows[0]]])
+            return f"{place}: boxes[{row}]: {batch.record(at)['boxes'][row]}{end(at)}"
+
+        return Cases(check, image[rows], first)
+
+    small = ((boxes >= 0) & (boxes <= 1)).all(axis=1) & looked_at
+    if small.any():
+        counts = np.diff(batch.box_start)
+        relative = np.bincount(image[small], minlength=len(counts)) == counts
+        yield cases("relative-box", np.flatnonzero(relative[image]))
+    inverted = ((x2 < x1) | (y2 < y1)) & looked_at
+    rows = np.flatnonzero(inverted)
+    yield cases("inverted-box", rows)
+    yield cases("looks-like-xywh", rows[_fit_as_xywh(boxes[rows], size[image[rows]])])
+    with np.errstate(over="ignore"):
+        spare = MARGIN * size
+        least, most = -spare[image], (size + spare)[image]
+    outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
+    rows = np.flatnonzero(outside & looked_at & ~inverted)
+    yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
+
+
+def _fit_as_xywh(boxes: Floats, size: Floats) -> Bools:
+    """[M] whether each [x, y, w, h] would be a box of its image (of any image, where the size is not known)."""
+    with np.errstate(over="ignore"):
+        right, bottom = (boxes[:, :2] + boxes[:, 2:] > size + 1).T
+    fits: Bools = (boxes >= 0).all(axis=1) & ~(right | bottom)
+    return fits
+
+
+def triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
+    """Triplets that count for nothing, or against the detector. scored: predictions."""
+    subjects = (SUBJECT,) if vocabulary is None else vocabulary.subjects
+    image = batch.image_of_hoi
+
+    def cases(check: str, bad: Bools, told: Callable[[dict[str, object], list[str | None]], str]) -> Cases:
+        rows = np.flatnonzero(bad)
+
+        def first(place: str) -> str:
+            at, row = int(image[rows[0]]), int(rows[0] - batch.hoi_start[image[rows[0]]])
+            record = batch.record(at)
+            return f"{place}: hois[{row}]{told(record['hois'][row], record['labels'])}"
+
+        return Cases(check, image[rows], first)
+
+    if scored:
+        outside = (batch.score < 0) | (batch.score > 1)
+        yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
+        yield cases(
+            "duplicate-triplet",
+            _repeated(batch),
+            lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes",
+        )
+    acts = np.zeros(len(batch.labels.spelled), dtype=bool)
+    acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
+    others = ~acts[batch.label[batch.subject]]
+    yield cases("subject-no-person", others, lambda hoi, labels: f".subject: a {labels[int(str(hoi['subject']))]}")
+    if vocabulary is not None and not vocabulary.roles:
+        yield cases(
+            "no-such-interaction", _no_interactions(batch, vocabulary), lambda hoi, labels: f": {_named(hoi, labels)}"
+        )
+
+
+def _named(hoi: dict[str, object], labels: list[str | None]) -> str:
+    """The verb and the object of a triplet."""
+    object_ = hoi["object"]
+    return f"{hoi['verb']} {labels[object_] if isinstance(object_, int) else None}"
+
+
+def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
+    """[T] whether both names are known and the dataset, whose classes they make, has none of the two."""
+    names, place = batch.classes
+    known = np.array(
+        [
+            name.verb in vocabulary.verb_ids
+            and name.label in vocabulary.object_ids
+            and (name.verb, name.label) not in vocabulary.interaction_ids
+            for name in names
+        ],
+        dtype=bool,
+    )
+    return known[place]
+
+
+def _repeated(batch: Checked) -> Bools:
+    """[T] the triplets that an earlier one of the image repeats: its verb, its role, and boxes and an object's label
+    that are equal, be they those of one box or of two."""
+    box, thing = _first_alike(batch)
+    columns = (box[batch.subject], np.append(thing, len(thing))[batch.object], batch.verb, batch.role)
+    sides = (len(box), len(thing) + 1, len(batch.verbs.spelled), len(batch.roles))
+    key, limit = columns[0], sides[0]
+    for column, side in zip(columns[1:], sides[1:], strict=True):
+        if limit * side >= 1 << 63:
+            key, limit = np.unique(key, return_inverse=True)[1], len(key)
+        key, limit = key * side + column, limit * side
+    ordered = np.sort(key)
+    again = np.zeros(len(key), dtype=bool)
+    if (ordered[1:] == ordered[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        again[order[1:]] = key[order[1:]] == key[order[:-1]]
+    return again
+
+
+def _first_alike(batch: Checked) -> tuple[Ints, Ints]:
+    """([B] for each box the first of the image with the same edges, [B] that also has the same label)."""
+    alone = np.arange(len(batch.boxes))
+    x1, y1, x2, y2 = batch.boxes.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        mark = np.sort(x1 + 1.7 * y1 + 2.3 * x2 + 3.1 * y2)  # equal boxes have equal marks
+    if not (mark[1:] == mark[:-1]).any() and np.isfinite(mark).all():
+        return alone, alone
+    found = []
+    for columns in ((), (batch.label,)):
+        every = np.column_stack([batch.image_of_box, batch.boxes + 0.0, *columns])  # -0.0 is 0.0
+        order = np.lexsort((alone, *every.T))
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = (every[order[1:]] != every[order[:-1]]).any(axis=1)
+        found.append(np.empty_like(alone))
+        found[-1][order] = order[np.flatnonzero(fresh)][np.cumsum(fresh) - 1]
+    return found[0], found[1]
