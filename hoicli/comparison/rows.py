@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints
+from hoicli.arrays.kit import Floats, Ints, starts_of
 from hoicli.comparison.answers import CLASSES_BETTER, CLASSES_WORSE, SURE
+from hoicli.comparison.oracles import OracleRounds
 from hoicli.diagnosis.errors import ERRORS, MISSED
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.evaluation.rows import Evaluated, class_subsets
@@ -315,40 +317,27 @@ def _gains(models: Sequence[Diagnosed], shared: Comparison, ends: Sequence[Row])
     subsets = models[0].diagnosis.subsets(vocabulary)
     annotated = np.ones(len(vocabulary.interactions), dtype=bool)
     annotated[sorted(vocabulary.no_interaction_ids)] = False
-    never = np.zeros(len(annotated), dtype=bool)  # a class without ground truth is left out of these means
-    rows: list[list[Row]] = [[] for _ in ends]
-    plain: dict[tuple[int, str], _OracleMeans] = {}
+    drawn = [members[annotated[members]] for members in subsets.values()]
+    first = starts_of([len(model.runs) for model in models]).tolist()
+    swapping = [number for number, model in enumerate(models) if number and len(models[0].runs) == len(model.runs) == 1]
+    runs, rivals = [run for model in models for run in model.runs], [first[number] for number in swapping]
+    oracles = OracleRounds(runs, rivals, subsets, drawn, vocabulary, shared.image_ids).means(shared.resampling)
     shares = shared.run_shares(models)
-    ranked = [run.ranked(vocabulary, shared.image_ids) for model in models for run in model.runs]
-    for every in zip(*ranked, strict=True):
-        oracle, left = every[0][0].oracle, iter(every)
-        sides = [[next(left) for _ in model.runs] for model in models]
-        first, *means = (
-            [_mean_of(runs) for runs in zip(*(of.means(subsets) for of, _ in side), strict=True)] for side in sides
-        )
-        lists = [[of_run for _, of_run in side] for side in sides]
-        rounds = shared.resampled_runs(lists, f"{oracle}: resamples")
-        for number, model in enumerate(models[1:]):
-            label = f"{model.name}, {oracle}: swaps"
-            swaps = shared.swapped((models[0], model), (lists[0][0], lists[number + 1][0]), label)
-            for before, after in zip(first, means[number], strict=True):
-                members = subsets[before.subset]
-                chosen = members[annotated[members]]
-                resamples = np.stack(
-                    [
-                        # an oracle leaves each run ground truth of its own, so each has its own mean
-                        sum_of_runs([run.means(chosen, never) for run in rounds[place]], shares[place])
-                        for place in (0, number + 1)
-                    ]
-                )
-                swapping = np.stack([side.means(chosen, never) for side in swaps])
-                found = _OracleMeans((before.ap, after.ap), resamples, swapping)
-                if oracle == "none":
-                    plain[number, before.subset] = found
-                else:
-                    gain, named = found.gain_over(plain[number, before.subset]), {"subset": before.subset}
-                    row = _row("delta_mAP_diff", {**named, "oracle": oracle}, gain, before.classes, ends[number])
-                    rows[number].append(row)
+    rows: list[list[Row]] = [[] for _ in ends]
+    for number, rows_of in enumerate(rows, start=1):
+        plain: dict[str, _OracleMeans] = {}
+        for (oracle, found), (place, subset) in product(oracles.items(), enumerate(subsets)):
+            sides = [(slice(first[side], first[side + 1]), shares[side]) for side in (0, number)]
+            before, after = (_mean_of([run[place] for run in found.estimates[runs]]) for runs, _ in sides)
+            # an oracle leaves each run ground truth of its own, so each has its own mean
+            resamples = np.stack([sum_of_runs([*found.resamples[runs, place]], share) for runs, share in sides])
+            swaps = found.swaps[swapping.index(number), :, place] if number in swapping else np.zeros((2, 0))
+            means = _OracleMeans((before.ap, after.ap), resamples, swaps)
+            if oracle == "none":
+                plain[subset] = means
+            else:
+                gain, named = means.gain_over(plain[subset]), {"subset": subset, "oracle": oracle}
+                rows_of.append(_row("delta_mAP_diff", named, gain, before.classes, ends[number - 1]))
     return rows
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -36,6 +37,8 @@ ORACLES: Mapping[str, str] = {
     "false_negative": "only the ground truth that is found is counted",
 }
 """Each oracle and what it fixes."""
+ASKING = ("none", MISSED, "false_negative")
+"""Those that change the ground truth alone, not the ranked lists; and no oracle at all."""
 IN_TURN = ("human_box", "object_box", "both_boxes", "association", "duplicate", "interaction", MISSED)
 """The oracles that fix one type of error each, in the order of Diag-HOI section 3.2; together they fix all errors."""
 
@@ -135,7 +138,7 @@ _TYPES: Mapping[str, type[np.generic]] = {
 @dataclass(frozen=True)
 class Applied:
     """The lists after some oracles: interaction, hit, image [T] of the counted predictions, in ranking order;
-    truth_class, truth_image [P] of the counted ground truth."""
+    truth_class, truth_image [P] of the counted ground truth. Oracles of `ASKING` share the columns of the lists."""
 
     interaction: NDArray[Any]
     hit: Bools
@@ -185,14 +188,19 @@ class Corrections:
                 asked &= ~self._missed
             elif oracle == "false_positive":
                 keep &= error == HIT
-        left = self._lists(keep, np.flatnonzero(fixed), asked)
+        left = self._plain if set(oracles) <= set(ASKING) else self._lists(keep, np.flatnonzero(fixed))
         if "false_negative" in oracles:  # the true positives give the found ground truth
             hits = error == HIT
             return replace(left, truth_class=errors.interaction[hits], truth_image=errors.image[hits])
-        return left
+        return replace(left, truth_class=errors.truth_class[asked], truth_image=errors.truth_image[asked])
 
-    def _lists(self, keep: Bools, fixed: Ints, asked: Bools) -> Applied:
-        """The ranked lists of the kept predictions, with the corrected ones in their new places."""
+    @cached_property
+    def _plain(self) -> Applied:
+        """Without an oracle."""
+        return self._lists(self._errors.error != NOT_COUNTED, np.zeros(0, dtype=np.int64))
+
+    def _lists(self, keep: Bools, fixed: Ints) -> Applied:
+        """The ranked lists of the kept predictions, with the corrected ones in their new places; all ground truth."""
         errors = self._errors
         rows = self._ranked[keep[self._ranked]]
         order = fixed[np.argsort(self._repaired_key[fixed])]
@@ -201,6 +209,6 @@ class Corrections:
             np.insert(errors.interaction[rows], at, errors.repaired_class[order]),
             np.insert(errors.error[rows] == HIT, at, True),
             np.insert(errors.image[rows], at, errors.image[errors.repair[order]]),
-            errors.truth_class[asked],
-            errors.truth_image[asked],
+            errors.truth_class,
+            errors.truth_image,
         )

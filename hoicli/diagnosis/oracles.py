@@ -179,25 +179,38 @@ class Diagnosis:
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
         """Results under the first oracle of `order` (from IN_TURN), the first two, and so on, each named after the
         last."""
-        corrections = Corrections(self._errors(), self._missed())
+        corrections = self.corrections()
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, corrections.after(order[:step]), vocabulary)
 
-    def ranked(self, vocabulary: Vocabulary, image_ids: Sequence[str]) -> Iterator[tuple[OracleResult, RankedLists]]:
+    def corrections(self) -> Corrections:
+        """Everything that was added, ready for oracles; `ranked` takes it, if several calls are to share it."""
+        return Corrections(self._errors(), self._missed())
+
+    def ranked(
+        self,
+        vocabulary: Vocabulary,
+        image_ids: Sequence[str],
+        oracles: Sequence[str] = ("none", *ORACLES),
+        corrections: Corrections | None = None,
+    ) -> Iterator[tuple[OracleResult, RankedLists]]:
         """`results` with the ranked lists after each oracle; images are places in `image_ids`, which has all images of
-        predictions and of ground truth."""
+        predictions and of ground truth. Oracles with the same lists (`applied.ASKING`) share their arrays."""
         image = self._places_in(image_ids)
-        for oracle, left in self._each_oracle():
-            lists = RankedLists(
-                hit=left.hit,
-                image=image[left.image],
-                bounds=np.searchsorted(left.interaction, np.arange(self._classes + 1)),
-                truth_image=image[left.truth_image],
-                truth_class=left.truth_class,
-                images=len(image_ids),
-                grid=self.protocol.grid,
-                cap=self.protocol.predictions_per_class,
-            )
+        lists: RankedLists | None = None
+        for oracle, left in self._each_oracle(oracles, corrections):
+            if lists is None or lists.hit is not left.hit:
+                lists = RankedLists(
+                    hit=left.hit,
+                    image=image[left.image],
+                    bounds=np.searchsorted(left.interaction, np.arange(self._classes + 1)),
+                    truth_image=image[left.truth_image],
+                    truth_class=left.truth_class,
+                    images=len(image_ids),
+                    grid=self.protocol.grid,
+                    cap=self.protocol.predictions_per_class,
+                )
+            lists = replace(lists, truth_image=image[left.truth_image], truth_class=left.truth_class)
             yield self._result(oracle, left, vocabulary), lists
 
     def by_image(self, image_ids: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
@@ -214,10 +227,12 @@ class Diagnosis:
         """The place of each image in `image_ids`."""
         return places(self._errors().image_ids, {name: row for row, name in enumerate(image_ids)})
 
-    def _each_oracle(self) -> Iterator[tuple[str, Applied]]:
-        """The lists without an oracle ("none"), then after each oracle alone."""
-        corrections = Corrections(self._errors(), self._missed())
-        for oracle in ("none", *ORACLES):
+    def _each_oracle(
+        self, oracles: Sequence[str] = ("none", *ORACLES), corrections: Corrections | None = None
+    ) -> Iterator[tuple[str, Applied]]:
+        """The lists without an oracle ("none"), and after each oracle alone."""
+        corrections = corrections or self.corrections()
+        for oracle in oracles:
             yield oracle, corrections.after([oracle])
 
     def _result(self, oracle: str, left: Applied, vocabulary: Vocabulary) -> OracleResult:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints
+from hoicli.resampling.pieces import Piece, Times
 from hoicli.resampling.weighted import Weights
 
 if TYPE_CHECKING:
@@ -23,20 +23,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-Numbers = TypeVar("Numbers", bound="NDArray[Any]")
-
-
-class _Counts(NamedTuple):
-    """Whole numbers of each round: positives [C, R] the ground truth; of each true positive, [K, R]: copies, how often
-    it is there; found and rank, the true positives and the predictions of its class up to and with it."""
-
-    positives: NDArray[Any]
-    copies: NDArray[Any]
-    found: NDArray[Any]
-    rank: NDArray[Any]
-
-
-HITS_AT_ONCE = 1024
+Sides: TypeAlias = "tuple[tuple[Floats, Ints], tuple[Floats, Ints]]"
+"""AP and ground truth of both sides of a coin."""
+HITS_AT_ONCE = 2048
 """True positives worked on in one piece, if not of one class: few enough that their arrays of a block of rounds,
 0.25 MB each, stay in a processor's cache."""
 IMAGES_AT_ONCE = 256
@@ -83,7 +72,7 @@ class RankedLists:
     @property
     def unannotated(self) -> Bools:
         """[C] the classes without ground truth."""
-        without: Bools = np.bincount(self.truth_class, minlength=self.classes) == 0
+        without: Bools = self._annotated[:, 0] == 0
         return without
 
     @property
@@ -102,110 +91,46 @@ class RankedLists:
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
         weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
         """
-        return _below([piece._ap(piece._counted(weights)) for piece in self._pieces])
+        return self.ap_for_each(Times(weights), [self])[0]
 
-    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins).
+    def ap_for_each(self, times: Times, asking: Sequence[RankedLists]) -> list[tuple[Floats, Ints]]:
+        """`ap` of each of `asking`, which are these lists with ground truth of their own."""
+        positives = [lists._truth @ times.weights for lists in asking]
+        aps = [np.zeros(of.shape) for of in positives]
+        for piece in self._pieces:
+            piece.rate(piece.counted(times), positives, aps)
+        return list(zip(aps, positives, strict=True))
+
+    def ap_of_sides(self, coins: Weights) -> Sides:
+        """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
+        ((one, other),) = self.ap_of_sides_for_each(Times(coins), [self])
+        return one, other
+
+    def ap_of_sides_for_each(self, coins: Times, asking: Sequence[RankedLists]) -> list[Sides]:
+        """`ap_of_sides` of each of `asking`, which are these lists with ground truth of their own.
 
         All counts of the second are those of every image less those of the first.
         """
-        one, other = zip(*(piece._ap_of_sides(coins) for piece in self._pieces), strict=True)
-        return _below(one), _below(other)
-
-    def _ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        one = self._counted(coins)
-        other = _Counts(*(every - part for every, part in zip(self._all, one, strict=True)))
-        return self._ap(one), self._ap(other)
-
-    @cached_property
-    def _pieces(self) -> list[RankedLists]:
-        """The lists of a few classes at a time, whose arrays stay in a processor's cache; or these themselves."""
-        hits = np.searchsorted(self._hits, self.bounds)
-        cuts = [0]
-        for number in range(1, self.classes):
-            if hits[number + 1] - hits[cuts[-1]] > HITS_AT_ONCE:
-                cuts.append(number)
-        if len(cuts) == 1:
-            return [self]
-        return [self._of_classes(start, end) for start, end in pairwise([*cuts, self.classes])]
-
-    def _of_classes(self, start: int, end: int) -> RankedLists:
-        rows = slice(int(self.bounds[start]), int(self.bounds[end]))
-        asked = (self.truth_class >= start) & (self.truth_class < end)
-        return replace(
-            self,
-            hit=self.hit[rows],
-            image=self.image[rows],
-            bounds=self.bounds[start : end + 1] - self.bounds[start],
-            truth_image=self.truth_image[asked],
-            truth_class=self.truth_class[asked] - start,
-        )
-
-    def _counted(self, weights: Weights) -> _Counts:
-        positives, copies = self._truth @ weights, weights[self.image[self._hits]]
-        found = self._accumulate(np.add, self._gained(copies))
-        same = self._nothing_wrong and self.gain is None
-        rank = found if same else self._accumulate(np.add, self._between @ weights)
-        return _Counts(positives, copies, found, rank)
-
-    @property
-    def _nothing_wrong(self) -> bool:
-        """Whether all predictions are true positives."""
-        return len(self._hits) == len(self.hit)
-
-    def _gained(self, copies: NDArray[Any]) -> NDArray[Any]:
-        """[K, R] what the copies of each true positive are worth, in an array of its own."""
-        worth: NDArray[Any] = copies.copy() if self.gain is None else copies * self.gain[self._hits][:, np.newaxis]
-        return worth
+        ones = [lists._truth @ coins.weights for lists in asking]
+        others = [lists._annotated - positives for lists, positives in zip(asking, ones, strict=True)]
+        aps = [[np.zeros(positives.shape) for positives in side] for side in (ones, others)]
+        for piece in self._pieces:
+            counts = piece.counted(coins)
+            piece.rate(counts, ones, aps[0])
+            piece.rate(piece.others(counts), others, aps[1])
+        sides = [list(zip(*side, strict=True)) for side in zip(aps, (ones, others), strict=True)]
+        return list(zip(*sides, strict=True))
 
     @cached_property
-    def _all(self) -> _Counts:
-        """Of all images, once each."""
-        return self._counted(np.ones((self.images, 1), dtype=np.int32))
-
-    def _ap(self, counts: _Counts) -> tuple[Floats, Ints]:
-        positives, copies, found, rank = counts
-        ap = np.zeros(positives.shape)
-        if len(self._hits) == 0:
-            return ap, positives
-        if self.cap is not None:  # of a true positive's copies, those up to the cap count
-            copies = np.clip(self.cap - (rank - copies), 0, copies)
-            rank = np.minimum(rank, self.cap)
-            found = self._accumulate(np.add, self._gained(copies))
-        gained = copies if self.gain is None else self._gained(copies)
-        # as long as nothing is counted, nothing is found either: 0 of at least 1
-        precision = found / np.maximum(rank, 1)
-        if self.area == "trapezoid":  # the mean of the precisions before and after
-            earlier = rank - copies
-            precision += np.where(earlier > 0, (found - gained) / np.maximum(earlier, 1), self.unit)
-            precision /= 2
-        elif self.area == "envelope":
-            precision = self._accumulate(np.maximum, precision, backwards=True)
-        asked = np.maximum(positives[self._owners], 1) * float(self.unit)
-        if self.grid:  # the mean over the grid: a point reads the precision of the first to reach it
-            precision *= self._steps(found / np.repeat(asked, np.diff(self._starts), axis=0))
-            ap[self._owners] = (self._sum_of_class @ precision) / (len(self.grid) * self.unit)
-        else:  # the area: every copy is a step of recall
-            precision *= gained
-            ap[self._owners] = (self._sum_of_class @ precision) / (asked * self.unit)
-        return ap, positives
-
-    def _steps(self, recall: Floats) -> NDArray[np.int8]:
-        """[K, R] how many points of the grid each true positive is the first of its class to reach."""
-        reached = np.zeros(recall.shape, dtype=np.int8)
-        for point in self.grid:
-            reached += recall >= point
-        first = reached[self._starts[:-1]]
-        reached[1:] -= reached[:-1].copy()
-        reached[self._starts[:-1]] = first
-        return reached
-
-    def _accumulate(self, operation: np.ufunc, values: Numbers, *, backwards: bool = False) -> Numbers:
-        """In place, running totals (or maxima) down the true positives of each class."""
-        for start, end in pairwise(self._starts.tolist()):
-            part = values[start:end][::-1] if backwards else values[start:end]
-            operation.accumulate(part, axis=0, out=part)
-        return values
+    def _pieces(self) -> list[Piece]:
+        """The true positives of a few classes at a time, whose arrays stay in a processor's cache; classes of like
+        length are together."""
+        count = np.diff(self.first_hit)
+        order = np.argsort(-count, kind="stable")
+        order = order[: np.count_nonzero(count)]
+        before = np.cumsum(count[order]) - count[order]
+        piece = before // HITS_AT_ONCE
+        return [Piece(self, part) for part in np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(part)]
 
     def interleaved(self, other: RankedLists) -> RankedLists:
         """This model's lists and another's as one, by place in the class's list; the other's images come after this
@@ -229,15 +154,16 @@ class RankedLists:
             hit[at], image[at] = part.hit, part.image + model * self.images
             if gain is not None and part.gain is not None:
                 gain[at] = part.gain
+        images = self.images + other.images
+        mixed = replace(self, hit=hit, image=image, bounds=bounds, images=images, gain=gain)
+        return mixed.asking_both(self, other)
+
+    def asking_both(self, first: RankedLists, second: RankedLists) -> RankedLists:
+        """These interleaved lists, with the ground truth of two models' lists."""
         return replace(
             self,
-            hit=hit,
-            image=image,
-            bounds=bounds,
-            truth_image=np.concatenate([self.truth_image, other.truth_image + self.images]),
-            truth_class=np.concatenate([self.truth_class, other.truth_class]),
-            images=self.images + other.images,
-            gain=gain,
+            truth_image=np.concatenate([first.truth_image, second.truth_image + first.images]),
+            truth_class=np.concatenate([first.truth_class, second.truth_class]),
         )
 
     def without_each_image(self, members: Ints) -> Floats | None:
@@ -289,35 +215,19 @@ class RankedLists:
         return np.repeat(np.arange(self.classes), np.diff(self.bounds))
 
     @cached_property
-    def _hits(self) -> Ints:
+    def hits(self) -> Ints:
         """[K] the true positives."""
         return np.flatnonzero(self.hit)
 
     @cached_property
-    def _owners(self) -> Ints:
-        """The classes that have true positives."""
-        return np.flatnonzero(np.diff(np.searchsorted(self._hits, self.bounds)))
+    def first_hit(self) -> Ints:
+        """[C + 1] where in `hits` each class begins."""
+        return np.searchsorted(self.hits, self.bounds)
 
     @cached_property
-    def _starts(self) -> Ints:
-        """The first true positive of each of `_owners`, and their number."""
-        return np.append(np.searchsorted(self._hits, self.bounds[self._owners]), len(self._hits))
-
-    @cached_property
-    def _sum_of_class(self) -> csr_array:
-        """[O, K] a matrix that sums over each class's true positives, ten times as fast as `np.add.reduceat`."""
-        owner = np.repeat(np.arange(len(self._owners)), np.diff(self._starts))
-        return _counts(owner, np.arange(len(owner)), (len(self._owners), len(self._hits)))
-
-    @cached_property
-    def _between(self) -> csr_array:
-        """[K, N] of each image, the predictions of the class after the last true positive, up to and with this one."""
-        count = np.arange(len(self.hit))
-        place = np.searchsorted(self._hits, count)  # the true positive each prediction is counted at
-        owner = self._owner_of_entry
-        kept = place < len(self._hits)  # what comes after the last true positive changes nothing
-        kept[kept] &= self._hits[place[kept]] < self.bounds[owner[kept] + 1]
-        return _counts(place[kept], self.image[kept], (len(self._hits), self.images))
+    def _annotated(self) -> NDArray[np.int32]:
+        """[C, 1] the ground truth of each class."""
+        return np.bincount(self.truth_class, minlength=self.classes).astype(np.int32)[:, np.newaxis]
 
     @cached_property
     def _truth(self) -> csr_array:
@@ -332,9 +242,3 @@ def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
     ones = np.ones(len(row), dtype=np.int32)
     matrix: Any = coo_array((ones, (row.astype(np.int32), column.astype(np.int32))), shape=shape)
     return matrix.tocsr()
-
-
-def _below(pieces: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
-    """AP and ground truth of all classes, from those of a few at a time."""
-    ap, positives = zip(*pieces, strict=True)
-    return (np.concatenate(ap), np.concatenate(positives)) if len(pieces) > 1 else pieces[0]

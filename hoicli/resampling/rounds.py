@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from hoicli.io.progress import Progress
 from hoicli.io.workers import shared_out
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.weighted import Weighted
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 RESAMPLING, SWAPPING = 0.0004, 0.0014
 """Weights of a model's resample and of a swap of two models, as parts of a `Job`."""
@@ -35,7 +39,9 @@ class Rounds:
         """
         kept = (self.positives[members] > 0) | unannotated[members][:, np.newaxis]
         count = kept.sum(axis=0)
-        total = np.where(kept, self.ap[members], 0.0).sum(axis=0)
+        values = np.where(kept, self.ap[members], 0.0)
+        # a lone column would be added up in pairs, and its last digit be another than among other columns
+        total = np.repeat(values, 2, axis=1).sum(axis=0)[:1] if values.shape[1] == 1 else values.sum(axis=0)
         mean: Floats = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
         return mean
 
@@ -118,10 +124,15 @@ def _all_blocks(
                 bar.advance(block.rounds)
         return done
 
-    every = blocks(resampling)
-    shares = shared_out(run, every) if true_positives * resampling.rounds >= WORTH_FORKING else [run(every)]
+    shares = shared_among(run, blocks(resampling), true_positives * resampling.rounds)
     parts = [part for share in shares for part in share]
     return [
         Rounds(*(np.concatenate(columns, axis=1) for columns in ([r.ap for r in runs], [r.positives for r in runs])))
         for runs in zip(*parts, strict=True)
     ]
+
+
+def shared_among(work: Callable[[Sequence[S]], T], items: Sequence[S], effort: int) -> list[T]:
+    """`work` on consecutive runs of the items, in several processes if the `effort`, true positives times rounds, is
+    worth it."""
+    return shared_out(work, items) if effort >= WORTH_FORKING else [work(items)]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
+from hoicli.arrays.kit import Floats
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.resampling.averaged import AveragedLists
 from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.weighted import Weights
 
 IMAGES, CLASSES = 40, 9
 ELEVEN = PROTOCOLS["hico"].grid
@@ -57,7 +61,7 @@ def test_a_few_classes_at_a_time_are_all_of_them(
     weights = np.random.default_rng(4).integers(0, 4, (IMAGES, 16)).astype(np.int32)
     whole, again = lists(5, grid, cap), lists(5, grid, cap)
     expected = whole.ap(weights)
-    assert whole._pieces == [whole]
+    assert len(whole._pieces) == 1
     monkeypatch.setattr("hoicli.resampling.ranked.HITS_AT_ONCE", at_once)
     assert len(again._pieces) > 1
     found = again.ap(weights)
@@ -80,3 +84,43 @@ def test_two_lists_become_one_by_place_then_image_then_model(seed: int) -> None:
     assert mixed.hit.tolist() == [hit for *_, hit in ordered]
     assert mixed.image.tolist() == [image + model * IMAGES for _, _, image, model, _ in ordered]
     assert mixed.bounds.tolist() == (one.bounds + two.bounds).tolist()
+
+
+def one_by_one(lists: RankedLists, weights: Weights) -> Floats:
+    """[C, R] the AP of each class in each round, counted from prediction to prediction."""
+    ap = np.zeros((CLASSES, weights.shape[1]))
+    for number, times in itertools.product(range(CLASSES), range(weights.shape[1])):
+        start, end = lists.bounds[number : number + 2].tolist()
+        asked = int(weights[lists.truth_image[lists.truth_class == number], times].sum())
+        found = rank = reached = 0
+        steps, precisions = [], []
+        for hit, image in zip(lists.hit[start:end].tolist(), lists.image[start:end].tolist(), strict=True):
+            copies = int(weights[image, times])
+            if lists.cap is not None:
+                copies = min(copies, max(lists.cap - rank, 0))
+            rank += copies
+            if hit:
+                found += copies
+                precisions.append(found / max(rank, 1))
+                before, reached = reached, sum(found / max(asked, 1) >= point for point in lists.grid)
+                steps.append(reached - before if lists.grid else copies)
+        best = itertools.accumulate(reversed(precisions), max)
+        total = 0.0
+        for precision, step in zip(reversed([*best]), steps, strict=True):
+            total += precision * step
+        ap[number, times] = total / (len(lists.grid) or max(asked, 1))
+    return ap
+
+
+@pytest.mark.parametrize(("grid", "cap"), LIKE)
+@pytest.mark.parametrize(("often", "widest"), [(3, 2047), (3, 2), (9000, 4), (40_000, 2047)])
+def test_many_rounds_at_once_are_each_counted_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, grid: tuple[float, ...], cap: int | None, often: int, widest: int
+) -> None:
+    """To the last bit; with counts that are small numbers and counts that are not, in rows that are cut."""
+    monkeypatch.setattr("hoicli.resampling.pieces.WIDEST", widest)
+    drawn = np.random.default_rng(6).integers(0, 4, (IMAGES, 5)).astype(np.int32)
+    for right in (0.1, 0.8):
+        ranked = lists(7, grid, cap, right=right)
+        for weights in (drawn, np.where(drawn == 3, np.int32(often), drawn)):
+            assert ranked.ap(weights)[0].tobytes() == one_by_one(ranked, weights).tobytes()

@@ -1,0 +1,134 @@
+"""The mAP of several models under every oracle, on the same resamples and swaps.
+
+Of a round nothing is kept but the mean of each subset. Oracles with the same ranked lists (`applied.ASKING`) are one
+piece of work, and pieces and rounds are shared out to the processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, product
+from typing import NamedTuple
+
+import numpy as np
+
+from hoicli.arrays.kit import Floats, Ints
+from hoicli.diagnosis.applied import ASKING, ORACLES, Corrections
+from hoicli.diagnosis.oracles import Diagnosis
+from hoicli.evaluation.tally import Mean
+from hoicli.io.progress import Progress
+from hoicli.resampling.draws import Block, Resampling, blocks
+from hoicli.resampling.pieces import Times
+from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.rounds import RESAMPLING, SWAPPING, Rounds, shared_among
+from hoicli.vocabulary.labels import Vocabulary
+
+_EASY = (*ASKING, "false_positive")
+TOGETHER = (_EASY, *((oracle,) for oracle in ORACLES if oracle not in _EASY))
+"""All oracles, and none, as pieces of work. The lists of false_positive, which are nothing but true positives, are
+hardly any."""
+
+
+class UnderOracle(NamedTuple):
+    """Under one oracle: estimates, each run's means of S subsets; resamples [runs, S, R] those on R rounds; swaps
+    [rivals, 2, S, R] those of the two systems that the first run and a rival make."""
+
+    estimates: Sequence[Sequence[Mean]]
+    resamples: Floats
+    swaps: Floats
+
+
+class _Prepared(NamedTuple):
+    """The oracles of one piece of work: estimates [oracles] of `UnderOracle`; each run's lists, and the lists mixed
+    with each rival's, those of one ranking together."""
+
+    estimates: list[list[list[Mean]]]
+    alone: list[list[list[RankedLists]]]
+    mixed: list[list[list[RankedLists]]]
+
+
+@dataclass(frozen=True)
+class OracleRounds:
+    """Runs, some of which are `rivals` (places in `runs`) that swap their output with the first. Means are over
+    `subsets`; `drawn` has the classes of each that are averaged in rounds."""
+
+    runs: Sequence[Diagnosis]
+    rivals: Sequence[int]
+    subsets: Mapping[str, Ints]
+    drawn: Sequence[Ints]
+    vocabulary: Vocabulary
+    image_ids: Sequence[str]
+
+    def means(self, resampling: Resampling) -> dict[str, UnderOracle]:
+        """By oracle, "none" first."""
+        corrections = [run.corrections() for run in self.runs]
+        weight = (RESAMPLING * len(self.runs) + SWAPPING * len(self.rivals)) * (1 + len(ORACLES)) * resampling.rounds
+        total = len(TOGETHER) * resampling.rounds
+
+        def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[list[list[list[Mean]]], list[Floats]]]:
+            prepared = {number: self._prepared(TOGETHER[number], corrections) for number in dict(share)}
+            done = {number: (of.estimates, list[Floats]()) for number, of in prepared.items()}
+            with Progress("types of errors: resamples and swaps", total=total, unit="round", weight=weight) as bar:
+                for block in sorted({block for _, block in share}, key=lambda block: block.number):
+                    times, coins = self._drawn(block)
+                    for number in (number for number, other in share if other == block):
+                        done[number][1].append(self._round(prepared[number], times, coins))
+                        bar.advance(block.rounds)
+            return done
+
+        every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
+        hits = sum(int(run.counts()["true_positive"].sum()) for run in self.runs)
+        shares = shared_among(work, list(product(range(len(TOGETHER)), every)), hits * total)
+        found = {}
+        for number, oracles in enumerate(TOGETHER):
+            parts = [share[number] for share in shares if number in share]
+            rounds = np.concatenate(list(chain.from_iterable(arrays for _, arrays in parts)), axis=-1)
+            for place, oracle in enumerate(oracles):
+                alone, mixed = np.split(rounds[place], [len(self.runs)])
+                swaps = mixed.reshape(len(self.rivals), 2, *mixed.shape[1:])
+                found[oracle] = UnderOracle(parts[0][0][place], alone, swaps)
+        return {oracle: found[oracle] for oracle in ("none", *ORACLES)}
+
+    def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> _Prepared:
+        runs = [
+            list(run.ranked(self.vocabulary, self.image_ids, oracles, corrected))
+            for run, corrected in zip(self.runs, corrections, strict=True)
+        ]
+        estimates = [[run[place][0].means(self.subsets) for run in runs] for place in range(len(oracles))]
+        alone = [_by_ranking([lists for _, lists in run]) for run in runs]
+        mixed = [list(map(_mixed, alone[0], alone[rival])) for rival in self.rivals]
+        return _Prepared(estimates, alone, mixed)
+
+    def _drawn(self, block: Block) -> tuple[Times, Times]:
+        """The resamples and the swaps of a block."""
+        coins = block.swaps(len(self.image_ids))
+        return Times(block.resamples(len(self.image_ids))), Times(np.concatenate((1 - coins, coins)))
+
+    def _round(self, prepared: _Prepared, times: Times, coins: Times) -> Floats:
+        """[oracles, runs + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
+        systems = [
+            [self._means(Rounds(*one)) for lists in run for one in lists[0].ap_for_each(times, lists)]
+            for run in prepared.alone
+        ]
+        for rival in prepared.mixed:
+            sides = [side for lists in rival for side in lists[0].ap_of_sides_for_each(coins, lists)]
+            systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
+        means: Floats = np.stack([np.stack(system) for system in systems], axis=1)
+        return means
+
+    def _means(self, rounds: Rounds) -> Floats:
+        """[S, R] of each subset, without the classes that have no ground truth in a round."""
+        never = np.zeros(len(rounds.ap), dtype=bool)
+        return np.stack([rounds.means(members, never) for members in self.drawn])
+
+
+def _by_ranking(lists: Sequence[RankedLists]) -> list[list[RankedLists]]:
+    """Neighbours that share a ranking together."""
+    return [list(same) for _, same in groupby(lists, key=lambda one: id(one.hit))]
+
+
+def _mixed(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:
+    """Two models' lists of one ranking each as lists of one ranking."""
+    lists = first[0].interleaved(second[0])
+    return [lists.asking_both(*pair) for pair in zip(first, second, strict=True)]

@@ -1,0 +1,47 @@
+"""The pass over all oracles against a pass for each, to the last bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hoicli.comparison.oracles import OracleRounds
+from hoicli.diagnosis.applied import ORACLES
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.rounds import resampled, swapped
+from tests.comparison.test_comparison import diagnosis
+from tests.support import strategies
+from tests.support.kernel import HICO
+
+Data = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+
+@pytest.mark.parametrize("rounds", [0, 33])
+@settings(max_examples=4)
+@given(st.lists(strategies.crowds(), min_size=9, max_size=9))
+def test_all_oracles_at_once_are_each_of_them(rounds: int, crowds: list[Data]) -> None:
+    """Three images with equal scores, each predicted by three models."""
+    ids = ["a", "b", "c"]
+    parts = [
+        [{**part[0], "image_id": name} for part, name in zip(side, ids * 3, strict=True)]
+        for side in zip(*crowds, strict=True)
+    ]
+    truth, predictions = parts
+    runs = [diagnosis(truth[:3], predictions[start : start + 3]) for start in (0, 3, 6)]
+    subsets = runs[0].subsets(HICO)
+    asked, never = Resampling(rounds, 7), np.zeros(len(HICO.interactions), dtype=bool)
+    found = OracleRounds(runs, [1, 2], subsets, [*subsets.values()], HICO, ids).means(asked)
+    assert [*found] == ["none", *ORACLES]
+    separate = zip(*(run.ranked(HICO, ids) for run in runs), strict=True)
+    for means, each in zip(found.values(), separate, strict=True):
+        results, lists = zip(*each, strict=True)
+        assert means.estimates == [result.means(subsets) for result in results]
+        systems = [*resampled(lists, asked, "")]
+        systems += [side for rival in lists[1:] for side in swapped(lists[0], rival, asked, "")]
+        shared = [*means.resamples, *(side for rival in means.swaps for side in rival)]
+        for one, system in zip(shared, systems, strict=True):
+            assert one.tobytes() == np.stack([system.means(rows, never) for rows in subsets.values()]).tobytes()
