@@ -11,10 +11,13 @@ from typing import IO
 
 from hoicli.errors import DataError
 
-DATABASE = tuple(f"{kind}.{name}" for name in ("noun", "verb", "adj", "adv") for kind in ("data", "index"))
+PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+"""What the files of each part of speech are called."""
+
+DATABASE = tuple(f"{kind}.{name}" for name in PARTS.values() for kind in ("data", "index"))
 """Files that every WordNet has."""
 
-SHARED = ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc")
+SHARED = ("lexnames", *(f"{name}.exc" for name in PARTS.values()))
 """Files that some leave out: the names of parts of the database, and irregular forms. Others' may stand for them."""
 
 COUNTS = "cntlist.rev"
