@@ -11,13 +11,10 @@ from typing import IO
 
 from hoicli.errors import DataError
 
-PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-"""What the files of each part of speech are called."""
-
-DATABASE = tuple(f"{kind}.{name}" for name in PARTS.values() for kind in ("data", "index"))
+DATABASE = tuple(f"{kind}.{name}" for name in ("noun", "verb", "adj", "adv") for kind in ("data", "index"))
 """Files that every WordNet has."""
 
-SHARED = ("lexnames", *(f"{name}.exc" for name in PARTS.values()))
+SHARED = ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc")
 """Files that some leave out: the names of parts of the database, and irregular forms. Others' may stand for them."""
 
 COUNTS = "cntlist.rev"

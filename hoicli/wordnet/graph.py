@@ -157,5 +157,4 @@ def starts(counts: npt.NDArray[Any]) -> Ints:
 
 def _numbered(text: npt.NDArray[Any]) -> dict[str, int]:
     """The lines of a text and their numbers."""
-    lines = text.tobytes().decode().split("\n")
-    return dict(zip(lines, range(len(lines)), strict=True))
+    return {line: number for number, line in enumerate(text.tobytes().decode().split("\n"))}

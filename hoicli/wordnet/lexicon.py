@@ -1,8 +1,8 @@
-"""A WordNet: the compiled graph, in which words are looked up and senses compared, and nltk's reader for all else.
+"""A WordNet: nltk's reader where words are looked up, the compiled graph where senses are compared.
 
 The embedded one is Princeton's 3.0: its files as they are distributed (data/princeton), compiled into data/graph.npz by
-tests/support/wordnet_build.py. Words and senses are those that nltk finds (tests/wordnet/test_lexicon.py compares
-them); nltk itself takes half a second to import, and is for glosses, and for senses named by another of their words.
+tests/support/wordnet_build.py. nltk is imported when the first word is looked up, and not for senses that have their
+own name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hoicli.wordnet.files import PARTS, Files
+from hoicli.wordnet.files import Files
 from hoicli.wordnet.graph import Arrays, Graph, Lemmas
 
 if TYPE_CHECKING:
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 
 PRINCETON = Path(__file__).parent / "data" / "princeton"
 GRAPH = PRINCETON.parent / "graph.npz"
-
-ENDINGS = {
-    "n": {"s": [""], "ses": ["s"], "ves": ["f"], "xes": ["x"], "zes": ["z"], "ches": ["ch"], "shes": ["sh"],
-          "men": ["man"], "ies": ["y"]},
-    "v": {"s": [""], "ies": ["y"], "es": ["e", ""], "ed": ["e", ""], "ing": ["e", ""]},
-    "a": {"er": ["", "e"], "est": ["", "e"]},
-    "r": {},
-}  # fmt: skip
-"""WordNet's rules of detachment (morphy(7WN)), with nltk's "ves": the endings of inflected forms, and of base forms."""
 
 _SENSE = re.compile(r".+\.[nvasr]\.(?!0+$)[0-9]{1,3}", re.DOTALL)
 
@@ -63,41 +54,22 @@ class Lexicon:
     # Words
 
     def forms(self, word: str, pos: str) -> list[str]:
-        """The lemmas that a word of any form may be, itself first: of a word with irregular forms those, of any other
-        what the rules make of it, as nltk's morphy takes it there."""
-        if self._foreign(word, pos):
-            return [word]
-        irregular = self._irregular[pos].get(word)
-        bases = based(word, pos) if irregular is None else irregular
-        return [form for form in dict.fromkeys([word, *bases]) if self._rows(self.graph.lemmas, form, pos)]
+        """The lemmas that a word of any form may be, as nltk's morphy takes it there; itself first."""
+        return [word] if self._foreign(word, pos) else self.reader.forms(word, pos)
 
     def senses(self, lemma: str, pos: str) -> list[str]:
         """Names of the senses of a lemma as it stands, the most frequent first."""
-        rows = self._foreign(lemma, pos) or self._rows(self.graph.lemmas, lemma.lower(), pos)
-        return [self.name(row) for row in rows]
+        found = (lemma.synset().name() for lemma in self.reader.lemmas(lemma, pos))
+        return self._foreign(lemma, pos) or list(dict.fromkeys(found))
+
+    def _foreign(self, word: str, pos: str) -> list[str]:
+        rows = self.words.get(word, []) if self.words is not None else []
+        return [self.name(row) for row in rows if row in self.graph.ranges[pos]]
 
     def word_senses(self, word: str, pos: str) -> list[int]:
         """Rows of all synsets a word of any form or case may mean, spaces read as underscores."""
         forms = self.forms(word.lower().replace(" ", "_"), pos)
         return [self.graph.row(name) for name in dict.fromkeys(chain(*(self.senses(form, pos) for form in forms)))]
-
-    def _foreign(self, word: str, pos: str) -> list[int]:
-        return [] if self.words is None else self._rows(self.words, word, pos)
-
-    def _rows(self, lemmas: Lemmas, lemma: str, pos: str) -> list[int]:
-        """The rows of a lemma's synsets of one part of speech."""
-        among = self.graph.ranges[pos]
-        return [row for row in lemmas.get(lemma, ()) if row in among]
-
-    @cached_property
-    def _irregular(self) -> dict[str, dict[str, list[str]]]:
-        """The base forms of irregular ones by part of speech, from the database's lists of exceptions."""
-        found = {}
-        for pos, name in PARTS.items():
-            with self.files.open(f"{name}.exc") as stream:
-                lines = stream.read().decode().splitlines()
-            found[pos] = {form: bases for form, *bases in map(str.split, lines)}
-        return found
 
     # Senses
 
@@ -142,12 +114,6 @@ class Lexicon:
             among = self.reader.lemmas(lemma.name(), sense.rsplit(".", 2)[1])
             votes.update({other.synset().name() for other in among if other.key() == lemma.key()})
         return max(votes, key=votes.__getitem__, default=None)
-
-
-def based(form: str, pos: str) -> list[str]:
-    """What the rules of detachment make of a form, words of WordNet or not."""
-    endings = ENDINGS[pos].items()
-    return [form[: -len(old)] + new for old, news in endings if form.endswith(old) for new in news]
 
 
 @cache

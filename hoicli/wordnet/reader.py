@@ -1,6 +1,6 @@
 """nltk's reader of WordNet, over any files, and served from compiled arrays where they are there.
 
-Names, glosses and relations are nltk's own code and objects; what is compiled from them is looked up in a `Graph`.
+Looking words up, taking them to their base form, names, glosses and relations are nltk's own code and objects.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.vocabulary.labels import Vocabulary, normalise
-from hoicli.wordnet.lexicon import Lexicon, based, embedded
+from hoicli.wordnet.lexicon import Lexicon, embedded
 from hoicli.wordnet.selection import open_wordnet
 
 LONGEST = 12
@@ -216,8 +216,9 @@ def _joined(words: list[tuple[str, str]]) -> Forms:
 def _bases(wordnet: Lexicon, form: str, pos: str) -> Forms:
     """The lemmas a form may be of, those only our table has ("text") last."""
     added = _table()["added"][pos]
-    forms = [known for known in (form, *based(form, pos)) if known in added]
-    return list(dict.fromkeys([*wordnet.forms(form, pos), *forms]))
+    endings = wordnet.reader.MORPHOLOGICAL_SUBSTITUTIONS[pos]
+    forms = [form, *(form[: -len(old)] + new for old, new in endings if form.endswith(old))]
+    return list(dict.fromkeys([*wordnet.forms(form, pos), *(known for known in forms if known in added)]))
 
 
 def _noun_lemmas(wordnet: Lexicon, words: list[tuple[str, str]]) -> Forms:
