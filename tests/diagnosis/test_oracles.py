@@ -14,13 +14,14 @@ import pytest
 from hoicli.diagnosis import oracles
 from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.errors import ERRORS
+from hoicli.diagnosis.gather import typed_batches
 from hoicli.diagnosis.oracles import Diagnosis, OracleResult
 from hoicli.diagnosis.repairs import Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.diagnosis import DIAG, HICO, Record, diagnosis, typed, typed_batches
+from tests.support.diagnosis import DIAG, HICO, Record, diagnosis, typed
 from tests.support.kernel import evaluate, ground_truth, lines
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
@@ -102,8 +103,8 @@ def test_without_ground_truth_the_drawing_has_the_whole_list() -> None:
     """`hico` counts predictions in images without ground truth."""
     hico, truth = PROTOCOLS["hico"], ground_truth([image(2) | {"hois": []}])
     found = Diagnosis(hico, len(HICO.interactions))
-    for _, *batch in typed_batches(lines([scored(*[2] * 7)]), truth, Filters(), ErrorPolicy(), protocol=hico):
-        found.add(*batch)
+    for _, located, types in typed_batches(lines([scored(*[2] * 7)]), truth, Filters(), ErrorPolicy(), protocol=hico):
+        found.add(located, types)
     edges, parts = found.composition()
     assert edges == list(range(8))
     assert sum(map(sum, parts.values())) == 7
@@ -196,7 +197,7 @@ def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Readin
         for name in ("ap", "max_recall", "in_full", "in_groups"):
             assert getattr(result, name).tolist() == getattr(plain, name).tolist()
         assert (lists.images, lists.grid, lists.cap) == (len(ids), DIAG.grid, None)
-        assert lists.ap(np.ones((len(ids), 1)))[0][:, 0] == pytest.approx(result.ap, abs=1e-12)
+        assert lists.ap(np.ones((len(ids), 1), dtype=np.int32))[0][:, 0] == pytest.approx(result.ap, abs=1e-12)
     lists = ranked[0][1]
     hits = Counter(ids[row] for row in lists.image[lists.hit])
     assert hits == Counter(
@@ -226,7 +227,9 @@ def test_the_mean_over_all_classes_and_those_over_groups_have_classes_of_their_o
 def test_the_released_code_leaves_out_classes_that_are_all_wrong_and_of_groups_silent_ones_too() -> None:
     """Class 2 is right, of class 3 all is wrong, of class 4 nothing is said, class 5 is not annotated."""
     truth, predicted = [image(2, 3, 4), image(3, name="other")], [scored(2), scored(3, name="other", far=True)]
-    for reading, full, groups in (("shared", [2, 3, 4], [2, 3, 4]), ("released", [2, 4], [2])):
+    cases: list[tuple[Reading, list[int], list[int]]]
+    cases = [("shared", [2, 3, 4], [2, 3, 4]), ("released", [2, 4], [2])]
+    for reading, full, groups in cases:
         first = next(diagnosis(truth, predicted, reading).results(HICO))
         assert (first.in_full.nonzero()[0].tolist(), first.in_groups.nonzero()[0].tolist()) == (full, groups)
 

@@ -116,6 +116,8 @@ class Bench:
             os.close(reading)
             os.close(writing)
             self._server = files, process, os.fdopen(requests, "w"), os.fdopen(answers)
+            if not self._server[3].readline():  # all modules are imported, before one of them is changed
+                raise SystemExit("pytest could not collect the tests")
         return self._server[2:]
 
     def close(self) -> None:
