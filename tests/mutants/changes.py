@@ -26,7 +26,8 @@ class Mutant:
 
 
 def mutants(source: str, count: int | None = None, seed: int = 0) -> list[Mutant]:
-    """`count` mutants drawn at random (None: all) in the order of the source; the same for the same seed."""
+    """`count` mutants drawn at random (None: all) in the order of the source; the same for the same seed. Names of
+    types (`Key = TypeVar("Key")`, `Floats = NDArray[np.float64]`) are left alone: nothing that runs uses them."""
     visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
     module = MetadataWrapper(libcst.parse_module(source)).visit(visitor)
     places = list(range(len(visitor.mutations)))
