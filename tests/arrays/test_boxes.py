@@ -118,6 +118,11 @@ def test_boxes_that_no_number_holds_overlap_nothing() -> None:
         assert iou(huge, huge, **options).tolist() == [0.0]
 
 
+def test_boxes_too_small_for_an_area_overlap_nothing() -> None:
+    tiny = np.array([[0.0, 0.0, 1e-200, 1e-200]]).T
+    assert iou(tiny, tiny, inclusive=False).tolist() == [0.0]
+
+
 def test_what_is_shared_may_exceed_the_union_with_the_last_pixel() -> None:
     """Two boxes of a point have no area of their own and share a pixel: 1 / -1."""
     point = np.zeros((4, 1))
@@ -202,3 +207,4 @@ def test_the_best_of_each_image() -> None:
     among = np.array([True, False, True, True, False])
     assert best_per_image(scenes, 1, among).tolist() == [True, False, True, False, False]
     assert best_per_image(scenes, 9, among).tolist() == among.tolist()
+    assert {best_per_image(scenes, count).dtype for count in (1, 3)} == {np.dtype(bool)}

@@ -74,5 +74,7 @@ def test_whole_numbers_stay_whole_without_rows() -> None:
     assert {column.dtype for column in (run_starts(nothing), starts_of([]), find(nothing, nothing)[0])} == {
         np.dtype(np.int64)
     }
-    assert find(nothing, np.array([3, 4]))[0].tolist() == [0, 0]
+    place, met = find(nothing, np.array([3, 4]))
+    assert (place.tolist(), met.tolist()) == ([0, 0], [False, False])
+    assert met.dtype == np.bool_
     assert [column.tolist() for column in expanded(nothing, nothing)] == [[], []]

@@ -159,6 +159,7 @@ SENSES = "must be an array of senses (or null), one a box, for example train.n.0
         (changed(synsets=[None, 3]), f"synsets: {SENSES}"),
         (changed(synsets=[None]), "synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
         (changed(synsets=[None] * 3), "synsets: 3 senses for 2 boxes; give one a box, null where unknown"),
+        (changed(hois=[{"subject": 0, "verb": "run"}]), "hois[0].object: missing; it is the index of a box"),
         (of_hoi(verb=3), None),
         (of_hoi(object=2), None),
         (of_hoi(subject=None), None),

@@ -21,7 +21,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.diagnosis import DIAG, HICO, Record, diagnosis, typed
+from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, typed
 from tests.support.kernel import evaluate, ground_truth, lines
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
@@ -254,6 +254,51 @@ def test_without_an_oracle_it_is_the_evaluation() -> None:
     first = next(of_fixtures().results(HICO))
     assert (first.ap.tolist(), first.max_recall.tolist()) == (found.ap.tolist(), found.max_recall.tolist())
     assert of_fixtures().positives.tolist() == found.positives.tolist()
+
+
+# Oracles
+
+
+def test_a_diagnosis_gathered_in_parts_is_that_of_the_whole() -> None:
+    """Numbers of predictions, ground truth and images move when parts are joined; -1 for none stays."""
+    for reading in READINGS:
+        whole = diagnosis(TRUTH, PREDICTED, reading)
+        for ours, theirs in zip(of_fixtures(reading).results(HICO), whole.results(HICO), strict=True):
+            assert (ours.oracle, ours.ap.tolist()) == (theirs.oracle, theirs.ap.tolist())
+            assert ours.max_recall.tolist() == theirs.max_recall.tolist()
+
+
+def test_a_replaced_true_positive_is_found_in_every_part() -> None:
+    """In both images a wrong verb stands above the right one, and replaces it: nothing but a true positive is left."""
+    parts = []
+    for name in ("a", "b"):
+        predicted = scored(3, 2, name=name)
+        parts.append(diagnosis([image(2, name=name)], [predicted]))
+    parts[0].merge(parts[1])
+    found = {result.oracle: result for result in parts[0].results(HICO)}
+    assert (found["none"].ap[2], found["interaction"].ap[2], found["interaction"].max_recall[2]) == (1.0, 1.0, 1.0)
+    lists = {result.oracle: lists for result, lists in parts[0].ranked(HICO, ["a", "b"])}
+    assert lists["interaction"].hit.tolist() == [True, True]
+
+
+def test_the_oracles_of_all_false_positives_and_of_all_misses() -> None:
+    """Class 2 is found in one image, behind a wrong one, and not in the other."""
+    truth = [image(2, name="a"), image(2, name="b")]
+    predicted = [scored(2, name="a"), scored(2, name="b", far=True)]
+    predicted[1]["hois"][0]["score"] = 0.95
+    found = {result.oracle: result for result in diagnosis(truth, predicted).results(HICO)}
+    assert list(found) == [
+        "none", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt",
+        "false_positive", "false_negative",
+    ]  # fmt: skip
+    eleventh = 1 / 11
+    ap = {name: pytest.approx(result.ap[2], abs=1e-12) for name, result in found.items()}
+    assert ap["none"] == 6 * eleventh / 2
+    assert ap["both_boxes"] == 6 * eleventh
+    assert ap["false_positive"] == 6 * eleventh
+    assert ap["false_negative"] == 0.5
+    assert ap["missed_gt"] == 0.5
+    assert [found[name].max_recall[2] for name in ("none", "false_positive", "false_negative")] == [0.5, 0.5, 1.0]
 
 
 def image(*classes: int, name: str = "one", far: bool = False) -> Record:
