@@ -3,9 +3,11 @@ list, the worst images, the images of each error, the lists that are resampled; 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from hoicli.records.intake import ErrorPolicy
 from tests.support.arrays import GT, PREDICTIONS, records
 from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, typed
 from tests.support.kernel import evaluate, ground_truth, lines
+from tests.support.project import Hoicli
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
 """Some images of the ground truth are in no batch of predictions."""
@@ -299,6 +302,23 @@ def test_the_oracles_of_all_false_positives_and_of_all_misses() -> None:
     assert ap["false_negative"] == 0.5
     assert ap["missed_gt"] == 0.5
     assert [found[name].max_recall[2] for name in ("none", "false_positive", "false_negative")] == [0.5, 0.5, 1.0]
+
+
+def test_match_records_of_what_is_no_interaction_are_diagnosed_like_the_predictions(
+    hoicli: Hoicli, tmp_path: Path
+) -> None:
+    """`fly person` is none of the 600: its predictions are no errors, in whatever image they stand."""
+    truth, predictions, matches = (tmp_path / name for name in ("gt.jsonl", "predictions.jsonl", "matches.jsonl"))
+    odd = {"subject": 0, "object": 0, "verb": "fly", "score": 0.99}
+    predicted = [scored(2, 3, name="a"), scored(3, name="b"), scored(2, name="c")]
+    predicted[1]["hois"].append(odd)
+    truth.write_text("".join(json.dumps(image(2, name=name)) + "\n" for name in ("a", "b", "c")))
+    predictions.write_text("".join(json.dumps(record) + "\n" for record in predicted))
+    given = ("--gt", truth, predictions)
+    assert hoicli("match", "--protocol", "diag", *given, "-o", matches).code == 0
+    expected = hoicli("diagnose", *given)
+    assert expected.code == 0
+    assert hoicli("diagnose", matches, "--gt", truth).out == expected.out
 
 
 def image(*classes: int, name: str = "one", far: bool = False) -> Record:
