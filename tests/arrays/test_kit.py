@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from hoicli.arrays.kit import Growing, best_of_groups, expanded, find, run_starts, runs_of, starts_of
+from hoicli.arrays.kit import (
+    Growing,
+    best_of_groups,
+    expanded,
+    find,
+    joined,
+    rank_by_id,
+    run_starts,
+    runs_of,
+    starts_of,
+)
 
 
 def test_runs_begin_where_a_value_differs_from_the_one_before() -> None:
@@ -42,3 +52,29 @@ def test_columns_grow_part_by_part() -> None:
     assert columns["image"].tolist() == [1, 2, 3]
     columns.add(image=np.array([4]), hit=np.array([True]))
     assert columns["hit"].tolist() == [False, True, True, True]
+
+
+def test_columns_have_their_types_before_they_have_rows() -> None:
+    columns = Growing(image=np.int32, score=np.float64)
+    assert columns.names == ["image", "score"]
+    for name, dtype in (("image", np.int32), ("score", np.float64)):
+        assert columns[name].dtype == dtype
+        assert len(columns[name]) == 0
+    assert joined([np.array([2], dtype=np.int16), np.array([1], dtype=np.int16)], np.int16).tolist() == [2, 1]
+
+
+def test_images_rank_by_their_names_whatever_their_order() -> None:
+    assert rank_by_id(["b", "10", "a", "9"]).tolist() == [3, 0, 2, 1]
+    assert rank_by_id([]).tolist() == []
+    assert rank_by_id(["x"]).dtype == np.int64
+
+
+def test_whole_numbers_stay_whole_without_rows() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    assert {column.dtype for column in (run_starts(nothing), starts_of([]), find(nothing, nothing)[0])} == {
+        np.dtype(np.int64)
+    }
+    place, met = find(nothing, np.array([3, 4]))
+    assert (place.tolist(), met.tolist()) == ([0, 0], [False, False])
+    assert met.dtype == np.bool_
+    assert [column.tolist() for column in expanded(nothing, nothing)] == [[], []]

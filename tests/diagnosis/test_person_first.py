@@ -21,7 +21,7 @@ from hoicli.diagnosis.applied import IN_TURN, ORACLES
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.gather import diagnosis_records, typed_batches
 from hoicli.diagnosis.oracles import Diagnosis
-from hoicli.diagnosis.person_first import REPAIR_CANDIDATES
+from hoicli.diagnosis.person_first import REPAIR_CANDIDATES, person_first_types
 from hoicli.diagnosis.repairs import REPAIRED, Reading
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -30,6 +30,7 @@ from hoicli.pairs.reading import read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
 from hoicli.pairs.statistics import PairResults, PairStatistics
 from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
 from tests.support import reference, vcoco_reference
 from tests.support.project import FIXTURES, Hoicli
 from tests.support.vcoco import VCOCO, datasets, lines, records, rows
@@ -897,3 +898,13 @@ def test_pair_nms_leaves_statements_without_object() -> None:
     keep = surviving_pairs(batch, nms)
     assert keep.tolist() == [False, True]
     assert surviving_triplets(batch, keep, nms)[:3].tolist() == [False, True, True]
+
+
+def test_without_people_there_are_no_types() -> None:
+    hico = load("hico")
+    record = {"image_id": "a", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
+    batches = read_scenes(lines([record]), hico, scored=False, policy=ErrorPolicy())
+    truth = GroundTruth(concatenate(batches, hico), hico)
+    ((_, found, _),) = typed_batches(lines([record]), truth, Filters(), ErrorPolicy())
+    with pytest.raises(ValueError, match=r"^found.person is None: matched by a protocol that does not look at"):
+        person_first_types(found)

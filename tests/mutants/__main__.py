@@ -116,6 +116,8 @@ class Bench:
             os.close(reading)
             os.close(writing)
             self._server = files, process, os.fdopen(requests, "w"), os.fdopen(answers)
+            if not self._server[3].readline():  # all modules are imported, before one of them is changed
+                raise SystemExit("pytest could not collect the tests")
         return self._server[2:]
 
     def close(self) -> None:
@@ -136,9 +138,10 @@ class Bench:
             for test, (seconds, touched) in self._touched[file]["tests"].items()
             if module in touched and (lines is None or lines.intersection(touched[module]))
         }
-        ordered = sorted(found.items(), key=lambda item: (-self._killers[item[0]], item[1]))
-        ends = accumulate(seconds for _, seconds in ordered)
-        return dict(item for item, end in zip(ordered, ends, strict=True) if end <= self._seconds or item == ordered[0])
+        shortest = sorted(found.items(), key=lambda item: item[1])
+        ends = accumulate(seconds for _, seconds in shortest)
+        within = [item for item, end in zip(shortest, ends, strict=True) if end <= self._seconds]
+        return dict(sorted(within or shortest[:1], key=lambda item: -self._killers[item[0]]))
 
     def _measure(self, files: Sequence[str]) -> None:
         """Bring up to date what the tests of some modules take and run."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import difflib
 import random
+import re
 from dataclasses import dataclass
 
 import libcst
@@ -13,6 +14,8 @@ from libcst.metadata import MetadataWrapper
 from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
+
+_NAME_OF_A_TYPE = re.compile(r"\w+ = (TypeVar\(|(Callable|Literal|Mapping|NDArray|Sequence|dict|list|tuple)\[)")
 
 
 @dataclass(frozen=True)
@@ -26,19 +29,24 @@ class Mutant:
 
 
 def mutants(source: str, count: int | None = None, seed: int = 0) -> list[Mutant]:
-    """`count` mutants drawn at random (None: all) in the order of the source; the same for the same seed."""
+    """`count` mutants drawn at random (None: all) in the order of the source; the same for the same seed. Names of
+    types (`Key = TypeVar("Key")`, `Floats = NDArray[np.float64]`) are left alone: nothing that runs uses them."""
     visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
     module = MetadataWrapper(libcst.parse_module(source)).visit(visitor)
+    named = [line for line, text in enumerate(source.splitlines(), start=1) if _NAME_OF_A_TYPE.match(text)]
     places = list(range(len(visitor.mutations)))
-    if count is not None and count < len(places):
-        places = sorted(random.Random(seed).sample(places, count))
-    found = []
+    random.Random(seed).shuffle(places)
+    found: list[tuple[int, Mutant]] = []
     for place in places:
+        if count is not None and len(found) == count:
+            break
         change = visitor.mutations[place]
         changed = module.deep_replace(change.original_node, change.mutated_node)
         code = libcst.ensure_type(changed, libcst.Module).code
-        found.append(Mutant(code, *_difference(source, code)))
-    return found
+        mutant = Mutant(code, *_difference(source, code))
+        if mutant.line not in named:
+            found.append((place, mutant))
+    return [mutant for _, mutant in sorted(found, key=lambda item: item[0])]
 
 
 def _difference(source: str, code: str) -> tuple[int, str, str]:

@@ -17,6 +17,7 @@ import inspect
 import json
 import os
 import signal
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,7 @@ class Server:
         self._requests, self._answers = os.fdopen(requests, "r"), os.fdopen(answers, "w")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        print(file=self._answers, flush=True)
         for request in self._requests:
             file, source, changed, names = json.loads(request)
             reading, writing = os.pipe()
@@ -135,14 +137,21 @@ class Server:
 
 
 def swap(file: str, source: str, changed: str) -> None:
-    """Give the functions of an imported module the code of a changed source, and forget what they have cached."""
+    """Give the functions of a module the code of a changed source, and forget what they have cached. One that is not
+    imported yet will be from its file."""
+    if all(getattr(module, "__file__", None) != file for module in list(sys.modules.values())):
+        return
     old, new = (functions(compile(text, file, "exec", dont_inherit=True)) for text in (source, changed))
-    code = dict(zip(old, new, strict=True))
+    code = {before: after for before, after in zip(old, new, strict=True) if before != after}
+    swapped = 0
     for found in gc.get_objects():
-        if isinstance(found, FunctionType) and found.__code__.co_filename == file:
-            found.__code__ = code.get(found.__code__, found.__code__)
+        if isinstance(found, FunctionType) and found.__code__ in code and found.__code__.co_filename == file:
+            found.__code__ = code[found.__code__]
+            swapped += 1
         elif isinstance(found, functools._lru_cache_wrapper) and inspect.getsourcefile(found.__wrapped__) == file:
             found.cache_clear()
+    if not swapped:
+        raise LookupError(f"{file}: no function was changed")
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:

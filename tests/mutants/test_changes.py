@@ -12,6 +12,7 @@ from tests.mutants.changes import mutants, statement_lines
 
 SOURCE = '''"""A module."""
 LIMIT = 3
+Values = list[int]
 
 
 def over(values: list[int], limit: int = LIMIT) -> list[int]:
@@ -32,6 +33,7 @@ def test_each_mutant_is_a_program_with_one_place_changed() -> None:
     lines = SOURCE.splitlines()
     found = mutants(SOURCE)
     assert {mutant.after.strip() for mutant in found} >= {"LIMIT = 4", "if value >= limit"}
+    assert "Values" not in {mutant.before.split(" ")[0] for mutant in found}, "types are not tested"
     for mutant in found:
         ast.parse(mutant.code)
         assert mutant.after != mutant.before == "\n".join(lines[mutant.line - 1 :][: len(mutant.before.splitlines())])
@@ -46,7 +48,7 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "lines"), [(2, None), (5, None), (7, {7, 8, 9}), (8, {7, 8, 9}), (10, {10}), (14, {11, 12, 13, 14, 15})]
+    ("line", "lines"), [(2, None), (6, None), (8, {8, 9, 10}), (9, {8, 9, 10}), (11, {11}), (15, {12, 13, 14, 15, 16})]
 )
 def test_the_lines_of_a_statement(line: int, lines: set[int] | None) -> None:
     assert statement_lines(SOURCE, line) == lines

@@ -1,0 +1,340 @@
+"""What a diagnosis says besides deltas, each counted anew from the records of the fixtures: the drawing of the ranked
+list, the worst images, the images of each error, the lists that are resampled; and the edges of its rules by hand."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.diagnosis import oracles
+from hoicli.diagnosis.applied import ORACLES
+from hoicli.diagnosis.errors import ERRORS
+from hoicli.diagnosis.gather import typed_batches
+from hoicli.diagnosis.oracles import Diagnosis, OracleResult
+from hoicli.diagnosis.repairs import Reading
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.records.intake import ErrorPolicy
+from tests.support.arrays import GT, PREDICTIONS, records
+from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, typed
+from tests.support.kernel import evaluate, ground_truth, lines
+from tests.support.project import Hoicli
+
+TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
+"""Some images of the ground truth are in no batch of predictions."""
+UNSEEN = {record["image_id"] for record in TRUTH} - {record["image_id"] for record in PREDICTED}
+IDS = sorted(record["image_id"] for record in TRUTH)
+
+
+@cache
+def of_fixtures(reading: Reading = "shared") -> Diagnosis:
+    """The fixtures diagnosed in two halves."""
+    first, second = (diagnosis_of(PREDICTED[half::2], reading) for half in (1, 0))
+    first.merge(second)
+    first.add_unseen(ground_truth(TRUTH))
+    return first
+
+
+def diagnosis_of(predictions: list[Record], reading: Reading) -> Diagnosis:
+    result = Diagnosis(DIAG, len(HICO.interactions), reading)
+    for _, found, types in typed_batches(lines(predictions), ground_truth(TRUTH), Filters(), ErrorPolicy(), reading):
+        result.add(found, types)
+    return result
+
+
+@cache
+def emitted() -> list[Record]:
+    """The types of the fixtures' predictions, image by image."""
+    return typed(TRUTH, PREDICTED)
+
+
+def unseen_truth() -> list[tuple[str, int]]:
+    """(image, class) of what `diag` counts in the images without predictions."""
+    unseen = [record for record in TRUTH if record["image_id"] in UNSEEN]
+    return [
+        (record["image_id"], HICO.interaction_ids[hoi["verb"], record["labels"][hoi["object"]]])
+        for record in unseen
+        for hoi in record["hois"]
+        if hoi["verb"] != "no_interaction"
+    ]
+
+
+def class_of(item: Record) -> int:
+    return HICO.interaction_ids[item["verb"], item["label"]]
+
+
+# The ranked list over all classes
+
+
+def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list() -> None:
+    ranked = sorted(
+        (-item["score"], ERRORS.index(item["error"])) for record in emitted() for item in record["predictions"]
+    )
+    truth = sum(len(record["gt"]) for record in emitted()) + len(unseen_truth())
+    edges, found = of_fixtures().composition()
+    assert list(found) == list(ERRORS)
+    end = min(len(ranked), 3 * truth)
+    assert edges[0] == 0
+    assert len(set(np.diff(edges))) == 1
+    assert edges[-2] < end
+    assert len(ranked) > 3 * truth or edges[-1] >= end
+    for code, name in enumerate(ERRORS):
+        parts = [ranked[start:stop] for start, stop in pairwise(edges)]
+        assert found[name] == [sum(error == code for _, error in part) for part in parts]
+    assert sum(map(sum, found.values())) == min(len(ranked), edges[-1])
+
+
+@pytest.mark.parametrize("times", [1, 3, 4])
+def test_the_drawing_ends_at_a_few_times_the_ground_truth(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty wrong predictions of two ground truths: what is drawn of them is `PRECISION_DECIDED` times two."""
+    assert oracles.PRECISION_DECIDED == 3
+    monkeypatch.setattr(oracles, "PRECISION_DECIDED", times)
+    edges, found = diagnosis([image(1, 2)], [scored(*[2] * 20)]).composition()
+    assert edges == list(range(2 * times + 1))
+    assert found["true_positive"] == [1] + [0] * (2 * times - 1)
+    assert found["duplicate"] == [0] + [1] * (2 * times - 1)
+
+
+def test_without_ground_truth_the_drawing_has_the_whole_list() -> None:
+    """`hico` counts predictions in images without ground truth."""
+    hico, truth = PROTOCOLS["hico"], ground_truth([image(2) | {"hois": []}])
+    found = Diagnosis(hico, len(HICO.interactions))
+    for _, located, types in typed_batches(lines([scored(*[2] * 7)]), truth, Filters(), ErrorPolicy(), protocol=hico):
+        found.add(located, types)
+    edges, parts = found.composition()
+    assert edges == list(range(8))
+    assert sum(map(sum, parts.values())) == 7
+
+
+def test_without_predictions_the_drawing_is_one_empty_part() -> None:
+    assert diagnosis([image(1)], [scored()]).composition() == ([0, 1], {name: [0] for name in ERRORS})
+
+
+@pytest.mark.parametrize(
+    ("end", "whole", "edges"),
+    [
+        (0, True, [0, 1]),
+        (1, False, [0, 1]),
+        (25, True, list(range(26))),
+        (26, True, list(range(0, 27, 2))),
+        (27, True, list(range(0, 29, 2))),
+        (27, False, list(range(0, 27, 2))),
+        (50, False, list(range(0, 51, 2))),
+        (51, False, list(range(0, 51, 5))),
+        (125, True, list(range(0, 126, 5))),
+        (126, True, list(range(0, 131, 10))),
+        (251, False, list(range(0, 241, 20))),
+        (25 * 10**18, True, [10**18 * place for place in range(26)]),
+    ],
+)
+def test_parts_of_a_list_are_round_and_at_most_25(end: int, whole: bool, edges: list[int]) -> None:
+    assert oracles._round_edges(end, whole=whole) == edges
+
+
+# Images
+
+
+def test_the_worst_images_have_the_most_unfound_ground_truth() -> None:
+    rows = [
+        (record["image_id"], sum(item["prediction"] is None for item in record["gt"]),
+         sum(item["prediction"] is None and not item["missed"] for item in record["gt"]))
+        for record in emitted()
+    ]  # fmt: skip
+    rows += [(name, count, 0) for name, count in Counter(name for name, _ in unseen_truth()).items()]
+    expected = sorted((row for row in rows if row[1] > 0), key=lambda row: (-row[1], -row[2], row[0]))
+    assert len(expected) > 2
+    for top in (1, 2, len(rows)):
+        assert of_fixtures().worst_images(top) == expected[:top]
+
+
+def test_equally_bad_images_stand_by_what_a_repair_could_find_then_by_name() -> None:
+    """Three images with one unfound ground truth each; in c a wrong verb could find it."""
+    truth = [image(1, name="b"), image(1, name="a"), image(1, name="c"), image(1, name="found")]
+    predicted = [scored(name="b"), scored(name="a"), scored(2, name="c"), scored(1, name="found")]
+    assert diagnosis(truth, predicted).worst_images(9) == [("c", 1, 1), ("a", 1, 0), ("b", 1, 0)]
+
+
+def test_every_error_is_where_it_was_made() -> None:
+    expected: dict[str, Counter[tuple[str, int]]] = {name: Counter() for name in (*ERRORS, "missed_gt")}
+    for record in emitted():
+        for item in record["predictions"]:
+            expected[item["error"]][record["image_id"], class_of(item)] += 1
+        expected["missed_gt"].update((record["image_id"], class_of(item)) for item in record["gt"] if item["missed"])
+    expected["missed_gt"].update(unseen_truth())
+    for ids in (IDS, [*reversed(IDS), "another"]):
+        found = of_fixtures().by_image(ids)
+        assert list(found) == list(expected)
+        for name, (images, classes) in found.items():
+            assert classes.dtype == np.int64
+            assert Counter(zip([ids[row] for row in images], classes.tolist(), strict=True)) == expected[name]
+
+
+def test_the_released_code_misses_nothing_in_images_without_predictions() -> None:
+    shared, released = (of_fixtures(reading).counts()["missed_gt"] for reading in ("shared", "released"))
+    unseen = np.bincount([number for _, number in unseen_truth()], minlength=len(HICO.interactions))
+    assert (shared >= unseen).all()
+    assert unseen.sum() > 0
+    images, _ = of_fixtures("released").by_image(IDS)["missed_gt"]
+    assert UNSEEN.isdisjoint(IDS[row] for row in images)
+    assert released.sum() == len(images)
+
+
+# The lists that are resampled
+
+
+@pytest.mark.parametrize("ids", [IDS, ["another", *reversed(IDS)]])
+@pytest.mark.parametrize("reading", ["shared", "released"])
+def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Reading, ids: list[str]) -> None:
+    found = of_fixtures(reading)
+    ranked = list(found.ranked(HICO, ids))
+    assert [result.oracle for result, _ in ranked] == ["none", *ORACLES]
+    for (result, lists), plain in zip(ranked, found.results(HICO), strict=True):
+        assert result.oracle == plain.oracle
+        for name in ("ap", "max_recall", "in_full", "in_groups"):
+            assert getattr(result, name).tolist() == getattr(plain, name).tolist()
+        assert (lists.images, lists.grid, lists.cap) == (len(ids), DIAG.grid, None)
+        assert lists.ap(np.ones((len(ids), 1), dtype=np.int32))[0][:, 0] == pytest.approx(result.ap, abs=1e-12)
+    lists = ranked[0][1]
+    hits = Counter(ids[row] for row in lists.image[lists.hit])
+    assert hits == Counter(
+        record["image_id"] for record in emitted() for item in record["gt"] if item["prediction"] is not None
+    )
+    truth = Counter(ids[row] for row in lists.truth_image)
+    assert truth == Counter(record["image_id"] for record in emitted() for _ in record["gt"]) + Counter(
+        name for name, _ in unseen_truth()
+    )
+
+
+# Means
+
+
+def result(**columns: Any) -> OracleResult:
+    given = {"ap": [0.5, 1.0, 0.0], "max_recall": [0.6, 1.0, 0.3], "in_full": [True] * 3, "in_groups": [True] * 3}
+    return OracleResult("none", **{name: np.array(column) for name, column in (given | columns).items()})
+
+
+def test_the_mean_over_all_classes_and_those_over_groups_have_classes_of_their_own() -> None:
+    found = result(in_full=[True, True, False], in_groups=[True, False, True])
+    subsets = {"full": np.arange(3), "rare": np.arange(3), "none": np.array([1])}
+    means = [(mean.subset, mean.ap, mean.max_recall, mean.classes) for mean in found.means(subsets)]
+    assert means == [("full", 0.75, 0.8, 2), ("rare", 0.25, pytest.approx(0.45), 2), ("none", None, None, 0)]
+
+
+def test_the_released_code_leaves_out_classes_that_are_all_wrong_and_of_groups_silent_ones_too() -> None:
+    """Class 2 is right, of class 3 all is wrong, of class 4 nothing is said, class 5 is not annotated."""
+    truth, predicted = [image(2, 3, 4), image(3, name="other")], [scored(2), scored(3, name="other", far=True)]
+    cases: list[tuple[Reading, list[int], list[int]]]
+    cases = [("shared", [2, 3, 4], [2, 3, 4]), ("released", [2, 4], [2])]
+    for reading, full, groups in cases:
+        first = next(diagnosis(truth, predicted, reading).results(HICO))
+        assert (first.in_full.nonzero()[0].tolist(), first.in_groups.nonzero()[0].tolist()) == (full, groups)
+
+
+def test_no_interaction_is_in_no_mean() -> None:
+    number = min(HICO.no_interaction_ids)
+    found = next(Diagnosis(PROTOCOLS["hico"], len(HICO.interactions)).results(HICO))
+    assert not found.in_full.any()
+    first = diagnosed_by_hico([image(number, 2)])
+    assert first.positives[number] == 1
+    assert next(first.results(HICO)).in_full.nonzero()[0].tolist() == [2]
+
+
+def diagnosed_by_hico(truth: list[Record]) -> Diagnosis:
+    found = Diagnosis(PROTOCOLS["hico"], len(HICO.interactions))
+    found.add_unseen(ground_truth(truth))
+    return found
+
+
+def test_without_an_oracle_it_is_the_evaluation() -> None:
+    found = evaluate(TRUTH, PREDICTED)["diag"]
+    first = next(of_fixtures().results(HICO))
+    assert (first.ap.tolist(), first.max_recall.tolist()) == (found.ap.tolist(), found.max_recall.tolist())
+    assert of_fixtures().positives.tolist() == found.positives.tolist()
+
+
+# Oracles
+
+
+def test_a_diagnosis_gathered_in_parts_is_that_of_the_whole() -> None:
+    """Numbers of predictions, ground truth and images move when parts are joined; -1 for none stays."""
+    for reading in READINGS:
+        whole = diagnosis(TRUTH, PREDICTED, reading)
+        for ours, theirs in zip(of_fixtures(reading).results(HICO), whole.results(HICO), strict=True):
+            assert (ours.oracle, ours.ap.tolist()) == (theirs.oracle, theirs.ap.tolist())
+            assert ours.max_recall.tolist() == theirs.max_recall.tolist()
+
+
+def test_a_replaced_true_positive_is_found_in_every_part() -> None:
+    """In both images a wrong verb stands above the right one, and replaces it: nothing but a true positive is left."""
+    parts = []
+    for name in ("a", "b"):
+        predicted = scored(3, 2, name=name)
+        parts.append(diagnosis([image(2, name=name)], [predicted]))
+    parts[0].merge(parts[1])
+    found = {result.oracle: result for result in parts[0].results(HICO)}
+    assert (found["none"].ap[2], found["interaction"].ap[2], found["interaction"].max_recall[2]) == (1.0, 1.0, 1.0)
+    lists = {result.oracle: lists for result, lists in parts[0].ranked(HICO, ["a", "b"])}
+    assert lists["interaction"].hit.tolist() == [True, True]
+
+
+def test_the_oracles_of_all_false_positives_and_of_all_misses() -> None:
+    """Class 2 is found in one image, behind a wrong one, and not in the other."""
+    truth = [image(2, name="a"), image(2, name="b")]
+    predicted = [scored(2, name="a"), scored(2, name="b", far=True)]
+    predicted[1]["hois"][0]["score"] = 0.95
+    found = {result.oracle: result for result in diagnosis(truth, predicted).results(HICO)}
+    assert list(found) == [
+        "none", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt",
+        "false_positive", "false_negative",
+    ]  # fmt: skip
+    eleventh = 1 / 11
+    ap = {name: pytest.approx(result.ap[2], abs=1e-12) for name, result in found.items()}
+    assert ap["none"] == 6 * eleventh / 2
+    assert ap["both_boxes"] == 6 * eleventh
+    assert ap["false_positive"] == 6 * eleventh
+    assert ap["false_negative"] == 0.5
+    assert ap["missed_gt"] == 0.5
+    assert [found[name].max_recall[2] for name in ("none", "false_positive", "false_negative")] == [0.5, 0.5, 1.0]
+
+
+def test_match_records_of_what_is_no_interaction_are_diagnosed_like_the_predictions(
+    hoicli: Hoicli, tmp_path: Path
+) -> None:
+    """`fly person` is none of the 600: its predictions are no errors, in whatever image they stand."""
+    truth, predictions, matches = (tmp_path / name for name in ("gt.jsonl", "predictions.jsonl", "matches.jsonl"))
+    odd = {"subject": 0, "object": 0, "verb": "fly", "score": 0.99}
+    predicted = [scored(2, 3, name="a"), scored(3, name="b"), scored(2, name="c")]
+    predicted[1]["hois"].append(odd)
+    truth.write_text("".join(json.dumps(image(2, name=name)) + "\n" for name in ("a", "b", "c")))
+    predictions.write_text("".join(json.dumps(record) + "\n" for record in predicted))
+    given = ("--gt", truth, predictions)
+    assert hoicli("match", "--protocol", "diag", *given, "-o", matches).code == 0
+    expected = hoicli("diagnose", *given)
+    assert expected.code == 0
+    assert hoicli("diagnose", matches, "--gt", truth).out == expected.out
+
+
+def image(*classes: int, name: str = "one", far: bool = False) -> Record:
+    """One person beside an object of each class's label. far: elsewhere than in other images."""
+    pairs = [HICO.interactions[number] for number in classes]
+    labels = sorted({label for _, label in pairs})
+    places = [3000.0 * far + 100.0 * place for place in range(len(labels) + 1)]
+    return {
+        "image_id": name,
+        "boxes": [[place, 0.0, place + 50, 50.0] for place in places],
+        "labels": ["person", *labels],
+        "hois": [{"subject": 0, "object": 1 + labels.index(label), "verb": verb} for verb, label in pairs],
+    }
+
+
+def scored(*classes: int, **where: Any) -> Record:
+    """The same predicted; scores fall."""
+    record = image(*classes, **where)
+    return record | {"hois": [hoi | {"score": 0.9 - row / 100} for row, hoi in enumerate(record["hois"])]}

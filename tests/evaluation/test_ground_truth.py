@@ -1,0 +1,184 @@
+"""The index of the ground truth by hand: what stands where, in which order, and what is not there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hoicli.arrays.reading import concatenate, read_scenes
+from hoicli.errors import DataError
+from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.slices import Part, parse_slices
+from hoicli.records import caveats
+from hoicli.records.intake import ErrorPolicy
+from hoicli.vocabulary.datasets import load
+from tests.support.kernel import HICO, Record, ground_truth, lines
+
+HOLD, WASH, NOTHING = (HICO.interaction_ids[verb, "cup"] for verb in ("hold", "wash", "no_interaction"))
+CLASSES = len(HICO.interactions)
+
+
+def image(name: str, *hois: tuple[int, str, int], **more: Any) -> Record:
+    """Two people and a cup; (subject, verb, object)."""
+    return {
+        "image_id": name,
+        "boxes": [[0, 0, 9, 9], [20, 0, 29, 9], [40, 0, 49, 9]],
+        "labels": ["person", "person", "cup"],
+        "hois": [{"subject": subject, "verb": verb, "object": object_} for subject, verb, object_ in hois],
+        **more,
+    }
+
+
+def truth() -> GroundTruth:
+    """Image b: rows 0 to 3, image a: row 4, image c: none; the rows 0 and 2 are of one class."""
+    first = image("b", (0, "hold", 2), (1, "wash", 2), (1, "hold", 2), (0, "no_interaction", 2))
+    return ground_truth([first, image("a", (1, "hold", 2)), image("c")])
+
+
+def columns(*found: Any) -> list[list[Any]]:
+    return [column.tolist() for column in found]
+
+
+def test_the_counterparts_of_a_prediction_are_in_annotation_order() -> None:
+    image_of, interaction = np.array([1, 0, 0, 2, 0, 0]), np.array([HOLD, HOLD, WASH, HOLD, -1, HOLD + 1])
+    assert columns(*truth().join(image_of, interaction)) == [[0, 1, 1, 2], [4, 0, 2, 1]]
+    rows, _, count = truth().counterparts(image_of, interaction)
+    assert columns(rows, count) == [[0, 1, 2], [1, 2, 1]]
+
+
+def test_what_is_no_interaction_of_the_vocabulary_meets_nothing() -> None:
+    """Not even other such triplets, nor the last class of the image before."""
+    last = CLASSES - 1
+    verb, label = HICO.interactions[last]
+    record = {
+        "image_id": "a", "boxes": [[0, 0, 9, 9], [20, 0, 29, 9]], "labels": ["person", label],
+        "hois": [{"subject": 0, "object": 1, "verb": verb}, {"subject": 0, "object": 0, "verb": "fly"}],
+    }  # fmt: skip
+    found = ground_truth([record, {**record, "image_id": "b"}])
+    assert found.scenes.interaction.tolist() == [last, -1, last, -1]
+    assert columns(*found.join(np.array([0, 1, 1, 0]), np.array([-1, -1, last, last]))) == [[2, 3], [2, 0]]
+    assert found.class_counts(PROTOCOLS["hico"]).sum() == 2
+
+
+def test_no_ground_truth_at_all() -> None:
+    empty = ground_truth([image("a")])
+    assert columns(*empty.join(np.array([0]), np.array([HOLD]))) == [[], []]
+
+
+def test_the_place_of_each_image() -> None:
+    assert truth().rows_of(["c", "b", "a"]).tolist() == [2, 0, 1]
+    assert truth().rows_of([]).dtype == np.int64
+    with pytest.raises(DataError) as error:
+        truth().rows_of(["b", "x", "y"])
+    assert (str(error.value), error.value.field) == ("image_id: image 'x' is not in the ground truth", "image_id")
+
+
+def test_people_and_where_each_images_begin() -> None:
+    rows, starts = truth().people
+    assert columns(rows, starts) == [[0, 1, 3, 4, 6, 7], [0, 2, 4, 6]]
+
+
+def test_the_annotations_of_each_person_with_a_class() -> None:
+    found = truth()
+    person, interaction = np.array([1, 1, 0, 4, -1, 3]), np.array([HOLD, WASH, HOLD, HOLD, HOLD, HOLD])
+    first, count = found.of_people(person, interaction)
+    assert count.tolist() == [1, 1, 1, 1, 0, 0]
+    rows, triplet = found.candidates(np.arange(6), first, count, by_person=True)
+    assert columns(rows, triplet) == [[0, 1, 2, 3], [2, 1, 0, 4]]
+
+
+def test_a_person_of_no_box_does_nothing_even_the_first_class() -> None:
+    verb, label = HICO.interactions[0]
+    record = {
+        "image_id": "a", "boxes": [[0, 0, 9, 9], [20, 0, 29, 9]], "labels": ["person", label],
+        "hois": [{"subject": 0, "object": 1, "verb": verb}],
+    }  # fmt: skip
+    found = ground_truth([record])
+    assert found.of_people(np.array([0, -1]), np.array([0, 1]))[1].tolist() == [1, 0]
+    assert found.of_people(np.array([-1, -1]), np.array([CLASSES, 0]))[1].tolist() == [0, 0]
+
+
+def test_what_a_protocol_counts() -> None:
+    found, diag = truth(), PROTOCOLS["diag"]
+    assert found.no_interaction.tolist() == [False, False, False, True, False]
+    assert found.counted(PROTOCOLS["hico"]).tolist() == [True] * 5
+    assert found.counted(diag).tolist() == [True, True, True, False, True]
+    assert found.counted_before(diag).tolist() == [0, 1, 2, 3, 3, 4]
+    assert columns(*found.annotated(diag)) == [[0, 0, 0, 1], [HOLD, WASH, HOLD, HOLD]]
+    counts = found.class_counts(diag)
+    assert (counts[HOLD], counts[WASH], counts[NOTHING], len(counts)) == (3, 1, 0, CLASSES)
+    assert found.counted(diag) is found.counted(diag)
+    with pytest.raises(ValueError, match="read-only"):
+        found.counted(diag)[0] = False
+
+
+@pytest.mark.parametrize(
+    ("images", "counted"),
+    [("all", [True] * 4), ("boxes", [True, True, True, False]), ("interactions", [True, True, False, False])],
+)
+def test_the_images_in_which_predictions_count(images: str, counted: list[bool]) -> None:
+    bare = {"image_id": "bare", "boxes": [], "labels": [], "hois": []}
+    only = image("c", (0, "no_interaction", 2))
+    found = ground_truth([image("b", (0, "hold", 2)), image("a", (1, "hold", 2)), only, bare])
+    row = replace(PROTOCOLS["diag"], images=images)
+    assert found.annotated_images(row).tolist() == counted
+
+
+def test_boxes_of_dropped_triplets_alone_are_dropped_with_them() -> None:
+    """Person 0 of b holds the cup, person 1 does nothing; the people of c are in no triplet."""
+    found = ground_truth([image("b", (0, "hold", 2), (1, "no_interaction", 2)), image("c")])
+    assert found.present_boxes(PROTOCOLS["diag"]).tolist() == [True, False, True, True, True, True]
+    assert found.present_boxes(PROTOCOLS["hico"]).all()
+
+
+def test_subjects_that_are_no_people_are_counted() -> None:
+    cups = image("b", (0, "hold", 2), (2, "hold", 2), (2, "wash", 2))
+    assert ground_truth([cups]).other_subjects == 2
+    assert ground_truth([{"image_id": "a", "boxes": [], "labels": [], "hois": []}]).other_subjects == 0
+
+
+def test_image_labels_are_those_stated_and_without_them_those_of_the_triplets() -> None:
+    """Of image a they are stated, one is ambiguous; of b they follow from the triplets, each once."""
+    stated = image(
+        "a", (0, "hold", 2), image_hois=[["wash", "cup"], ["no_interaction", "cup"]], ambiguous_hois=[["hold", "cup"]]
+    )
+    found = ground_truth([stated, image("b", (0, "hold", 2), (1, "hold", 2))])
+    positive, ambiguous = found.image_labels
+    assert positive.tolist() == sorted([WASH, NOTHING, CLASSES + HOLD])
+    assert ambiguous.tolist() == [HOLD]
+    whole = PROTOCOLS["hico-image"]
+    assert sorted(zip(*columns(*found.annotated(whole)), strict=True)) == sorted([(0, WASH), (0, NOTHING), (1, HOLD)])
+
+
+def test_parts_of_images_and_of_triplets() -> None:
+    found = truth()
+    people, pairs = parse_slices(["people", "pairs"], HICO)
+    for slice_ in (people, pairs):
+        members = np.stack([found.members(Part(slice_, number)) for number in range(len(slice_.parts))])
+        assert members.shape[1] == 5
+        assert (members.sum(axis=0) == 1).all()
+        assert found.members(Part(slice_, 0)) is found.members(Part(slice_, 0))
+        assert found.slice_members(slice_) is found.slice_members(slice_)
+    of_images = np.stack([found.image_members(Part(people, number)) for number in range(len(people.parts))])
+    assert of_images.shape == (len(people.parts), 3)
+
+
+def test_what_caveats_rule_out_is_not_served() -> None:
+    protocol = PROTOCOLS["hico"]
+    mask = next(1 << bit for bit in range(16) if 1 << bit & caveats.TRUTH)
+    assert truth().serves(protocol)
+    found = truth()
+    found.caveats = mask
+    assert not found.serves(replace(protocol)) if protocol.refuses & mask else found.serves(protocol)
+
+
+def test_classes_that_a_protocol_scores() -> None:
+    vcoco = load("vcoco")
+    found = GroundTruth(concatenate(read_scenes(lines([]), vcoco, scored=False, policy=ErrorPolicy()), vcoco), vcoco)
+    agents = PROTOCOLS["vcoco-agent"]
+    assert set(np.flatnonzero(found.scored(agents)).tolist()) == vcoco.members(agents.classes)
+    assert found.scored(replace(agents, classes="")).tolist() == [True] * len(vcoco.interactions)

@@ -1,0 +1,132 @@
+"""Where pairs of boxes are cut into blocks, refused, and compared: at the very limit, one below it and one above."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hoicli.errors import DataError
+from hoicli.evaluation import pairing
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.matching import Batch
+from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, reaches
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.run import matched_batches
+from hoicli.records.intake import ErrorPolicy
+from tests.support.kernel import Record, ground_truth, lines
+
+HICO = PROTOCOLS["hico"]
+
+
+@pytest.mark.parametrize(
+    ("count", "blocks"),
+    [
+        ([], [(0, 0)]),
+        ([0, 0], [(0, 2)]),
+        ([4, 6], [(0, 2)]),  # as many as fit
+        ([4, 7], [(0, 1), (1, 2)]),
+        ([11], [(0, 1)]),  # more than fit stand alone
+        ([3, 11, 3, 7, 1], [(0, 1), (1, 2), (2, 4), (4, 5)]),
+        ([11, 0, 10, 0, 1], [(0, 1), (1, 4), (4, 5)]),
+        ([5, 5, 5, 5], [(0, 2), (2, 4)]),
+    ],
+)
+def test_blocks(count: list[int], blocks: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 10)
+    found = blocks_of(np.array(count, dtype=np.int64))
+    assert [(part.start, part.stop) for part in found if part.stop > part.start or not count] == blocks
+
+
+def test_an_image_may_have_so_many_pairs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pairing.MOST_PAIRS == 4096**2
+    monkeypatch.setattr(pairing, "MOST_PAIRS", 1_000)
+    ids = ["few", "many"]
+    check_pairs(np.array([999, 1]), np.array([1, 1]), ids, "boxes")
+    check_pairs(np.array([1000, 900]), np.array([0, 1]), ids, "boxes")  # an image, not the batch
+    with pytest.raises(DataError) as error:
+        check_pairs(np.array([900, 400, 601]), np.array([0, 1, 1]), ids, "boxes")
+    assert str(error.value) == (
+        "image 'many': 1,001 pairs of predicted and annotated boxes, at most 1,000 are compared; does the record hold "
+        "many images?"
+    )
+
+
+def test_the_first_of_the_largest_in_each_group() -> None:
+    group = np.array([0, 0, 0, 4, 5, 5])
+    assert first_largest(group, np.array([0.1, 0.3, 0.3, 0.0, 0.2, 0.1])).tolist() == [1, 3, 4]
+    assert first_largest(group, np.zeros(6)).tolist() == [0, 3, 4]
+    assert first_largest(group[:0], np.zeros(0)).tolist() == []
+
+
+def test_the_threshold_itself_is_enough_unless_a_protocol_is_strict() -> None:
+    overlap = np.array([0.49, 0.5, 0.51])
+    assert reaches(HICO, overlap).tolist() == [False, True, True]
+    assert reaches(replace(HICO, strict=True), overlap).tolist() == [False, False, True]
+
+
+# Every pair that overlaps enough
+
+
+def scene(
+    *hois: tuple[int, int] | tuple[int, int, float], labels: tuple[str, ...] = ("person", "person", "kite")
+) -> Record:
+    """Boxes of 100 by 100, the second 50 to the right of the first, the third apart; (subject, object, score)."""
+    lefts = [0.0, 50.0, 500.0]
+    return {
+        "image_id": "a",
+        "boxes": [[left, 0.0, left + 99, 99.0] for left in lefts],
+        "labels": list(labels),
+        "hois": [dict(zip(("subject", "object", "score"), hoi, strict=False), verb="fly") for hoi in hois],
+    }
+
+
+def covered(truth: Record, predicted: Record, threshold: float) -> list[tuple[int, int]]:
+    row = replace(HICO, threshold=threshold)
+    ((batch, _),) = matched_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
+    found, of_truth = batch.covered(row)
+    return list(zip(found.tolist(), of_truth.tolist(), strict=True))
+
+
+def test_a_prediction_covers_every_ground_truth_that_it_overlaps_enough() -> None:
+    """The two people overlap by a third: 50 of 150 columns."""
+    truth, predicted = scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9))
+    assert covered(truth, predicted, 1 / 3) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert covered(truth, predicted, 0.34) == [(0, 1), (1, 0)]
+    assert covered(truth, scene((2, 2, 0.9)), 0.0) == []  # its subject is labelled kite
+    assert covered(truth, scene(), 0.5) == []
+
+
+def test_blocks_cover_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 1)
+    assert covered(scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9)), 1 / 3) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_with_it() -> None:
+    truth = scene((0, 2), (1, 2))
+    truth["hois"][1]["verb"] = "no_interaction"
+    predicted = scene(labels=("person", "kite", "kite"))
+    batch = batch_of(truth, predicted)
+    assert batch.box_matches(replace(HICO, threshold=1 / 3)) == [[0, 1], [], [2]]
+    assert batch.box_matches(HICO) == [[0], [], [2]]
+    assert batch.box_matches(replace(PROTOCOLS["diag"], threshold=0.3)) == [[0], [], [2]]
+
+
+def batch_of(truth: Record, predicted: Record) -> Batch:
+    every = matched_batches(lines([predicted]), ground_truth([truth]), [], Filters(), ErrorPolicy(), all_boxes=True)
+    return next(batch for batch, _ in every)
+
+
+# Which triplet a prediction belongs to
+
+
+def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_overlaps_more() -> None:
+    """Where a protocol tries every overlap (Ambiguous-HOI), both are taken by the best prediction."""
+    row = replace(HICO, threshold=1 / 3, every_overlap=True)
+    truth, predicted = scene((0, 2), (1, 2)), scene((1, 2, 0.9), (0, 2, 0.8))
+    ((_, outcomes),) = matched_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
+    found = outcomes[row.key]
+    assert found.code.tolist() == [0, 1] or found.code.tolist() == [1, 0]
+    assert found.truth[found.row == 0].tolist() == [1]
+    assert found.iou_subject.max() <= 1.0

@@ -1,0 +1,169 @@
+"""Predictions and ground truth read together: what is noted, what is refused, and where a mistake is said to be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hoicli.errors import DataError
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.run import gathered, matched_batches, read_truth
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
+from tests.support.arrays import GT, PREDICTIONS, records
+from tests.support.kernel import HICO, Record, ground_truth, lines
+from tests.support.project import Hoicli
+
+
+def write(path: Path, content: list[Record]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in content))
+    return path
+
+
+def image(name: str, good: int, bad: int) -> Record:
+    """So many triplets of the vocabulary and so many that are none."""
+    hois = [{"subject": 0, "object": 1, "verb": "hold"}] * good + [{"subject": 0, "object": 0, "verb": "fly"}] * bad
+    return {"image_id": name, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "cup"], "hois": hois}
+
+
+# Ground truth
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "allowed", "note"),
+    [
+        (2, 0, False, ""),
+        (1, 1, False, "1 ground-truth triplets are no hico interaction (verb and object): not counted"),
+        (1, 3, True, "3 ground-truth triplets are no hico interaction (verb and object): not counted"),
+        (0, 0, False, ""),
+    ],
+)
+def test_ground_truth_of_no_class_is_noted(
+    good: int, bad: int, allowed: bool, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "gt.jsonl", [image("a", good, bad)])
+    truth = read_truth(Stream([str(path)], "--gt"), HICO, ErrorPolicy(), allow_uncounted=allowed)
+    assert int((truth.scenes.interaction >= 0).sum()) == good
+    said = capsys.readouterr().err
+    assert said.strip().endswith(note)
+    assert bool(said) == bool(note)
+    assert truth.name == str(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "no ground truth in it; hoicli convert makes it from the dataset's file"),
+        ([image("a", 1, 2)], "2 of 3 triplets are no hico interaction (verb and object) and count for nothing: "),
+    ],
+)
+def test_ground_truth_that_would_mislead(content: list[Record], message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "gt.jsonl", content)
+    with pytest.raises(DataError) as error:
+        read_truth(Stream([str(path)], "--gt"), HICO, ErrorPolicy())
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+# Predictions
+
+
+def test_an_image_that_the_ground_truth_does_not_have() -> None:
+    truth, stray = ground_truth([image("a", 1, 0)]), {**image("b", 0, 0)}
+    with pytest.raises(DataError) as error:
+        list(matched_batches(lines([stray]), truth, [PROTOCOLS["hico"]], Filters(), ErrorPolicy()))
+    assert str(error.value).startswith("test:1: image_id: ")
+    policy = ErrorPolicy(skip=True)
+    assert list(matched_batches(lines([stray]), truth, [PROTOCOLS["hico"]], Filters(), policy)) == []
+    assert policy.skipped == 1
+
+
+def test_boxes_are_matched_where_they_are_asked_for() -> None:
+    truth = ground_truth([image("a", 0, 0)])
+    ((batch, outcomes),) = matched_batches(
+        lines([{**image("a", 0, 0)}]), truth, [PROTOCOLS["diag"]], Filters(), ErrorPolicy(), all_boxes=True
+    )
+    assert list(outcomes) == ["diag"]
+    assert batch.box_matches(PROTOCOLS["hico"]) == [[0], [1]]
+
+
+class Shared(Stream):
+    """A stream that is split into shares by hand."""
+
+    def shares(self) -> Any:
+        return ["one", "two"]
+
+
+@pytest.mark.parametrize("disjoint", [True, False])
+def test_shares_are_gathered_apart_unless_an_image_is_in_two(disjoint: bool) -> None:
+    stream, policy = Shared([], "predictions"), ErrorPolicy(skip=True)
+    found = gathered(lambda part, shared: (part, shared is policy), stream, policy, lambda _: disjoint)
+    assert found == ([("one", False), ("two", False)] if disjoint else [(stream, True)])
+
+
+def test_a_share_that_fails_is_gathered_again_with_all() -> None:
+    def gather(part: Any, shared: ErrorPolicy) -> str:
+        if part == "two":
+            raise DataError("bad")
+        return "all" if isinstance(part, Stream) else "share"
+
+    assert gathered(gather, Shared([], "predictions"), ErrorPolicy(), lambda _: True) == ["all"]
+
+
+# Match streams
+
+
+@pytest.fixture(scope="module")
+def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fixtures matched by two protocols."""
+    from hoicli.cli import run
+
+    path = tmp_path_factory.mktemp("matches") / "matches.jsonl"
+    given = ["--gt", str(GT), str(PREDICTIONS), "--protocol", "hico,diag", "--iou", "0.5,0.75"]
+    assert run(["match", *given, "-o", str(path)]) == 0
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--top-k", "5"),
+            "--top-k, --nms and --count-images act before matching: give them to hoicli match, or predictions with",
+        ),
+        (("--protocol", "upt"), "--protocol upt: the matches are of diag, hico"),
+        (("--protocol", "hico,upt,qpic"), "--protocol upt,qpic: the matches are of diag, hico"),
+        (("--iou", "0.6"), "--iou 0.6: the matches of hico are not of it; give it to hoicli match"),
+        (("--iou", "0.5:0.75:0.25"), "--iou 0.5:0.75:0.25: a mean over thresholds needs the predictions, with --gt"),
+        (
+            ("--iou", "0.75", "--slice", "people"),
+            "--iou 0.75 --slice people: the matches of hico are not of it; give it to hoicli match",
+        ),
+    ],
+)
+def test_what_a_match_stream_cannot_say(options: tuple[str, ...], message: str, matches: Path, hoicli: Hoicli) -> None:
+    result = hoicli("eval", matches, *options)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
+def test_a_match_stream_says_all_that_it_has_or_what_is_named(matches: Path, hoicli: Hoicli) -> None:
+    def views(*options: object) -> set[tuple[str, str]]:
+        rows = map(json.loads, hoicli("eval", matches, *options).out.splitlines())
+        return {(row["protocol"], row["tags"]["iou"]) for row in rows}
+
+    every = {(name, iou) for name in ("hico", "diag") for iou in ("0.5", "0.75")}
+    assert views() == every
+    assert views("--gt", GT) == every
+    assert views("--protocol", "diag") == {("diag", "0.5"), ("diag", "0.75")}
+    assert views("--iou", "0.75") == {("hico", "0.75"), ("diag", "0.75")}
+
+
+def test_ground_truth_adds_what_shards_of_matches_lack(matches: Path, hoicli: Hoicli, tmp_path: Path) -> None:
+    kept = [line for line in matches.read_text().splitlines() if records(GT)[0]["image_id"] not in line]
+    shard = tmp_path / "shard.jsonl"
+    shard.write_text("".join(line + "\n" for line in kept))
+    assert hoicli("eval", shard).out != hoicli("eval", shard, "--gt", GT).out

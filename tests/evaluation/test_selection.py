@@ -1,0 +1,158 @@
+"""Which rows apply to which dataset, and what the options change of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.evaluation.grids import GRID_LINSPACE, GRID_TENTHS
+from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
+from hoicli.evaluation.selection import adapted, adjusted, distinct, main_protocol, protocol_of, protocols, rows_of
+from hoicli.vocabulary.datasets import load
+from tests.support.project import FIXTURES
+
+HICO_ROWS = ["hico", "hico-ko", "qpic", "upt", "diag", "inp-cc", "hico-image", "hico-image-ko"]
+V_COCO_ROWS = ["vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "rows", "main", "diagnosed", "classes"),
+    [
+        ("hico", HICO_ROWS, "hico", "diag", ""),
+        ("hico-det-sg", HICO_ROWS, "hico", "diag", ""),
+        ("vcoco", V_COCO_ROWS, "vcoco-s1", "vcoco-s1", "25"),
+        ("swig", ["swig"], "swig", "diag", "evaluated"),
+        ("hoia", ["hoia"], "hoia", "diag", ""),
+        ("hoiw", ["hoia"], "hoia", "diag", ""),
+        ("ambiguous-hoi", ["ambiguous-hoi"], "ambiguous-hoi", "diag", "ambiguous"),
+    ],
+)
+def test_the_rows_of_each_dataset(dataset: str, rows: list[str], main: str, diagnosed: str, classes: str) -> None:
+    vocabulary = load(dataset)
+    assert list(rows_of(vocabulary)) == rows
+    assert main_protocol(vocabulary).name == main
+    row = protocol_of(vocabulary)
+    assert (row.name, row.classes, row.dataset) == (diagnosed, classes, dataset)
+    assert {row.dataset for row in rows_of(vocabulary).values()} == {dataset}
+    without_image_level = [name for name in rows if not name.startswith("hico-image")]
+    assert [row.name for row in protocols(["all"], dataset)] == without_image_level
+    assert [row.name for row in protocols([], dataset)] == without_image_level
+
+
+def test_own_rows_apply_as_they_are() -> None:
+    assert rows_of(load("hico")) == {name: PROTOCOLS[name] for name in HICO_ROWS}
+    assert protocol_of(load("vcoco")) is PROTOCOLS["vcoco-s1"]
+
+
+def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files() -> None:
+    swig = load("swig")
+    row = adapted(PROTOCOLS["diag"], swig)  # moves the ground truth alone
+    assert (row.prediction_shift, row.truth_shift, row.last_pixel_shift) == (NO_SHIFT, NO_SHIFT, NO_SHIFT)
+    assert row.subsets == ("full", "zero_shot", "rare", "non_rare", "evaluated")
+    assert (row.classes, row.drop_no_interaction) == ("", False)
+    assert row.remark.startswith("the rules of hico, boxes as recorded; the paper's AP")
+    alike = replace(PROTOCOLS["hico"], prediction_shift=(1.0,) * 4, truth_shift=(1.0,) * 4, remark="")
+    kept = adapted(alike, load("hico-det-sg"))
+    assert (kept.prediction_shift, kept.truth_shift) == ((1.0,) * 4, (1.0,) * 4)
+    assert kept.remark == "the rules of hico, boxes as recorded"
+    assert kept.subsets == ()
+    assert adapted(PROTOCOLS["diag"], load("hico-det-sg")).drop_no_interaction
+
+
+@pytest.mark.parametrize(
+    ("name", "classes"), [("vcoco-agent", "agent"), ("vcoco-s1", "roles"), ("vcoco-qpic", "every_action")]
+)
+def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, classes: str) -> None:
+    row = adapted(PROTOCOLS[name], load("vcoco"))
+    assert (row.classes, row.subsets) == (classes, ())
+
+
+def test_a_set_of_all_classes_stays_one() -> None:
+    assert adapted(replace(PROTOCOLS["vcoco-s1"], classes=""), load("vcoco")).classes == ""
+
+
+# --count-images and --grid
+
+
+def test_no_options_change_nothing() -> None:
+    rows = [PROTOCOLS["hico"], PROTOCOLS["diag"]]
+    assert adjusted(iter(rows)) == rows
+
+
+def test_a_changed_row_says_so_and_one_that_has_it_already_does_not() -> None:
+    hico, inp_cc = adjusted([PROTOCOLS["hico"], PROTOCOLS["inp-cc"]], grid="linspace")
+    assert (hico.grid, hico.changed) == (GRID_LINSPACE, (("recall", "linspace"),))
+    assert inp_cc == replace(PROTOCOLS["inp-cc"], grid=GRID_LINSPACE, changed=inp_cc.changed)
+    both = adjusted([PROTOCOLS["hico"]], images="boxes", grid="tenths")[0]
+    assert (both.images, both.grid) == ("boxes", GRID_TENTHS)
+    assert both.changed == (("images", "boxes"), ("recall", "tenths"))
+    assert both.settings()["images"] == "boxes"
+    for name in ("hico", "diag"):
+        assert adjusted([PROTOCOLS[name]], images=PROTOCOLS[name].images) == [PROTOCOLS[name]]
+    assert adjusted([PROTOCOLS["hico"]], grid="arange")[0] is PROTOCOLS["hico"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"images": "some"}, "--count-images some: choose all, boxes, interactions"),
+        ({"grid": "some"}, "--grid some: choose arange, linspace, tenths"),
+        ({"grid": "tenths"}, "--grid tenths: vcoco-s1, vcoco-agent read precision at every recall, on no grid"),
+    ],
+)
+def test_what_cannot_be_changed(options: dict[str, str], message: str) -> None:
+    rows = [PROTOCOLS[name] for name in ("vcoco-s1", "hico", "vcoco-agent")]
+    with pytest.raises(UsageError) as error:
+        adjusted(rows, **options)
+    assert str(error.value) == message
+
+
+# --protocol
+
+
+def test_views_of_a_protocol_count_once_the_last_of_them() -> None:
+    hico, diag = PROTOCOLS["hico"], PROTOCOLS["diag"]
+    other = replace(hico, threshold=0.75)
+    assert distinct([hico, diag, other]) == [other, diag]
+
+
+@pytest.mark.parametrize(
+    ("names", "dataset", "found"),
+    [
+        ([], None, HICO_ROWS[:6]),
+        (["all"], None, HICO_ROWS[:6]),
+        (["vcoco-s2"], None, ["vcoco-s2"]),
+        (["vcoco-s2,all"], None, ["vcoco-s2", "vcoco-agent", "vcoco-s1", "vcoco-qpic"]),
+        (["upt, hico", "upt"], None, ["upt", "hico"]),
+        (["upt", "all"], "hico", ["upt", "hico", "hico-ko", "qpic", "diag", "inp-cc"]),
+        (["hico-image"], None, ["hico-image"]),
+    ],
+)
+def test_named_rows_each_once_in_order_of_first_mention(
+    names: list[str], dataset: str | None, found: list[str]
+) -> None:
+    assert [row.name for row in protocols(names, dataset)] == found
+
+
+@pytest.mark.parametrize(
+    ("names", "dataset", "start", "end"),
+    [
+        (["hicoo,zz"], None, "--protocol: unknown 'hicoo', 'zz'; choose from all, hico,", " (did you mean 'hico'?)"),
+        (["qqqqqq"], None, "--protocol: unknown 'qqqqqq'; choose from all, hico,", list(PROTOCOLS)[-1]),
+        (["hico,vcoco-s1"], None, "--protocol vcoco-s1: of vcoco, not hico; name protocols of one dataset", ""),
+        (["hico"], "vcoco", "--protocol hico: of hico, not vcoco; name protocols of one dataset", ""),
+    ],
+)
+def test_unknown_rows(names: list[str], dataset: str | None, start: str, end: str) -> None:
+    with pytest.raises(UsageError) as error:
+        protocols(names, dataset)
+    assert str(error.value).startswith(start)
+    assert str(error.value).endswith(end)
+
+
+def test_unknown_rows_of_a_file_are_told_those_it_has() -> None:
+    with pytest.raises(UsageError) as error:
+        protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
+    assert str(error.value) == f"--protocol vcoco-s1, swig: of vcoco, not site; choose from {', '.join(HICO_ROWS[:6])}"

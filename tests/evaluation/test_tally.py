@@ -1,0 +1,305 @@
+"""What a tally says besides average precision: lists, counts of predictions without a class, ties, merging; and the
+classes and subsets that means are over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.run import matched_batches
+from hoicli.evaluation.selection import protocols
+from hoicli.evaluation.tally import (
+    ClassResults,
+    Tally,
+    averaged,
+    class_vocabulary,
+    classes_of,
+    means,
+    per_class,
+    ranked_ap,
+    ranking,
+    subset_classes,
+    subset_means,
+)
+from hoicli.evaluation.views import Views
+from hoicli.records import caveats
+from hoicli.records.intake import ErrorPolicy
+from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
+from hoicli.resampling.ranked import RankedLists
+from hoicli.vocabulary.datasets import load
+from tests.support.arrays import GT, PREDICTIONS, records
+from tests.support.kernel import HICO, ground_truth, lines, tally
+
+TRUTH, PREDICTED = records(GT), records(PREDICTIONS)
+IDS = sorted(record["image_id"] for record in TRUTH)
+ROWS = protocols(["all"], "hico")
+DROPPED = OUTCOME_CODES["over_the_cap"]
+
+
+@cache
+def of_fixtures() -> Tally:
+    views = Views.parse(["0.5", "0.3:0.7:0.2"], [], HICO)
+    return tally(TRUTH, PREDICTED, [*ROWS, *views.of([PROTOCOLS["hico"]])])
+
+
+def given(*batches: tuple[str, list[tuple[int, float, int]]], classes: int = 600) -> Tally:
+    """A tally of `hico` by hand: (image, [(class, score, code)])."""
+    found = Tally([PROTOCOLS["hico"]], classes)
+    for name, rows in batches:
+        number, score, code = (np.array([row[side] for row in rows]) for side in range(3))
+        found.add(
+            [name], np.zeros(len(rows), dtype=np.int64), number.astype(np.int64), score.astype(np.float64),
+            {"hico": code.astype(np.uint8)},
+        )  # fmt: skip
+        right = number[code == TRUE_POSITIVE]
+        found.add_annotated("hico", [name], np.zeros(len(right), dtype=np.int64), right)
+    return found
+
+
+# Lists
+
+
+@pytest.mark.parametrize("ids", [IDS, ["another", *reversed(IDS)]])
+def test_ranked_lists_give_the_results_and_know_their_images(ids: list[str]) -> None:
+    found = of_fixtures()
+    ranked = list(found.ranked(HICO, ids))
+    hits: Counter[str] = Counter()
+    for batch, outcomes in matched_batches(lines(PREDICTED), ground_truth(TRUTH), ROWS, Filters(), ErrorPolicy()):
+        for row in np.flatnonzero(outcomes["diag"].code == TRUE_POSITIVE):
+            hits[batch.predictions.image_ids[batch.predictions.image_of_hoi[row]]] += 1
+    for (protocol, results, lists), (same, plain) in zip(ranked, found.results(HICO), strict=True):
+        assert protocol == same
+        for name in ("ap", "max_recall", "positives", "in_mean"):
+            assert getattr(results, name).tolist() == getattr(plain, name).tolist()
+        ap = lists.ap(np.ones((len(ids), 1), dtype=np.int32))[0][:, 0]
+        assert ap == pytest.approx(plain.ap, abs=1e-12)
+        assert lists.images == len(ids)
+        if protocol == PROTOCOLS["diag"]:
+            assert isinstance(lists, RankedLists)
+            assert Counter(ids[row] for row in lists.image[lists.hit]) == hits
+    assert len(ranked) == len(ROWS) + 4
+    assert sum(protocol.mean_of != () for protocol, _, _ in ranked) == 1
+
+
+def test_a_cap_on_a_class_is_in_its_list() -> None:
+    row = replace(PROTOCOLS["hico"], predictions_per_class=2)
+    found = tally(TRUTH, PREDICTED, [row])
+    ((_, _, lists),) = found.ranked(HICO, IDS)
+    assert isinstance(lists, RankedLists)
+    assert (lists.cap, lists.grid) == (2, row.grid)
+
+
+def test_scores_stand_by_class_and_fall() -> None:
+    found = of_fixtures()
+    plain = {row.key: results for row, results in found.results(HICO)}
+    scored = list(found.scored(HICO))
+    assert [row.key for row, _, _ in scored] == [*(row.key for row in ROWS), "hico|0.5", "hico|0.3", "hico|0.7"]
+    for row, results, lists in scored:
+        assert results.ap.tolist() == plain[row.key].ap.tolist()
+        assert len(lists.hit) == len(lists.score) == lists.bounds[-1]
+        for start, end in zip(lists.bounds[:-1], lists.bounds[1:], strict=True):
+            assert (np.diff(lists.score[start:end]) <= 0).all()
+        of_class = np.add.reduceat(np.r_[lists.hit, False].astype(np.int64), lists.bounds[:-1])
+        of_class[np.diff(lists.bounds) == 0] = 0
+        recall = np.divide(of_class, results.positives, out=np.zeros(len(of_class)), where=results.positives > 0)
+        if row.predictions_per_class is None:
+            assert recall.tolist() == results.max_recall.tolist()
+
+
+def test_lists_have_what_counts_and_nothing_else() -> None:
+    found = given(("a", [(3, 0.1, TRUE_POSITIVE), (3, 0.9, 0), (3, 0.5, DROPPED), (-1, 0.7, 0), (1, 0.2, 0)]))
+    ((_, _, lists),) = found.scored(HICO)
+    assert lists.score.tolist()[:1] == [0.7]  # of no class: before the first
+    assert (lists.bounds[1], lists.bounds[2], lists.bounds[3], lists.bounds[4]) == (1, 2, 2, 4)
+    assert (lists.score[2:].tolist(), lists.hit[2:].tolist()) == ([0.9, 0.1], [False, True])
+
+
+# Ties
+
+
+def test_equal_scores_rank_by_image_then_position_whatever_the_order_of_batches() -> None:
+    """Of two equal scores the first by name comes first: a true positive there is worth more."""
+    first, second = ("a", [(0, 0.5, 0), (0, 0.5, TRUE_POSITIVE)]), ("b", [(0, 0.5, TRUE_POSITIVE), (0, 0.9, 0)])
+    for batches in ((first, second), (second, first)):
+        ((_, _, lists),) = given(*batches).scored(HICO)
+        assert lists.hit[: lists.bounds[1]].tolist() == [False, False, True, True]
+        assert lists.score[: lists.bounds[1]].tolist() == [0.9, 0.5, 0.5, 0.5]
+
+
+def test_ranking_is_by_class_then_score_then_arrangement() -> None:
+    classes, score = np.array([1, 0, 1, 0, 1]), np.array([0.5, 0.1, 0.5, 0.2, 0.9])
+    assert ranking(classes, score).tolist() == [3, 1, 4, 0, 2]
+    assert ranking(classes, score, lambda: np.array([4, 3, 2, 1, 0])).tolist() == [3, 1, 4, 2, 0]
+    apart = np.array([0.5, 0.1, 0.4, 0.2, 0.9])
+    assert ranking(classes, apart, lambda: pytest.fail("no two are equal")).tolist() == [3, 1, 4, 0, 2]
+    many = np.zeros(1000)
+    assert ranking(many, many).tolist() == list(range(1000))
+
+
+# Merging
+
+
+def test_two_tallies_are_one_of_all_images() -> None:
+    whole = of_fixtures()
+    parts = halves()
+    assert Tally.disjoint(parts)
+    assert not Tally.disjoint([parts[0], parts[0]])
+    parts[0].merge(parts[1])
+    assert parts[0].image_ids == whole.image_ids == IDS
+    for (row, ours), (_, theirs) in zip(
+        parts[0].results(HICO), tally(TRUTH, PREDICTED, ROWS).results(HICO), strict=True
+    ):
+        assert (ours.ap.tolist(), ours.positives.tolist()) == (theirs.ap.tolist(), theirs.positives.tolist()), row.name
+    places = [list(found.ranked(HICO, IDS)) for found in (parts[0], tally(TRUTH, PREDICTED, ROWS))]
+    for (_, _, ours_), (_, _, theirs_) in zip(*places, strict=True):
+        assert Counter(ours_.truth_image.tolist()) == Counter(theirs_.truth_image.tolist())
+        assert ours_.ap(weights_of())[0].tolist() == theirs_.ap(weights_of())[0].tolist()
+
+
+def weights_of() -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
+    """Every image drawn another number of times."""
+    return np.arange(len(IDS), dtype=np.int32)[:, np.newaxis]
+
+
+def halves() -> list[Tally]:
+    """The fixtures in two tallies, each with the ground truth of its own images."""
+    found = []
+    for names in (set(IDS[::2]), set(IDS[1::2])):
+        truth, predicted = ([r for r in several if r["image_id"] in names] for several in (TRUTH, PREDICTED))
+        found.append(tally(truth, predicted, ROWS))
+    return found
+
+
+def test_a_merged_tally_has_the_caveats_of_both() -> None:
+    one, other = given(("a", [(0, 0.5, 0)])), given(("b", [(0, 0.5, 0)]))
+    one.caveats, other.caveats = 1, 2
+    one.merge(other)
+    assert one.caveats == 3
+
+
+def test_a_batch_leaves_its_caveats() -> None:
+    marked = [{**record, "caveats": ["last_pixels"]} for record in PREDICTED[:1]]
+    assert tally(TRUTH, marked, ROWS).caveats & caveats.mask(["last_pixels"])
+
+
+# Predictions of no class
+
+
+def test_predictions_without_a_class_are_counted() -> None:
+    found = given(("a", [(-1, 0.5, 0), (0, 0.1, 0)]), ("b", [(0, 0.2, 0), (-1, 0.3, 0), (1, 0.3, 0)]))
+    assert found.classless() == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([(0, 0.5, 0), (-1, 0.4, 0)], (0, 1)),
+        ([(0, 0.4, 0), (-1, 0.5, 0)], (1, 1)),
+        ([(0, 0.5, 0), (-1, 0.5, 0)], (0, 1)),  # of equals the first
+        ([(-1, 0.5, 0), (0, 0.5, 0)], (1, 1)),
+    ],
+)
+def test_the_best_prediction_of_an_image_may_have_no_class(
+    rows: list[tuple[int, float, int]], expected: tuple[int, int]
+) -> None:
+    assert given(("a", rows)).classless_best() == expected
+    assert given(("a", [(0, 0.01, 0)]), ("b", rows)).classless_best() == (expected[0], 2)
+
+
+# Average precision of ranks
+
+
+def test_ranks_count_what_counts_up_to_a_true_positive() -> None:
+    """Class 0: false, dropped, true; class 1: nothing; class 2: true, true, and one true after a cap."""
+    code = np.array([0, DROPPED, TRUE_POSITIVE, TRUE_POSITIVE, TRUE_POSITIVE, 0, TRUE_POSITIVE], dtype=np.uint8)
+    bounds, positives = np.array([0, 3, 3, 7]), np.array([1, 2, 4])
+    area = replace(PROTOCOLS["hico"], grid=())
+    ap, recall = per_class(code, bounds, positives, area)
+    assert ap == pytest.approx([1 / 2, 0, (1 + 1 + 3 / 4) / 4])
+    assert recall.tolist() == [1.0, 0.0, 0.75]
+    for cap, hits in ((1, 1), (2, 2), (3, 2), (4, 3)):
+        ap, recall = per_class(code, bounds, positives, replace(area, predictions_per_class=cap))
+        assert recall.tolist() == [float(cap > 1), 0.0, hits / 4]
+    assert ranked_ap(np.array([1]), np.array([0, 1]), np.array([1]), PROTOCOLS["hico"])[0] == pytest.approx([1.0])
+
+
+# Means
+
+
+def test_means_are_over_the_classes_of_a_subset() -> None:
+    ap, recall = np.array([0.25, 0.75, 0.0]), np.array([0.5, 1.0, 0.0])
+    found = subset_means(ap, recall, {"some": np.array([0, 1]), "none": np.zeros(0, dtype=np.int64)})
+    assert [tuple(mean) for mean in found] == [("some", 0.5, 0.75, 2), ("none", None, None, 0)]
+
+
+def test_the_mean_over_thresholds_is_taken_of_each_class() -> None:
+    one, other = (
+        ClassResults(np.array(ap), np.array(recall), np.array([3, 1]), np.array([True, False]))
+        for ap, recall in (([0.25, 1.0], [0.5, 1.0]), ([0.75, 0.0], [1.0, 0.5]))
+    )
+    mean = ClassResults.mean([one, other])
+    assert (mean.ap.tolist(), mean.max_recall.tolist()) == ([0.5, 0.5], [0.75, 0.75])
+    assert mean.positives.tolist() == [3, 1]
+    assert {name: rows.tolist() for name, rows in mean.averaged({"full": np.arange(2)}).items()} == {"full": [0]}
+
+
+def test_which_classes_a_protocol_averages() -> None:
+    positives = np.zeros(600, dtype=np.int64)
+    positives[[0, min(HICO.no_interaction_ids)]] = 2
+    for name, count in (("hico", 600), ("diag", 1)):
+        row = replace(PROTOCOLS[name], only_annotated_classes=name == "diag")
+        found = averaged(positives, HICO, row)
+        assert (found.dtype, int(found.sum())) == (np.dtype(bool), count)
+    assert not averaged(positives, HICO, PROTOCOLS["diag"])[min(HICO.no_interaction_ids)]
+    every = averaged(positives, HICO, replace(PROTOCOLS["diag"], only_annotated_classes=False))
+    assert int(every.sum()) == 520
+    assert not every[sorted(HICO.no_interaction_ids)].any()
+    vcoco, agents = load("vcoco"), PROTOCOLS["vcoco-agent"]
+    found = averaged(np.ones(len(vcoco.interactions), dtype=np.int64), vcoco, agents)
+    assert set(np.flatnonzero(found).tolist()) == vcoco.members(agents.classes)
+
+
+def test_subsets_of_classes() -> None:
+    found = subset_classes(HICO, PROTOCOLS["hico"], split="rare_first")
+    assert {name: len(rows) for name, rows in found.items()} == {
+        "full": 600, "rare": 138, "non_rare": 462, "unseen": 120, "seen": 480,
+    }  # fmt: skip
+    assert not set(found["unseen"].tolist()) & set(found["seen"].tolist())
+    assert found["full"].tolist() == list(range(600))
+    assert found["unseen"].dtype == np.int64
+    fewer = subset_classes(HICO, PROTOCOLS["hico"], ignore_no_interaction=True)
+    assert (len(fewer["full"]), list(fewer)) == (520, ["full", "rare", "non_rare"])
+    own = subset_classes(load("vcoco"), PROTOCOLS["vcoco-s1"])
+    assert list(own) == list(PROTOCOLS["vcoco-s1"].subsets)
+    results = next(iter(of_fixtures().results(HICO)))[1]
+    full = means(results, HICO, PROTOCOLS["hico"])[0]
+    assert (full.subset, full.classes) == ("full", 600)
+
+
+def test_classes_by_verb() -> None:
+    by_verb = replace(PROTOCOLS["hico"], by_verb=True)
+    hold = HICO.verb_ids["hold"]
+    numbers = [number for number, (verb, _) in enumerate(HICO.interactions) if verb == "hold"][:2]
+    found = classes_of(np.array([*numbers, -1], dtype=np.int16), HICO, by_verb)
+    assert found.tolist() == [hold, hold, -1]
+    assert found.dtype == np.int16
+    assert classes_of(np.array([3, -1]), HICO, PROTOCOLS["hico"]).tolist() == [3, -1]
+    assert class_vocabulary(HICO, by_verb).interactions == tuple((verb, "") for verb in HICO.verbs)
+    assert class_vocabulary(HICO, PROTOCOLS["hico"]) is HICO
+    with pytest.raises(UsageError) as error:
+        subset_classes(HICO, by_verb, split="rare_first")
+    assert str(error.value) == "--split rare_first: hico averages verbs, and splits are of interactions"
+
+
+@pytest.mark.parametrize(("classes", "dtype"), [(1 << 15, np.int32), ((1 << 15) - 1, np.int16)])
+def test_numbers_of_classes_take_two_bytes_while_they_fit(classes: int, dtype: type) -> None:
+    last = given(("a", [(classes - 1, 0.5, 0)]), classes=classes)
+    assert last._number is dtype
+    assert last.classless() == (0, 1)

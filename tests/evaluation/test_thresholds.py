@@ -1,0 +1,221 @@
+"""`--iou` and `--slice` read: every number of a range to the last bit, both ends of what is allowed, each refusal in
+full; and what views of a protocol are called, in which order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.evaluation.protocols import PROTOCOLS
+from hoicli.evaluation.slices import Part, parse_slices
+from hoicli.evaluation.views import (
+    Thresholds,
+    Views,
+    check_diagnosed,
+    parse_thresholds,
+    read_view,
+    view_order,
+    with_part,
+    within,
+)
+from hoicli.vocabulary.datasets import load
+
+HICO, DIAG, V_COCO = PROTOCOLS["hico"], PROTOCOLS["diag"], PROTOCOLS["vcoco-s1"]
+VOCABULARY = load("hico")
+
+
+@pytest.mark.parametrize(
+    ("texts", "values", "ranges"),
+    [
+        (["0.5,0.75"], (0.5, 0.75), ()),
+        ([" 0.75 , 0.5", "0.75"], (0.75, 0.5), ()),
+        (["1"], (1.0,), ()),
+        (["1e-9"], (1e-9,), ()),
+        (["0.1:0.3:0.1"], (0.1, 0.2, 0.3), (("0.1:0.3:0.1", (0.1, 0.2, 0.3)),)),
+        (["0.50:0.70:.20", "0.6"], (0.5, 0.7, 0.6), (("0.5:0.7:0.2", (0.5, 0.7)),)),
+        ([], (), ()),
+    ],
+)
+def test_thresholds(texts: list[str], values: tuple[float, ...], ranges: tuple[Any, ...]) -> None:
+    assert parse_thresholds(texts) == Thresholds(values, ranges)
+
+
+def test_a_range_has_at_most_99_steps_and_all_together_100_values() -> None:
+    hundred = parse_thresholds(["0.01:1:0.01"])
+    assert hundred.values == tuple(number / 100 for number in range(1, 101))
+    assert parse_thresholds(["0.01:1:0.01", "0.5"]).values == hundred.values
+    with pytest.raises(UsageError) as error:
+        parse_thresholds(["0.01:1:0.01", "0.505"])
+    assert str(error.value) == "--iou: 101 thresholds; give at most 100"
+    with pytest.raises(UsageError) as error:
+        parse_thresholds(["0.005:0.505:0.005"])
+    assert str(error.value) == (
+        "--iou 0.005:0.505:0.005: steps of 0.005 do not lead from 0.005 to 0.505 (1 to 99 steps)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0", "--iou 0: '0' is no IoU; give a number above 0, at most 1"),
+        ("-0.5", "--iou -0.5: '-0.5' is no IoU; give a number above 0, at most 1"),
+        ("1.0000001", "--iou 1.0000001: '1.0000001' is no IoU; give a number above 0, at most 1"),
+        ("nan", "--iou nan: 'nan' is no IoU; give a number above 0, at most 1"),
+        ("half", "--iou half: 'half' is no IoU; give a number above 0, at most 1"),
+        ("0.50000000000", "--iou 0.50000000000: '0.50000000000' is no IoU; give a number above 0, at most 1"),
+        ("\u0661", "--iou \u0661: '\u0661' is no IoU; give a number above 0, at most 1"),
+        ("0.5,,0.7", "--iou: a threshold is empty; give numbers with commas between them: 0.5,0.75"),
+        ("0.5:0.9", "--iou 0.5:0.9: write a number, or first:last:step, for example 0.5:0.95:0.05"),
+        ("0.5:0.9:0.1:1", "--iou 0.5:0.9:0.1:1: write a number, or first:last:step, for example 0.5:0.95:0.05"),
+        ("0.5:0.9:0", "--iou 0.5:0.9:0: '0' is no IoU; give a number above 0, at most 1"),
+        ("0:0.9:0.1", "--iou 0:0.9:0.1: '0' is no IoU; give a number above 0, at most 1"),
+        ("0.5:1.1:0.1", "--iou 0.5:1.1:0.1: '1.1' is no IoU; give a number above 0, at most 1"),
+        ("0.5:0.5:0.1", "--iou 0.5:0.5:0.1: steps of 0.1 do not lead from 0.5 to 0.5 (1 to 99 steps)"),
+        ("0.5:0.95:0.1", "--iou 0.5:0.95:0.1: steps of 0.1 do not lead from 0.5 to 0.95 (1 to 99 steps)"),
+        ("0.9:0.5:0.1", "--iou 0.9:0.5:0.1: steps of 0.1 do not lead from 0.9 to 0.5 (1 to 99 steps)"),
+    ],
+)
+def test_what_is_no_threshold(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_thresholds([text])
+    assert str(error.value) == message
+
+
+def test_twelve_characters_are_a_number() -> None:
+    assert parse_thresholds(["0.5000000000"]).values == (0.5,)
+
+
+def test_other_options_read_thresholds_under_their_own_name_and_from_a_least_value_on() -> None:
+    asked: dict[str, Any] = {"option": "--score", "what": "score", "least": 0.0}
+    assert parse_thresholds(["0", "0:1:0.5"], **asked).values == (0.0, 0.5, 1.0)
+    for text, part in (("-0.1", "-0.1"), ("0:1.5:0.5", "1.5")):
+        with pytest.raises(UsageError) as error:
+            parse_thresholds([text], **asked)
+        assert str(error.value) == f"--score {text}: '{part}' is no score; give a number from 0 to 1"
+    with pytest.raises(UsageError) as error:
+        parse_thresholds(["0:1:0"], **asked)
+    assert str(error.value) == "--score 0:1:0: '0' is no score; give a number above 0, at most 1"
+
+
+# Views
+
+
+def test_the_views_of_a_protocol_in_their_order() -> None:
+    views = Views.parse(["0.5,0.75", "0.75:1:0.25"], ["people", "verb"], VOCABULARY)
+    assert [slice_.name for slice_ in views.of_data] == ["people"]
+    assert [slice_.name for slice_ in views.of_classes] == ["verb"]
+    found = views.of([HICO])
+    parts = [None, *views.of_data[0].parts]
+    assert len(found) == 4 * len(parts)
+    for row, tags in zip(
+        found, ((part, label) for part in parts for label in ("0.5", "0.75", "1.0", "0.75:1:0.25")), strict=True
+    ):
+        view = dict(row.view)
+        assert view["iou"] == tags[1]
+        assert row.view[0] == ("iou", tags[1])
+        assert (row.part is None) == (tags[0] is None) == ("part" not in view)
+        assert row.only_annotated_classes == (tags[0] is not None or HICO.only_annotated_classes)
+        if ":" not in tags[1]:
+            assert (row.threshold, row.mean_of) == (float(tags[1]), ())
+    assert found[3].mean_of == (found[1].key, found[2].key)
+    assert found[0].changed == HICO.changed  # at its own threshold
+    assert found[1].changed == (*HICO.changed, ("iou", "0.75"))
+    assert found[3].changed == (*HICO.changed, ("iou", "0.75:1:0.25"))
+    assert Views().of([HICO, DIAG]) == [HICO, DIAG]
+
+
+def test_errors_have_the_views_of_thresholds_and_images_alone() -> None:
+    views = Views.parse(["0.5:0.7:0.2"], ["people", "objects", "verb"], VOCABULARY)
+    found = views.diagnosed(DIAG)
+    people = views.slices[0]
+    assert len(found) == 2 * (1 + len(people.parts))
+    assert not any(row.mean_of for row in found)
+    assert {dict(row.view).get("slice") for row in found} == {None, people.name}
+
+
+def test_a_slice_of_triplets_does_not_suit_a_protocol_that_may_need_no_object(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    views = Views(slices=tuple(parse_slices(["objects"], load("vcoco"))))
+    for named in (None, ["vcoco-s1"]):
+        with pytest.raises(UsageError) as error:
+            views.of([V_COCO, PROTOCOLS["vcoco-qpic"]], named)
+        assert str(error.value) == (
+            "--slice objects: vcoco-s1 go by the person first, and may need no object; use people, pairs, verb, a "
+            "file, or protocol vcoco-qpic"
+        )
+    rows = views.of([V_COCO], ["vcoco-s2"])
+    assert rows == [V_COCO]
+    assert "left out: --slice objects: vcoco-s1 go by the person first" in capsys.readouterr().err
+
+
+def test_a_part_says_so_in_view_and_signature() -> None:
+    (people,) = parse_slices(["people"], VOCABULARY)
+    part = Part(people, 0)
+    row = within(replace(HICO, view=(("iou", "0.75"),), changed=(("iou", "0.75"),)), part)
+    assert row.view == (("iou", "0.75"), ("slice", "people"), ("part", part.name))
+    assert row.changed == (("iou", "0.75"), *people.setting(part.name).items())
+    assert row.only_annotated_classes
+    assert with_part(row) is row
+
+
+def test_a_view_that_was_read_knows_its_name_alone() -> None:
+    assert read_view(HICO, {}) is HICO
+    assert not HICO.only_annotated_classes
+    at = read_view(HICO, {"iou": "0.75"})
+    assert (at.view, at.only_annotated_classes, at.part) == ((("iou", "0.75"),), False, None)
+    part = read_view(HICO, {"slice": "people", "part": "1"})
+    assert (part.view, part.only_annotated_classes) == ((("slice", "people"), ("part", "1")), True)
+    assert read_view(DIAG, {"iou": "0.75"}).only_annotated_classes
+    assert with_part(at) is at
+    with pytest.raises(UsageError) as error:
+        with_part(part)
+    assert str(error.value) == (
+        "--gt: the matches are of the slice people; leave --gt out, or evaluate with the same --slice"
+    )
+
+
+@pytest.mark.parametrize(
+    ("slice_", "refused"), [("objects", True), ("objects:3", True), ("people", False), ("", False), ("file", False)]
+)
+def test_no_errors_by_what_a_fix_would_change(slice_: str, refused: bool) -> None:
+    row = replace(HICO, view=(("slice", slice_), ("part", "x")) if slice_ else ())
+    if not refused:
+        check_diagnosed(row)
+        return
+    with pytest.raises(UsageError) as error:
+        check_diagnosed(row)
+    assert str(error.value) == (
+        f"--slice {slice_}: no types of errors by it, since fixing a box would put the prediction into another part; "
+        "use people, pairs, verb, object, frequency or a file"
+    )
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        [{}, {"iou": "0.5"}, {"iou": "0.75"}, {"slice": "people", "part": "1"}, {"slice": "my", "part": "a"}],
+        [{"iou": text} for text in ("0.5:0.95:0.05", "0.05", "0.5", "1.0")],
+        [{"slice": "people", "part": part} for part in ("1", "2", "3-5", "6+")],
+        [{"slice": "people", "part": part} for part in ("many", "2-3", "10-11", "10.5")],
+        [{"slice": "objects", "part": part} for part in ("small", "medium", "large", "x")],
+        [
+            {"slice": "objects:4", "part": "1"},
+            {"slice": "distance"},
+            {"slice": "people"},
+            {"slice": "a"},
+            {"slice": "b"},
+        ],
+        [
+            {"slice": "people", "part": "1"},
+            {"slice": "people", "part": "1", "iou": "0.5"},
+            {"slice": "people", "part": "2"},
+        ],
+    ],
+)
+def test_views_of_match_records_stand_as_they_were_asked_for(views: list[dict[str, str]]) -> None:
+    backwards = views[::-1]
+    assert sorted(backwards, key=view_order) == views
