@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import corrupt, loops, measuring, released
-from tests.bench.__main__ import PAGE, SECTIONS, TABLE, with_tables
+from tests.bench.__main__ import PAGE, SECTIONS, TABLE, changes, ratios, with_tables
 from tests.bench.measuring import HEADER, Cost, Process, Table, measure, measured_table, shown
 from tests.bench.options import Options
 from tests.support.project import FIXTURES, ROOT, Hoicli
@@ -108,6 +108,17 @@ def test_tables_go_into_the_page() -> None:
     put = with_tables(text, {"A": ["| a |\n| 2 |\n| 3 |\n", "| B |\n"]})
     assert put == text.replace("| 1 |", "| 2 |\n| 3 |").replace("| b |", "| B |")
     assert with_tables(put, {"B": ["| C |\n"]}) == put.replace("| c |", "| C |")
+
+
+def test_ratios_against_an_earlier_page() -> None:
+    head = Table(HEADER, []).markdown()
+    before = f"# x\n\n## A\n\n{head}| f |  |  | 1 | 9 |\n| e | 4.0 |  | 4 | 9 |\n| old | 9.9 |  | 4 | 9 |\n\n## B\n\n"
+    now = f"## B\n\n{head}| e | 3.0 |  | 3 | 9 |\n\n## A\n\n{head}| e | 3.0 |  | 3 | 9 |\n| new | 1.0 |  | 1 | 9 |\n"
+    assert changes(before, now).rows == [("A", "e", "4.0", "3.0", "0.75")]
+    found = ratios(BENCHMARKS)
+    assert len(found) > 20
+    assert {title for title, _ in found} <= {section.title for section in SECTIONS.values()}
+    assert all(row[-1] == "1.00" for row in changes(BENCHMARKS, BENCHMARKS).rows)
 
 
 def test_markdown() -> None:
