@@ -186,7 +186,7 @@ class Repaired:
         fewer = np.searchsorted(removed, key)
         begin = np.arange(len(of_class)) * self._width
         rank += more - fewer + (np.searchsorted(removed, begin) - np.searchsorted(inserted, begin))[task]
-        left = ~find(removed, key)[1]
-        left = np.flatnonzero(left)[np.argsort(key[left], kind="stable")]
+        left = np.flatnonzero(~find(removed, key)[1])
+        left = left[np.argsort(key[left], kind="stable")]
         bounds = np.searchsorted(task[left], np.arange(len(of_class) + 1))
         return ranked_ap(rank[left], bounds, positives, self._protocol)[0]
