@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Ints, starts_of
-from hoicli.evaluation.tally import ScoredLists
+from hoicli.evaluation.tally import ScoredLists, ranking
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Curve:
         f1: Floats = 2 * self.found[points] / (points + 1 + self.positives)
         return f1
 
+    @cached_property
     def best(self) -> int | None:
         """The point that a threshold has with the highest F1, of equals the one with the highest threshold; None
         without a true positive."""
@@ -93,7 +94,7 @@ class Curve:
         last, which keeps everything; without levels all."""
         if levels is None:
             return np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
-        best = self.best()
+        best = self.best
         kept = [self.decisive(levels), np.arange(len(self.score))[-1:], np.array([] if best is None else [best])]
         return np.unique(np.concatenate(kept).astype(np.int64))
 
@@ -107,7 +108,7 @@ def curve_of(lists: ScoredLists, positives: Ints, classes: Ints) -> Curve:
     inside = np.zeros(len(positives), dtype=bool)
     inside[classes] = True
     rows_of = np.flatnonzero(np.repeat(inside, np.diff(lists.bounds)))
-    rows_of = rows_of[np.argsort(-lists.score[rows_of], kind="stable")]
+    rows_of = rows_of[ranking(np.zeros(len(rows_of), dtype=np.int8), lists.score[rows_of])]
     return Curve(lists.score[rows_of], lists.hit[rows_of], asked, pooled=True)
 
 

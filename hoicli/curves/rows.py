@@ -155,7 +155,7 @@ class Curves:
 
     def _curve(self, named: Row, curve: Curve) -> Iterator[Row]:
         """The best threshold, those asked for, the points of the curve, and the calibration."""
-        best = curve.best()
+        best = curve.best
         value = 0.0 if best is None and curve.positives else None
         at = {"threshold": None, "rank": 0} if best is None else self._place(curve, best)
         if best is not None:

@@ -63,16 +63,13 @@ class Confused:
     def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
         """A heat map for each kind: names taken for names."""
         for kind, of_kind in cells.items():
-            names = self.names[kind]
             named = (of_kind.true != NOTHING) & (of_kind.said != NOTHING) & (of_kind.true != of_kind.said)
-            counts = np.zeros((len(names), len(names)), dtype=np.int64)
-            counts[of_kind.true[named], of_kind.said[named]] = of_kind.count[named]
-            shares = np.zeros(counts.shape)
-            shares[of_kind.true[named], of_kind.said[named]] = 100 * (of_kind.count / of_kind.totals())[named]
+            share = 100 * (of_kind.count / of_kind.totals())
             whose = [label(self.name)] if self.tagged else []
             view = [f"{key} {value}" for key, value in self.protocol.view]
             title = ", ".join([f"{kind.capitalize()}s", *whose, *view])
-            yield Panel(title, names, shares, counts)
+            columns = (of_kind.true, of_kind.said, of_kind.count, share)
+            yield Panel(title, self.names[kind], *(column[named] for column in columns))
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
         """Of each kind the cells that `ranked` chooses: their number, their share of all with the annotated name (of

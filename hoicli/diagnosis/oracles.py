@@ -24,7 +24,7 @@ from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.tally import Mean, per_class, places, subset_classes, subset_means
+from hoicli.evaluation.tally import Mean, per_class, places, ranking, subset_classes, subset_means
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
@@ -165,7 +165,8 @@ class Diagnosis:
         errors = self._errors()
         error, score = errors.error, errors.score
         counted = np.flatnonzero(error != NOT_COUNTED)
-        ranked = error[counted[np.lexsort((error[counted], -score[counted]))]]
+        error, score = error[counted], score[counted]
+        ranked = error[ranking(np.zeros_like(error), score, lambda: np.argsort(error, kind="stable"))]
         end = PRECISION_DECIDED * len(errors.truth_class) or len(ranked)
         edges = _round_edges(min(len(ranked), end), whole=len(ranked) <= end)
         cuts = [ranked[start:end] for start, end in pairwise(edges)]

@@ -35,13 +35,31 @@ _SCALE, _TITLE, _AXIS = 0.6, 0.32, 0.32
 
 @dataclass(frozen=True)
 class Panel:
-    """title; names; shares [N, N]: of the units annotated as a name (rows), the percent in which another is said, 0 on
-    the diagonal; counts [N, N] the units themselves."""
+    """title; names; of each of K confusions true and said, different numbers of names, count, the units annotated as
+    the one and said to be the other, and share, their percent of all that are annotated so."""
+
+    title: str
+    names: Sequence[str]
+    true: Ints
+    said: Ints
+    count: Ints
+    share: Floats
+
+    @property
+    def total(self) -> Ints:
+        """[N] the units of the confusions that each name is in."""
+        of_names = np.concatenate([self.true, self.said])
+        total: Ints = np.bincount(of_names, np.tile(self.count, 2), minlength=len(self.names)).astype(np.int64)
+        return total
+
+
+@dataclass(frozen=True)
+class ConfusionMap:
+    """title; names [N] of the rows (annotated) and columns (said); shares [N, N] in percent, 0 on the diagonal."""
 
     title: str
     names: Sequence[str]
     shares: Floats
-    counts: Ints
 
 
 def ordered(shares: Floats) -> list[int]:
@@ -60,15 +78,21 @@ def ordered(shares: Floats) -> list[int]:
     return leaves if leaves[0] < leaves[-1] else leaves[::-1]
 
 
-def most_confused(panel: Panel, most: int) -> Panel:
-    """The panel with the `most` names that are in most confusions, of equals the first, so ordered; only names
-    that are in any, if there are any."""
-    total = panel.counts.sum(axis=0) + panel.counts.sum(axis=1)
+def most_confused(panel: Panel, most: int) -> ConfusionMap:
+    """The `most` names that are in most confusions, of equals the first, so ordered; only names that are in any, if
+    there are any."""
+    total = panel.total
     chosen = np.sort(np.argsort(-total, kind="stable")[:most])
     chosen = chosen[total[chosen] > 0] if total.any() else chosen
-    kept = chosen[ordered(panel.shares[np.ix_(chosen, chosen)])]
-    names = [panel.names[at] for at in kept.tolist()]
-    return Panel(panel.title, names, panel.shares[np.ix_(kept, kept)], panel.counts[np.ix_(kept, kept)])
+    place = np.full(len(total), -1, dtype=np.int64)
+    place[chosen] = np.arange(len(chosen))
+    true, said = place[panel.true], place[panel.said]
+    inside = (true >= 0) & (said >= 0)
+    shares = np.zeros((len(chosen), len(chosen)))
+    shares[true[inside], said[inside]] = panel.share[inside]
+    order = ordered(shares)
+    names = [panel.names[at] for at in chosen[order].tolist()]
+    return ConfusionMap(panel.title, names, shares[np.ix_(order, order)])
 
 
 def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, caveats: Sequence[str] = ()) -> None:
@@ -78,7 +102,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
 
     Where nothing is confused, an empty one. Raises `UsageError` for a file that cannot be drawn.
     """
-    some = [panel for panel in panels if panel.counts.any()] or panels[:1]
+    some = [panel for panel in panels if panel.count.any()] or panels[:1]
     room = look.room(PAGE_WIDTH)
     frame = _margin(some) + _SCALE
     names_beside = _FEW if look.scale >= _LARGE else MOST_NAMES
@@ -89,9 +113,9 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
     remarks = [
         f"{panel.title}: the {len(kept.names)} names with the most confusions of {names}."
         for panel, kept in zip(some, shown, strict=False)
-        if (names := int(((panel.counts.sum(axis=0) + panel.counts.sum(axis=1)) > 0).sum())) > len(kept.names)
+        if (names := int((panel.total > 0).sum())) > len(kept.names)
     ]
-    if not some[0].counts.any():
+    if not some[0].count.any():
         remarks.append("No name is taken for another.")
     if len(some) > len(shown):
         remarks.append(f"The first {len(shown)} of {len(some)} heat maps.")
@@ -118,7 +142,7 @@ def plot_confusion(panels: Sequence[Panel], path: str, look: Look = PAPER, *, ca
         add_foot(figure, " ".join(remarks), caveats)
 
 
-def _margin(panels: Sequence[Panel]) -> float:
+def _margin(panels: Sequence[Panel | ConfusionMap]) -> float:
     """Inches of an axis with its names."""
     return LETTER * max(len(_label(name)) for panel in panels for name in panel.names) + _AXIS
 
@@ -127,7 +151,7 @@ def _label(name: str) -> str:
     return label(name.replace("_", " "))
 
 
-def _draw(ax: Axes, panel: Panel) -> Any:
+def _draw(ax: Axes, panel: ConfusionMap) -> Any:
     number = len(panel.names)
     shares = np.where(np.eye(number, dtype=bool), np.nan, panel.shares)
     ax.set_facecolor("#CCCCCC")  # the diagonal

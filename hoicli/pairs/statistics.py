@@ -140,9 +140,10 @@ class PairStatistics:
         """Add what was gathered of other images."""
         self._found.merge(found)
 
-    def add(self, batch: PairBatch, to: PairColumns | None = None) -> None:
-        """Match a batch, and add it to these statistics or to columns that are to be merged with them. Raises
-        `DataError` for an image that the ground truth does not have."""
+    def add(self, batch: PairBatch, to: PairColumns | None = None, matched: Batch | None = None) -> None:
+        """Match a batch, and add it to these statistics or to columns that are to be merged with them; matched: the
+        same predictions, if they are matched already. Raises `DataError` for an image that the ground truth does not
+        have."""
         found = self._found if to is None else to
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
@@ -160,7 +161,7 @@ class PairStatistics:
         found.unscored += unscored
         found.scored += len(of_verbs) - unscored
 
-        matched = Batch(scenes, self._truth.truth)
+        matched = matched or Batch(scenes, self._truth.truth)
         localised = None if found.unscored else Localised(batch, matched, self._truth)
         kept, codes = {}, {}
         for number, setting in enumerate(self._settings):

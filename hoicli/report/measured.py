@@ -30,8 +30,7 @@ from hoicli.evaluation.views import ALONE, Views
 from hoicli.figures.shown import label
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import shared_out
-from hoicli.pairs.columns import PairColumns
-from hoicli.pairs.reading import read_scenes_with_pairs
+from hoicli.pairs.reading import PairBatch, read_scenes_with_pairs
 from hoicli.pairs.rows import pair_rows
 from hoicli.pairs.settings import sweeps
 from hoicli.pairs.statistics import PairStatistics
@@ -46,6 +45,9 @@ PAIR_NMS = (0.3, 0.5, 0.7)
 
 EXAMPLES = 3
 """Errors of each type in the gallery."""
+
+MANY = 100_000
+"""Triplets whose rows are made by several processes: it takes one of them a quarter of a second."""
 
 
 @dataclass(frozen=True)
@@ -167,19 +169,38 @@ def measure(
 
 
 class Kept:
-    """What is kept of the batches besides tallies and error types (`gather.Collector`): confusions, and the pairs."""
+    """What is kept of the batches besides tallies and error types (`gather.Collector`): confusions, and what goes into
+    `statistics`."""
 
-    def __init__(self, confusing: Confusing, pairs: PairColumns) -> None:
-        self.confusing, self.pairs = confusing, pairs
+    def __init__(self, truth: GroundTruth, protocol: Protocol, statistics: PairStatistics) -> None:
+        self.confusing = Confusing(truth, protocol)
+        self.pairs = statistics.nothing()
+        self._truth, self._statistics = truth, statistics
+        self._last: PairBatch | None = None
+
+    def read(self, lines: Iterable[Line], policy: ErrorPolicy, pair_policy: ErrorPolicy) -> Iterator[Scenes]:
+        """The batches of some lines; `add` has to be called for each before the next."""
+        truth = self._truth
+        for scenes, self._last in read_scenes_with_pairs(
+            lines, truth.vocabulary, policy=policy, pair_policy=pair_policy, known=truth.position
+        ):
+            yield scenes
 
     def add(self, batch: Batch, found: Located, types: ErrorTypes) -> None:
-        """Add a batch, whose pairs were added when it was read."""
+        """Add the batch that was read last."""
         self.confusing.add(batch, found, types)
+        if self._last is not None:
+            whole = self._last.scenes is batch.predictions
+            self._statistics.add(self._last, self.pairs, batch if whole else None)
 
     def merge(self, other: Kept) -> None:
         """Add what was kept of other images."""
         self.confusing.merge(other.confusing)
         self.pairs.merge(other.pairs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to the process that merges it."""
+        return {"confusing": self.confusing, "pairs": self.pairs}
 
 
 def _matched(
@@ -202,22 +223,9 @@ def _matched(
         statistics = PairStatistics(truth, sweeps(PAIR_NMS, ()))
 
         def read(kept: Kept, lines: Iterable[Line], shared: ErrorPolicy) -> Iterator[Scenes]:
-            both = read_scenes_with_pairs(
-                lines,
-                truth.vocabulary,
-                policy=shared,
-                pair_policy=pair_policy if shared is policy else shared,
-                known=truth.position,
-            )
-            for scenes, pairs in both:
-                if pairs is not None:
-                    statistics.add(pairs, kept.pairs)
-                yield scenes
+            return kept.read(lines, shared, pair_policy if shared is policy else shared)
 
-        def keep() -> Kept:
-            return Kept(Confusing(truth, diagnosed), statistics.nothing())
-
-        found = gather([diagnosed], collector=keep, reader=read)
+        found = gather([diagnosed], collector=lambda: Kept(truth, diagnosed, statistics), reader=read)
         statistics.merge(found.kept.pairs)
         found.kept = statistics, found.kept.confusing
     else:
@@ -255,7 +263,7 @@ def _dump(model: Model, found: Gathered, gt: Stream, truth: GroundTruth, request
         return {kind: rows for kinds in some for kind, rows in kinds().items()}
 
     every = [evaluated, confused, curved, diagnosed, paired] if found.diagnoses else [evaluated, curved]
-    shares = shared_out(measured, every)
+    shares = shared_out(measured, every) if found.coverage.triplets >= MANY else [measured(every)]
     return Dump(
         model.name,
         examples=with_images(list(found.examples.items()), gt),
@@ -267,13 +275,13 @@ def _dump(model: Model, found: Gathered, gt: Stream, truth: GroundTruth, request
 def _evaluated(tally: Tally, request: Request, tags: Mapping[str, str]) -> dict[str, list[Row]]:
     """eval's rows, those of views, and those of the classes under the primary protocol."""
     wanted = Wanted(request.split, per_class=True, slices=request.views.of_classes)
-    settings = request.settings
+    settings, primary = request.settings, request.primary.name
     rows = list(tally_rows(tally, request.vocabulary, wanted, request.resampling, settings=settings, tags=tags))
     alone = [row for row in rows if row["tags"] == tags]
     return {
         "evaluation": [row for row in alone if "verb" not in row],
         "views": [row for row in rows if "verb" not in row and row["tags"] != tags],
-        "classes": [row for row in alone if "verb" in row and row["protocol"] == request.primary.name],
+        "classes": [row for row in alone if "verb" in row and row["protocol"] == primary],
     }
 
 

@@ -109,7 +109,7 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
         point = curve.at(threshold)
         assert (0 if point is None else point + 1) == kept
         assert point is None or curve.found[point] == found
-    best, scores = curve.best(), sorted(set(score.tolist()), reverse=True)
+    best, scores = curve.best, sorted(set(score.tolist()), reverse=True)
     f1 = [2 * at(one)[0] / (at(one)[1] + positives) if positives else 0.0 for one in scores]
     if not hit.any():
         assert best is None
@@ -155,7 +155,7 @@ def test_points_inside_a_run_of_equal_scores_have_no_threshold() -> None:
     curve = Curve(np.array([0.9, 0.5, 0.5, 0.5]), np.array([True, True, False, False]), 2)
     assert curve.points(None).tolist() == [0, 1, 2, 3]
     assert curve.reachable.tolist() == [True, False, False, True]
-    assert curve.best() == 0  # F1 2/3 at both thresholds, and the higher one is first
+    assert curve.best == 0  # F1 2/3 at both thresholds, and the higher one is first
     assert curve.decisive((0.0, 1.0)).tolist() == [1]  # which AP reads, and no threshold reaches
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hoicli.figures.confusion import Panel, ordered, plot_confusion
+from hoicli.figures.confusion import Panel, most_confused, ordered, plot_confusion
 from hoicli.figures.curves import plot_curves, wilson
 from hoicli.figures.deltas import plot_deltas
 from hoicli.figures.diagnosis import plot_diagnosis
@@ -122,7 +122,9 @@ def panel(title: str, names: tuple[str, ...]) -> Panel:
     number = len(names)
     counts = np.arange(number * number).reshape(number, number) % 7
     np.fill_diagonal(counts, 0)
-    return Panel(title, names, counts / 10.0, counts)
+    true, said = np.nonzero(counts)
+    count = counts[true, said]
+    return Panel(title, names, true, said, count, count / 10.0)
 
 
 HICO = load("hico")
@@ -233,3 +235,12 @@ def test_what_is_confused_stands_together_whatever_the_order_of_names() -> None:
     assert {frozenset(order[at : at + 2]) for at in (0, 2, 4)} == {frozenset(p) for p in ((0, 3), (1, 4), (2, 5))}
     assert ordered(shares) == order
     assert len(LINES) == 7
+
+
+def test_confusions_of_very_many_names() -> None:
+    """A table of all names by all names would take 80 GB."""
+    true, said, count = np.array([7, 99_999, 5]), np.array([99_999, 7, 50_000]), np.array([2, 1, 4])
+    names = [f"name{at}" for at in range(100_000)]
+    kept = most_confused(Panel("Verbs", names, true, said, count, 10.0 * count), 2)
+    assert sorted(kept.names) == ["name5", "name50000"]  # in four confusions each, the others in three
+    assert sorted(kept.shares.ravel().tolist()) == [0, 0, 0, 40]
