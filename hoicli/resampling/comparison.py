@@ -14,7 +14,8 @@ import numpy as np
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
-from hoicli.resampling.rounds import Rounds, sum_of_runs
+from hoicli.resampling.ranked import IMAGES_AT_ONCE
+from hoicli.resampling.rounds import Rounds, shared_among, sum_of_runs
 from hoicli.resampling.weighted import Lists
 
 
@@ -102,16 +103,25 @@ def count_differences(
 def image_differences(first: Sequence[Lists], second: Sequence[Lists], members: Ints) -> Floats | None:
     """[N] what of the difference in mAP over `members` goes with each image: the difference, less what it is when the
     image is left out; None if a class has too many images to leave each out. Of a model's several runs the mean."""
-    everything = np.ones((first[0].images, 1), dtype=np.int32)
-    shares: list[Floats] = []
-    for runs in (first, second):
-        total = np.zeros(first[0].images)
-        for lists in runs:
-            without = lists.without_each_image(members)
-            if without is None:
-                return None
-            ap, _ = lists.ap(everything)
-            total += ap[members, 0].sum() / max(len(members), 1) - without
-        shares.append(total / len(runs))
-    moved: Floats = shares[1] - shares[0]
+
+    def work(share: Sequence[Lists]) -> list[Floats | None]:
+        return [_of_each_image(lists, members) for lists in share]
+
+    both = [*first, *second]
+    effort = IMAGES_AT_ONCE * sum(lists.true_positives for lists in both)
+    known = [of for share in shared_among(work, both, effort) for of in share if of is not None]
+    if len(known) < len(both):
+        return None
+    nothing = np.zeros(first[0].images)
+    moved: Floats = sum(known[len(first) :], nothing) / len(second) - sum(known[: len(first)], nothing) / len(first)
     return moved
+
+
+def _of_each_image(lists: Lists, members: Ints) -> Floats | None:
+    """[N] what of one run's mAP goes with each image."""
+    without = lists.without_each_image(members)
+    if without is None:
+        return None
+    ap, _ = lists.ap(np.ones((lists.images, 1), dtype=np.int32))
+    share: Floats = ap[members, 0].sum() / max(len(members), 1) - without
+    return share

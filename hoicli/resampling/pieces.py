@@ -57,10 +57,9 @@ class Times:
 
 
 class Counts(NamedTuple):
-    """Whole numbers of each round, of each true positive, [layers, S, R]: copies, how often it is there; found and
-    rank, the true positives and the predictions of its class up to and with it."""
+    """Whole numbers of each round, of each true positive, [layers, S, R]: what the true positives, and how many
+    predictions, of its class come to with it."""
 
-    copies: NDArray[Any]
     found: NDArray[Any]
     rank: NDArray[Any]
 
@@ -106,20 +105,33 @@ class Piece:
     def counted(self, times: Times) -> Counts:
         """The counts when the images are there so many times."""
         copies = self._strips.layers(np.take(times.within(self._longest), self._image, axis=0))
-        found = self._strips.running(np.add, self._gained(copies).copy())
+        found = self._strips.running(np.add, self._worth(copies))
         if self._all_right:
-            return Counts(copies, found, found)
+            return Counts(found, found)
         weights = times.within(self._widest)
         between = self._between if weights.dtype == self._between.dtype else self._wide_between
         sums = between @ weights
         rank = sums[: self._strips.size].astype(np.int32)
         if len(self._cut):
             rank[self._cut] += np.add.reduceat(sums[self._strips.size :], self._further, axis=0, dtype=np.int32)
-        return Counts(copies, found, self._strips.running(np.add, self._strips.layers(rank)))
+        return Counts(found, self._strips.running(np.add, self._strips.layers(rank)))
 
     @cached_property
     def _wide_between(self) -> csr_array:
         return self._between.astype(np.int32)
+
+    def alone(self, lists: RankedLists, start: int, end: int) -> Counts:
+        """The counts of each of the images from start to end alone; lists: of one class, to its last true positive."""
+        chosen = np.flatnonzero((lists.image >= start) & (lists.image < end))
+        row = self._strips.place[np.searchsorted(lists.hits, chosen)]
+        place, many = row * (end - start) + lists.image[chosen] - start, self._strips.size * (end - start)
+        worth = lists.hit[chosen] if lists.gain is None else lists.gain[chosen] * lists.hit[chosen]
+        alone = np.bincount(place, worth, many), np.bincount(place, minlength=many)
+        layers = (
+            self._strips.layers(of.astype(every.dtype).reshape(self._strips.size, -1))
+            for of, every in zip(alone, self._every, strict=True)
+        )
+        return Counts(*(self._strips.running(np.add, of) for of in layers))
 
     def others(self, counts: Counts) -> Counts:
         """Those of every image once, less `counts`."""
@@ -130,9 +142,13 @@ class Piece:
         images = self._between.shape[1] - 1
         return self.counted(Times(np.ones((images, 1), dtype=np.int32)))
 
-    def _gained(self, copies: NDArray[Any]) -> NDArray[Any]:
-        """What the copies of each true positive are worth."""
+    def _worth(self, copies: NDArray[Any]) -> NDArray[Any]:
+        """What copies of each true positive are worth."""
         return copies if self._gain is None else copies * self._strips.layers(self._gain)
+
+    def _copies(self, worth: NDArray[Any]) -> NDArray[Any]:
+        """How many copies of each true positive are worth so much."""
+        return worth if self._gain is None else worth // np.maximum(self._strips.layers(self._gain), 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
         """Set the AP of `classes` in each of `aps` [C, R], for as much ground truth as `positives` [C, R] each have."""
@@ -142,34 +158,34 @@ class Piece:
 
     def _ap(self, counts: Counts, asked: Sequence[Floats]) -> list[Floats]:
         """[O, R] the AP of each of `classes` for each of `asked` [O, R], what all ground truth is worth."""
-        copies, found, rank = counts
+        found, rank = counts
         if self._of_totals:
-            return self._ap_of_totals(copies, asked)
+            return self._ap_of_totals(found, asked)
         if self._cap is not None:  # of a true positive's copies, those up to the cap count
+            copies = self._copies(self._strips.steps(found))
             copies = np.clip(self._cap - (rank - copies), 0, copies)
-            rank = np.minimum(rank, self._cap)
-            found = self._strips.running(np.add, self._gained(copies).copy())
+            found, rank = self._strips.running(np.add, self._worth(copies)), np.minimum(rank, self._cap)
         # as long as nothing is counted, nothing is found either: 0 of at least 1
         precision = np.maximum(rank, 1.0)
         np.divide(found, precision, out=precision)
         if self._area == "trapezoid":  # the mean of the precisions before and after
-            earlier = rank - copies
-            before = found - self._gained(copies)
-            precision += np.where(earlier > 0, before / np.maximum(earlier, 1), self._unit)
+            worth = self._strips.steps(found)
+            earlier = rank - self._copies(worth)
+            precision += np.where(earlier > 0, (found - worth) / np.maximum(earlier, 1), self._unit)
             precision /= 2
         elif self._area == "envelope":
             self._strips.running(np.maximum, precision, backwards=True)
-        if self._grid:  # the mean over the grid: a point reads the precision of the first to reach it
-            points = len(self._grid) * self._unit
-            steps = (self._strips.steps(self._reached(found, of, self._strips.owner)) for of in asked)
-            return [self._total(precision * step) / points for step in steps]
-        precision *= self._gained(copies)  # the area: every copy is a step of recall
-        total = self._total(precision)
-        return [total / (of * self._unit) for of in asked]
+        if not self._grid:  # the area: every copy is a step of recall
+            total = self._total(precision * self._strips.steps(found))
+            return [total / (of * self._unit) for of in asked]
+        # the mean over the grid: a point reads the precision of the first to reach it
+        points = len(self._grid) * self._unit
+        steps = (self._strips.steps(self._reached(found, of, self._strips.owner)) for of in asked)
+        return [self._total(precision * step) / points for step in steps]
 
-    def _ap_of_totals(self, copies: NDArray[Any], asked: Sequence[Floats]) -> list[Floats]:
+    def _ap_of_totals(self, found: NDArray[Any], asked: Sequence[Floats]) -> list[Floats]:
         """Where all predictions are true positives: precision is 1 as far as recall goes."""
-        total = self._total(copies)
+        total = self._total(self._strips.steps(found))
         if not self._grid:
             return [total / of for of in asked]
         every = np.arange(len(self.classes))
@@ -193,8 +209,10 @@ class Piece:
             least = np.minimum(least, np.iinfo(found.dtype).max).astype(found.dtype)
         least = np.broadcast_to(least, (len(points), len(asked), found.shape[-1]))
         reached = np.zeros(found.shape, dtype=np.int8 if len(points) < 128 else np.int16)
+        reaches = np.empty(found.shape, dtype=bool)
         for of_point in least:
-            reached += found >= of_point[owner]
+            np.greater_equal(found, of_point[owner], out=reaches)
+            np.add(reached, reaches.view(np.int8), out=reached)
         return reached
 
 
