@@ -33,7 +33,7 @@ demo: $(VENV)/.demo
 	@PATH="$(abspath $(BIN)):$$PATH" sh fixtures/demo.sh demo-output
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -287,7 +287,7 @@ def test_a_state_of_another_dataset_or_ground_truth() -> None:
 
 
 @pytest.mark.parametrize("dataset", ["hico", "vcoco"])
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_no_array_is_a_traceback(dataset: str, data: st.DataObject) -> None:
     """Whatever stands in the arrays is taken, or refused in one line; what is taken can be computed."""

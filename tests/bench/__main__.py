@@ -102,7 +102,7 @@ def changes(before: str, now: str) -> Table:
     """How many times its floor each row takes that two pages have: in the one, in the other, and the latter as a part
     of the former."""
     old, new = ratios(before), ratios(now)
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (row[0], row[1], f"{old[row]:.1f}", f"{new[row]:.1f}", f"{new[row] / old[row]:.2f}")
         for row in new
         if row in old

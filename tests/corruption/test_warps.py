@@ -95,19 +95,20 @@ MARKS = [(120, 90), (320, 240), (500, 130), (150, 380), (470, 350)]
 @pytest.mark.parametrize("severity", [1, 3, 5])
 def test_where_a_mark_goes_its_box_goes(name: str, severity: int) -> None:
     """One rule for all: the mean of a small bright mark's light is the middle of its box."""
+    rows, columns = np.ogrid[0:HEIGHT, 0:WIDTH]
     for image_id in "ab":
+        plain = np.full((HEIGHT, WIDTH, 3), 100, dtype=np.uint8)
+        before = corrupt(plain, name, severity, image_id=image_id).sum(axis=2, dtype=np.int64)
         for x, y in MARKS:
-            image = np.full((HEIGHT, WIDTH, 3), 100, dtype=np.uint8)
-            before = corrupt(image, name, severity, image_id=image_id).astype(float)
+            image = plain.copy()
             image[y - 3 : y + 4, x - 3 : x + 4] = 160
-            light = (corrupt(image, name, severity, image_id=image_id).astype(float) - before).sum(axis=2)
+            light = corrupt(image, name, severity, image_id=image_id).sum(axis=2, dtype=np.int64) - before
             box = [x - 3, y - 3, x + 3, y + 3]
             record = record_of(name, severity, [box], image_id)
             assert record_of(name, severity, [box], image_id, kept=True)["boxes"] == [box]
             (moved,), (visible,) = record["boxes"], record["visibility"]
             if visible < 1 or light.sum() <= 0:
                 continue  # hidden, or partly
-            rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH]
             if name == "zoom_blur":  # a larger picture of the mark has more of its light; each layer counts alike
                 light = light / ((columns - (WIDTH - 1) / 2) ** 2 + (rows - (HEIGHT - 1) / 2) ** 2 + 1)
             if name in ("jpeg", "gaussian_noise", "speckle_noise", "shot_noise"):  # noise far away is none of the mark

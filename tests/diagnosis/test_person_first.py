@@ -528,7 +528,7 @@ READINGS: tuple[Reading, ...] = ("shared", "independent")
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.one_of(datasets(), crowds()))
 def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data, reading)
@@ -551,7 +551,7 @@ def test_the_fixtures_and_real_predictions_equal_the_slow_twin(golden: tuple[Pat
             agrees(records(truth), records(predictions), reading)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.one_of(datasets(), crowds()), st.permutations(IN_TURN))
 def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]], order: list[str]) -> None:
     """Diag-HOI Eq. 4 on random worlds: all that is still asked for is found, and nothing else said."""
@@ -783,7 +783,7 @@ def test_a_perfect_detector(truth_records: list[Record]) -> None:
     assert result.inter_map == pytest.approx(1.0)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(datasets())
 def test_pairs_equal_slow_counts(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data

@@ -150,7 +150,7 @@ def test_oracles_one_upon_another(order: str, golden: tuple[Path, Path]) -> None
     assert all((f"|order:{','.join(names)}|" in row["signature"]) == ("step" in row) for row in rows)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.one_of(strategies.datasets(), strategies.crowds()), st.permutations(IN_TURN))
 def test_all_oracles_leave_nothing_wrong(data: tuple[list[Record], list[Record]], order: list[str]) -> None:
     """Eq. 4 on random worlds: AP 1 in each class that is still asked for, which are those with a true positive or a
@@ -216,7 +216,7 @@ def test_repairs_by_hand(
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.one_of(strategies.datasets(), strategies.crowds()))
 def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data, reading)

@@ -22,7 +22,7 @@ from tests.support import reference, strategies
 from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines, tally
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(strategies.datasets())
 def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     truth, predictions = data

@@ -59,7 +59,7 @@ def agrees(truth: list[Record], predictions: list[Record]) -> None:
             assert math.isclose(ours.ap[number], ap, abs_tol=1e-12), (name, VCOCO.interactions[number])
 
 
-@settings(max_examples=250)
+@settings(max_examples=125)
 @given(datasets())
 def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
     agrees(*data)

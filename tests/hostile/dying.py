@@ -64,10 +64,21 @@ WRITERS = [
     Writer(
         "compare", f"compare --bootstrap 10 --name a,b --gt {GT} {PREDICTIONS} {CORPUS / 'predictions_b.jsonl'} -o OUT"
     ),
+    Writer(
+        "compare --gallery",
+        f"compare --bootstrap 5 --name a,b --images {FIXTURES / 'images'} --gallery OUT --gt {GT} {PREDICTIONS} "
+        f"{CORPUS / 'predictions_b.jsonl'} -o DIR/rows",
+        stdout=False,
+        tree=True,
+        slow=True,
+    ),
     Writer("pairstats", f"pairstats {PAIR} -o OUT"),
+    Writer("pairstats --plot", f"pairstats {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
     Writer("recall", f"recall {PAIR} -o OUT"),
     Writer("curves", f"curves {PAIR} -o OUT"),
+    Writer("curves --plot", f"curves {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
     Writer("confusion", f"confusion {PAIR} -o OUT"),
+    Writer("confusion --plot", f"confusion {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
     Writer("audit", f"audit {PAIR} -o OUT"),
     Writer("audit --page", f"audit {PAIR} --images {FIXTURES / 'images'} --page OUT.html -o DIR/rows", stdout=False),
     Writer("show", f"show {PAIR} --images {FIXTURES / 'images'} -o OUT", stdout=False, tree=True),
@@ -89,6 +100,7 @@ WRITERS = [
         tree=True,
     ),
     Writer("report", f"report --format html {PAIR} -o OUT"),
+    Writer("report of two", f"report --format md --name a,b {PAIR} {CORPUS / 'predictions_b.jsonl'} -o OUT", slow=True),
     Writer("table", f"table {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
     Writer("papers", "papers --rows hico -o OUT"),
     Writer("robust", f"robust {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
@@ -112,18 +124,40 @@ WRITERS = [
     Writer("mask", f"mask {CORPUS / 'pictures.jsonl'} -o OUT"),
     Writer("mask images", f"mask --images {CORPUS} --save-images DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
     Writer("prompts", f"prompts {GT} -o OUT"),
+    Writer("prompts --batch", f"prompts --batch openai --model m --images {FIXTURES / 'images'} {GT} -o OUT"),
     Writer("prompts --task choice", f"prompts --task choice {CHOICE / 'scene.json'} -o OUT"),
     Writer("choice-eval", f"choice-eval --questions {CHOICE / 'scene.json'} {CHOICE / 'answers.jsonl'} -o OUT"),
     Writer("ground-eval", f"ground-eval {CHOICE / 'grounded.json'} -o OUT"),
     Writer("refer-eval", f"refer-eval --sim wordnet:wup {CHOICE / 'referred.json'} -o OUT"),
     Writer("refer-eval --needed", f"refer-eval --needed {CHOICE / 'referred.json'} -o OUT"),
     Writer("agree", f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} -o OUT"),
+    Writer(
+        "agree of CSV",
+        f"agree --permutations 9 --group differs --models sim --model-scale 0,1 {FIXTURES / 'ratings.csv'} -o OUT",
+        slow=True,
+    ),
+    Writer(
+        "agree --plot",
+        f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} --plot OUT.svg -o DIR/rows",
+        stdout=False,
+        slow=True,
+    ),
     Writer("validate", f"validate --gt {GT} {PREDICTIONS} -o OUT"),
     Writer("shoe-sim", f"shoe-sim --backend wordnet:path --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
     Writer("shoe-sim --merge", f"shoe-sim --merge mean {SHOE / 'sim.jsonl'} -o OUT"),
     Writer(
         "shoe-sim --cache",
         f"shoe-sim --backend llm --model m --dry-run --cache DIR/cache --pairs {CORPUS / 'pairs.jsonl'} -o OUT",
+    ),
+    Writer(
+        "shoe-sim --export-batch",
+        f"shoe-sim --backend llm --model m --export-batch OUT --pairs {CORPUS / 'pairs.jsonl'}",
+        stdout=False,
+    ),
+    Writer(
+        "shoe-sim --import-batch",
+        f"shoe-sim --backend llm --model m --import-batch {CORPUS / 'batch_ratings.jsonl'} "
+        f"--pairs {CORPUS / 'sense_pairs.jsonl'} -o OUT",
     ),
     Writer(
         "shoe-eval",
@@ -134,6 +168,13 @@ WRITERS = [
         f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --reasons OUT "
         f"{SHOE / 'predictions.jsonl'} -o DIR/rows",
         stdout=False,
+    ),
+    Writer(
+        "shoe-eval --plot",
+        f"shoe-eval --gt {SHOE / 'gt.jsonl'} --sim {SHOE / 'sim.jsonl'} --delta 0.3:0.7:0.2 --plot OUT.svg "
+        f"{SHOE / 'predictions.jsonl'} -o DIR/rows",
+        stdout=False,
+        slow=True,
     ),
     Writer("data list", "data list -o OUT"),
     Writer("vocab", "vocab hico -o OUT"),

@@ -23,6 +23,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.bench.__main__ import TABLE
 from tests.support import growth
+from tests.support.forks import put_hoicli
 from tests.support.growth import FLOOR, Point, draw, make_dump, measured, table
 from tests.support.project import FIXTURES, ROOT, Hoicli, Result
 
@@ -50,10 +51,8 @@ class Shell:
 def shell(tmp_path: Path) -> Shell:
     """A shell in a folder whose name has blanks."""
     folder, tools = tmp_path / "a folder", tmp_path / "tools"
-    for made in (folder, tools):
-        made.mkdir()
-    (tools / "hoicli").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hoicli "$@"\n')
-    (tools / "hoicli").chmod(0o755)
+    folder.mkdir()
+    put_hoicli(tools)
     return Shell(folder, f"{tools}{os.pathsep}{os.environ['PATH']}")
 
 

@@ -33,6 +33,7 @@ from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relat
 from hoicli.robustness.rows import ranked, robustness_rows
 from hoicli.robustness.selection import SEEN, Benchmark, Selection
 from tests.support import standin
+from tests.support.forks import put_hoicli
 from tests.support.project import FIXTURES, ROOT, Hoicli
 from tests.support.standin import detector
 
@@ -756,10 +757,9 @@ def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
     if shutil.which("make") is None:
         pytest.skip("needs make")
     scripts = tmp_path / "bin"
-    scripts.mkdir()
-    for name, command in (("hoicli", f'"{sys.executable}" -m hoicli'), ("python", f'"{sys.executable}"')):
-        (scripts / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-        (scripts / name).chmod(0o755)
+    put_hoicli(scripts)
+    (scripts / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (scripts / "python").chmod(0o755)
     arguments = ["OUT=out", "CORRUPTIONS=jpeg occlusion", "SEVERITIES=5"]
     process = subprocess.run(
         ["make", "-f", str(ROBUST / "benchmark.mk"), *arguments],

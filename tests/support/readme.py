@@ -22,6 +22,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.support.forks import put_hoicli
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
@@ -73,11 +75,7 @@ def rewritten(path: Path) -> str:
         folder = Path(name)
         for shown in ("fixtures", "formats"):
             (folder / shown).symlink_to(ROOT / shown)
-        scripts = folder / ".bin"
-        scripts.mkdir()
-        hoicli = scripts / "hoicli"
-        hoicli.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hoicli "$@"\n')
-        hoicli.chmod(0o755)
+        put_hoicli(folder / ".bin")
         run = {"console": _run_console, "python": _run_python}
         return _BLOCK.sub(lambda block: f"{block[1]}\n{run[block[1]](block[2], folder)}", text)
 

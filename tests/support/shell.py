@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.forks import put_hoicli
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -40,11 +41,7 @@ def furnish(folder: Path, files: Mapping[str, str] = EVERYDAY) -> None:
             shutil.copytree(origin, folder / name)
         else:
             shutil.copy(origin, folder / name)
-    scripts = folder / ".bin"
-    scripts.mkdir()
-    hoicli = scripts / "hoicli"
-    hoicli.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hoicli "$@"\n')
-    hoicli.chmod(0o755)
+    put_hoicli(folder / ".bin")
 
 
 @dataclass(frozen=True)

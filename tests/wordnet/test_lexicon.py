@@ -62,7 +62,7 @@ def test_the_counts() -> None:
 
 @pytest.mark.parametrize("pos", ["n", "v"])
 def test_a_sense_is_nltks(pos: str) -> None:
-    """One in twenty-three, beside nltk's reader with nothing of ours in it."""
+    """One in sixty-one, beside nltk's reader with nothing of ours in it."""
     plain = wordnet_files.nltk_wordnet()
     relations = {
         "hypernym": "hypernyms",
@@ -76,7 +76,7 @@ def test_a_sense_is_nltks(pos: str) -> None:
         "derivation": "derivationally_related_forms",
     }
     joined = {kind: set(zip(*(side.tolist() for side in GRAPH_.edges(kind)), strict=True)) for kind in relations}
-    for row in GRAPH_.ranges[pos][::23]:
+    for row in GRAPH_.ranges[pos][::61]:
         theirs = plain.synset_from_pos_and_offset(pos, int(GRAPH_.offset[row]))
         ours = WN.synset(WN.name(row))
         assert (ours.name(), ours.pos(), ours.offset()) == (theirs.name(), theirs.pos(), theirs.offset())
@@ -93,10 +93,10 @@ def test_a_sense_is_nltks(pos: str) -> None:
 
 @pytest.mark.parametrize("pos", ["n", "v", "a", "r"])
 def test_words_are_looked_up_as_nltk_does(pos: str) -> None:
-    """Irregular forms, and regular ones of one lemma in 35: base forms, and their senses in order."""
+    """Irregular forms, and regular ones of one lemma in 97: base forms, and their senses in order."""
     plain = wordnet_files.nltk_wordnet()
     words = list(plain._exception_map[pos])[::3]
-    for lemma in list(GRAPH_.lemmas)[::35]:
+    for lemma in list(GRAPH_.lemmas)[::97]:
         words += [lemma, *(lemma + old for old, _ in plain.MORPHOLOGICAL_SUBSTITUTIONS[pos])]
     found = 0
     for word in words:
