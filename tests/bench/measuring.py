@@ -135,7 +135,7 @@ class Table:
     """Rows of text under a header; the columns `words` are set left, the others, numbers, right."""
 
     header: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     words: frozenset[int] = frozenset({0})
 
     def markdown(self) -> str:
