@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Checking:
     scored: whether it is of predictions, None before its first triplet; score: the first of the scores; varied: whether
     there are others. images: their numbers, unless the ground truth gives them; seen: by number, the place of the first
     record, -1 without one. best: the boxes of best predictions, and the images whose annotations they are compared
-    with. unsure: there was a fault before the first triplet, so that what comes before this part may matter.
+    with. unsure: a record before the first triplet was checked by itself, so that what comes before this part matters.
     """
 
     seen: Ints
@@ -103,7 +104,6 @@ class Checker:
 
     def _add_carefully(self, lines: list[Line]) -> None:
         """Lines of which one at least is bad, or no record of an image."""
-        self.found.unsure |= self.found.scored is None
         good: list[Line] = []
         for line in lines:
             try:
@@ -130,8 +130,14 @@ class Checker:
             return () if self._vocabulary is None else match_problems(record, self._vocabulary)
         if self.found.scored is None:
             self.found.scored = _says_scores(record)
-        every = partial(problems, record, self._vocabulary, scored=bool(self.found.scored))
-        return every() if any(problem.code != UNKNOWN_LABEL for problem in every()) else None
+            self.found.unsure |= self.found.scored is None
+        found = problems(record, self._vocabulary, scored=bool(self.found.scored))
+        unknown, count = None, 0  # the first of them stands for all: there may be millions
+        for problem in found:
+            if problem.code != UNKNOWN_LABEL:
+                return chain(repeat(unknown or problem, count), [problem], found)
+            unknown, count = unknown or problem, count + 1
+        return None
 
     def _add_problems(self, found: Iterable[Problem], line: Line) -> None:
         findings = self.found.findings
