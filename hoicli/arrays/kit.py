@@ -61,6 +61,12 @@ def runs_of(starts: Ints) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
+def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The values, each once, ascending: as `np.unique`, which imports masked arrays to see that these are none."""
+    ordered = np.sort(values)
+    return ordered[run_starts(ordered)]
+
+
 def run_starts(values: NDArray[Scalar]) -> Ints:
     """Where each run of equal neighbours begins."""
     return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hoicli.arrays.columns import BATCH, NUMBERS, read_columns, require, typed
-from hoicli.arrays.images import NO_BOX, Images, RawImages, concatenated, raw_images
+from hoicli.arrays.images import NO_BOX, Images, concatenated, raw_images
 from hoicli.arrays.kit import Bools, Ints, starts_of
 from hoicli.io.streams import Line
 from hoicli.records import caveats
@@ -100,18 +100,23 @@ def read_triplets(
     image that occurs twice, or is not in `known`, is bad too.
     """
     build, check = partial(named_images, truth=truth, besides=besides), open_truth_problems if truth else open_problems
+    parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch))
+    return merged(parts or [build([])])
+
+
+def merged(parts: Sequence[Triplets]) -> Triplets:
+    """The images of all parts (at least one), in their order, and their names numbered together."""
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
-
-    def numbered(part: NamedImages) -> Triplets:
-        box_label, verb, label = labels.of(part.labels), verbs.of(part.verbs), objects.of(part.objects)
-        return Triplets(
-            **part.images(), box_label=box_label, verb=verb, label=label, labels=[], verbs=[], objects=[],
-            caveats=part.caveats,
-        )  # fmt: skip
-
-    parts = read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch)
-    whole = concatenated([numbered(part) for part in parts] or [numbered(build([]))])
-    return replace(whole, labels=list(labels), verbs=list(verbs), objects=list(objects))
+    numbered = [
+        replace(
+            part,
+            box_label=labels.of(part.labels)[part.box_label],
+            verb=verbs.of(part.verbs)[part.verb],
+            label=objects.of(part.objects)[part.label],
+        )
+        for part in parts
+    ]
+    return replace(concatenated(numbered), labels=list(labels), verbs=list(verbs), objects=list(objects))
 
 
 def open_problems(record: Record) -> Iterator[Problem]:
@@ -143,20 +148,14 @@ def open_truth_problems(record: Record) -> Iterator[Problem]:
     yield from score_problems(record)
 
 
-@dataclass(frozen=True)
-class NamedImages(RawImages):
-    """Images with unnumbered names: labels [B] and verbs [T] of `RawImages`, objects [T]; caveats [N] as above."""
-
-    objects: list[Name]
-    caveats: Ints
-
-
 def named_images(
     lines: list[Line], *, truth: bool = False, besides: Callable[[Record], None] | None = None
-) -> NamedImages:
+) -> Triplets:
     """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
     truth: scores are problems, too.
     """
+    # A key of JSON may be written with escapes, which no program does.
+    sensed = any(b"verb_synset" in line.data or b"\\" in line.data for line in lines)
     box_senses: list[Any] = []
     verb_senses: list[Any] = []
     masks: list[int] = []
@@ -170,21 +169,40 @@ def named_images(
         typed([senses], list)
         require(len(senses) == len(record["boxes"]))
         box_senses += senses
-        verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
+        if sensed:
+            verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
         if besides is not None:
             besides(record)
 
     scores = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(lines, add, scores=scores, nulls=True)
-    typed(raw.labels, str)
-    typed(raw.verbs, str)
     typed(box_senses, str, type(None))
     typed(verb_senses, str, type(None))
-    names = [*zip(raw.labels, box_senses, strict=True), NOTHING]  # the last, where -1 is looked up
-    return NamedImages(
-        **raw.images(),
-        labels=raw.labels,
-        verbs=list(zip(raw.verbs, verb_senses, strict=True)),
-        objects=[names[row] for row in raw.object.tolist()],
-        caveats=np.array(masks, dtype=np.int64),
-    )
+    labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
+    box_label, verb = labels.of(raw.labels), spelled.of(raw.verbs)
+    typed(labels, str)
+    typed(spelled, str)
+    verbs: list[Name] = [(text, None) for text in spelled]
+    if sensed:
+        senses = Numbered[Name]()
+        verb = senses.of(list(zip(raw.verbs, verb_senses, strict=True)))
+        verbs = list(senses)
+    # The last is where NO_BOX is looked up.
+    names = named.of([*zip(raw.labels, box_senses, strict=True), NOTHING])
+    which, label = numbered(names[raw.object])
+    listed = list(named)
+    return Triplets(
+        **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
+        objects=[listed[at] for at in which.tolist()], caveats=np.array(masks, dtype=np.int64),
+    )  # fmt: skip
+
+
+def numbered(values: Ints) -> tuple[Ints, Ints]:
+    """(the values in order of appearance, each once; the number of each one in it). None is below 0."""
+    places = np.arange(len(values))
+    first = np.full(int(values.max(initial=-1)) + 1, len(values))
+    first[values[::-1]] = places[::-1]  # of what is assigned to one place the last stays
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(values))]
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    return order, number[values]

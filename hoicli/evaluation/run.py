@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pickle import PickleBuffer
 from typing import Any, TypeVar
 
@@ -122,18 +123,27 @@ def matched_lines(
 
 
 def gathered(
-    gather: Callable[[Iterable[Line], ErrorPolicy], Part],
+    gather: Callable[[Stream, ErrorPolicy], Part],
     predictions: Stream,
     policy: ErrorPolicy,
     disjoint: Callable[[list[Part]], bool],
+    *,
+    besides: int = 0,
 ) -> list[Part]:
     """The results of `gather` on the predictions, to be merged: a large file is split among the processors. If a share
     fails, or the parts are not `disjoint` (two have the same image), the whole file is gathered again in one process,
-    under `policy`, for an error with the right place.
+    under `policy`, for an error with the right place. besides: bytes that `gather` reads elsewhere where the share is
+    the first (`begins`).
     """
-    shares = predictions.shares()
+    shares = predictions.shares(besides)
     parts = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
     return parts if parts is not None and disjoint(parts) else [gather(predictions, policy)]
+
+
+def no_image_twice(parts: Iterable[Sequence[str]]) -> bool:
+    """Whether the images of all parts, by their ids, are different ones."""
+    ids = list(chain.from_iterable(parts))
+    return len(set(ids)) == len(ids)
 
 
 def tally_predictions(

@@ -179,7 +179,7 @@ class Stream:
     def _read(self) -> Iterator[Line]:
         shared = self._end < math.inf
         inputs = self._inputs
-        total = int(self._end) - self._start if shared else self._size()
+        total = int(self._end) - self._start if shared else self.size
         with Progress(self.label, total=total, unit="B", weight=self.weight) as progress:
             for source in inputs:
                 name, numbered = source.name, source.numbered
@@ -198,24 +198,30 @@ class Stream:
                     raise DataError("changed while it was read: it has become shorter; run again", place=name)
                 progress.file_done()
 
-    def _size(self) -> int | None:
+    @property
+    def size(self) -> int | None:
         """Bytes to read if that is known of every input; else None."""
         sizes = [source.size for source in self._inputs]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
+    @property
+    def begins(self) -> bool:
+        """Whether it has the first lines of its input, as all but the later shares of a file do."""
+        return self._start == 0
+
     def processes(self) -> int:
         """How many processes can read it at once with profit; 1 for little, for what can be read only once or must be
         decoded (pipes, compressed files), and on systems other than Linux."""
-        size = self._size()
+        size = self.size
         if sys.platform != "linux" or size is None or size < 2 * SHARE:
             return 1
         if not all(source.divisible for source in self._inputs):
             return 1
         return min(len(os.sched_getaffinity(0)), size // SHARE)
 
-    def shares(self) -> list[Stream]:
+    def shares(self, besides: int = 0) -> list[Stream]:
         """One large plain file split into about equal runs of lines, one for each of its `processes`; empty if there is
-        one, and for several files.
+        one, and for several files. The first is smaller by the bytes that its process reads `besides`.
 
         Line numbers count from the start of a share, so an error's place is wrong: for the place, read the file again
         in one piece, or add `lines_before`.
@@ -228,7 +234,7 @@ class Stream:
         with source.open() as stream:
             cuts = [0]
             for part in range(1, count):
-                stream.seek(size * part // count)
+                stream.seek(max((size + besides) * part // count - besides, 0))
                 stream.readline()
                 cuts.append(stream.tell())
         return [self._share(start, end) for start, end in pairwise([*cuts, size]) if start < end]

@@ -126,7 +126,7 @@ def _better(shoe: Shoe, matching: Matching) -> Ints:
     """[G] the meeting with the prediction that fits each ground truth best (as `greedy` has it), where that is more
     similar than the one it was given; -1 where it is not."""
     meet = shoe.meetings
-    order = np.lexsort((meet.prediction, -shoe.ranked_score[meet.prediction], -meet.similarity, meet.truth))
+    order = np.lexsort((shoe.rank[meet.prediction], -meet.similarity, meet.truth))
     order = order[shoe.allowed_rows(matching.kept)[order]]
     best = order[run_starts(meet.truth[order])]
     own = np.full(len(matching.prediction_of), -1, dtype=np.int64)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.arrays.kit import Floats, Ints, starts_of
+from hoicli.arrays.kit import Floats, Growing, Ints, distinct, expanded, run_starts, starts_of
 from hoicli.arrays.triplets import NOTHING, Name, Numbered, Triplets
 from hoicli.similarity.table import SimilarityTable
 
@@ -20,6 +21,10 @@ Candidates = Callable[[str, str], Sequence[str]]
 
 GroundTruthSense = Callable[[str, str | None], tuple[str | None, str | None]]
 """(verb, object or None) -> the senses of both in a dataset's curated table (`synsets.ground_truth_sense`)."""
+
+
+NONE = -1
+"""The number of no label, and of no sense."""
 
 
 def normalised(label: str) -> str:
@@ -102,86 +107,128 @@ def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]])
     return np.array(found, dtype=np.int64)[which]
 
 
+class Learned(NamedTuple):
+    """What a `Likeness` has computed: its values, the pairs of senses, and the labels without one."""
+
+    value: Floats
+    asked: Ints
+    missing: Ints
+    senseless: set[str]
+
+
 class Likeness:
-    """Similarities of ground-truth names (rows) and predicted names (columns), computed on first use. asked, missing:
-    the pairs of senses that were looked up, and those that the table lacks (they count 0). senseless: the labels
-    without a sense, compared by spelling.
+    """Similarities of ground-truth names (rows) and predicted names (columns), computed on first use. senseless: the
+    labels without a sense, compared by spelling.
     """
 
     def __init__(
         self, pos: str, truth: Sequence[Name], predicted: Sequence[Name], table: SimilarityTable, candidates: Candidates
     ) -> None:
         """`pos`: "v" for verbs, "n" for objects. Names of the truth are normalised (`classes_of` makes them so)."""
-        self._pos, self._truth, self._table, self._candidates = pos, truth, table, candidates
-        self._predicted = [(None if label is None else normalised(label), sense) for label, sense in predicted]
-        self._pool: dict[Name, tuple[str, ...]] = {}
+        self._truth, self._table = truth, table
+        self._predicted = [(label and normalised(label), sense) for label, sense in predicted]
+        pools = {name: pool_of(name, pos, candidates) for name in dict.fromkeys(self._predicted)}
+        senses = {sense for _, sense in truth if sense is not None}.union(*pools.values())
+        self._names = sorted(senses)
+        """All senses; their numbers are in alphabetical order."""
+        number: dict[str | None, int] = {None: NONE, **{sense: at for at, sense in enumerate(self._names)}}
+        self._in_table = table.numbers(self._names)
+        self._sense = np.array([number[sense] for _, sense in truth], dtype=np.int64)
+        self._pools = [pools[name] for name in self._predicted]
+        self._start = starts_of([len(pool) for pool in self._pools])
+        self._members = np.array([number[sense] for pool in self._pools for sense in pool], dtype=np.int64)
+        spelled: dict[str | None, int] = Numbered({None: NONE})
+        self._label, self._other = (
+            np.array([spelled[label] for label, _ in names], dtype=np.int64) for names in (truth, self._predicted)
+        )
+        self._named = np.array([sense is not None for _, sense in self._predicted], dtype=bool)
         self._value = np.full((len(truth), len(predicted)), np.nan)
-        self.asked: set[tuple[str, str]] = set()
-        self.missing: set[tuple[str, str]] = set()
+        self._asked, self._missing = Growing(pair=np.int64), Growing(pair=np.int64)
         self.senseless: set[str] = set()
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """The pairs of senses that were looked up, sorted, and both senses of each."""
+        return self._pairs(distinct(self._asked["pair"]))
+
+    @property
+    def missing(self) -> list[tuple[str, str]]:
+        """Those that the table lacks; they count 0."""
+        return self._pairs(distinct(self._missing["pair"]))
+
+    @property
+    def asked_count(self) -> int:
+        """How many pairs of senses were looked up."""
+        return len(distinct(self._asked["pair"]))
+
+    @property
+    def learned(self) -> Learned:
+        """What `learn` of another one of these names takes."""
+        return Learned(self._value, self._asked["pair"], self._missing["pair"], self.senseless)
+
+    def learn(self, other: Learned) -> None:
+        """Take over what was computed elsewhere, in a fork for example."""
+        self._value = np.where(np.isnan(self._value), other.value, self._value)
+        self._asked.add(pair=other.asked)
+        self._missing.add(pair=other.missing)
+        self.senseless |= other.senseless
 
     def of(self, row: Ints, column: Ints) -> Floats:
         """[M] the similarity of each pair of names, in [0, 1]."""
-        value = self._value[row, column]
+        cell = row * self._value.shape[1] + column
+        value = self._value.take(cell)
         unknown = np.isnan(value)
         if unknown.any():
-            width = self._value.shape[1]
-            self._fill(np.unique(row[unknown] * width + column[unknown]).tolist())
-            value = self._value[row, column]
+            self._fill(distinct(cell[unknown]))
+            value = self._value.take(cell)
         return value
 
     def sense(self, row: int, column: int) -> str | None:
         """The predicted name's sense that is most similar to the truth's, the first of equals; None if spelling
         decides."""
-        (label, sense), pool = self._truth[row], self._senses(column)
+        (label, sense), pool = self._truth[row], self._pools[column]
         if sense is None or not pool:
             return None
         if sense in pool or self._predicted[column] == (label, None):
             return sense
         return pool[int(np.argmax(np.nan_to_num(self._table.values([sense] * len(pool), pool))))]
 
-    def _senses(self, column: int) -> tuple[str, ...]:
-        """The senses a predicted name may have."""
-        name = self._predicted[column]
-        if name not in self._pool:
-            label, sense = name
-            if sense is not None:
-                self._pool[name] = tuple(self._candidates(sense, self._pos)) or (sense,)
-            else:
-                self._pool[name] = () if label is None else tuple(self._candidates(label, self._pos))
-        return self._pool[name]
-
-    def _fill(self, cells: list[int]) -> None:
-        width = self._value.shape[1]
-        undecided: list[tuple[int, int, tuple[str, ...]]] = []
-        for row, column in (divmod(cell, width) for cell in cells):
-            decided = self._by_spelling(row, column)
-            if decided is None:
-                undecided.append((row, column, self._senses(column)))
-            else:
-                self._value[row, column] = decided
-        if not undecided:
-            return
-        first = [str(self._truth[row][1]) for row, _, pool in undecided for _ in pool]
-        second = [sense for _, _, pool in undecided for sense in pool]
-        found = self._table.values(first, second)
-        absent = np.isnan(found)
-        pairs = [(min(pair), max(pair)) for pair in zip(first, second, strict=True)]
-        self.asked.update(pairs)
-        self.missing.update(pairs[at] for at in np.flatnonzero(absent).tolist())
-        starts = starts_of([len(pool) for _, _, pool in undecided])[:-1]
-        rows, columns = np.array([cell[:2] for cell in undecided]).T
-        self._value[rows, columns] = np.maximum.reduceat(np.where(absent, 0.0, found), starts)
-
-    def _by_spelling(self, row: int, column: int) -> float | None:
-        """1 or 0 if no table is needed (a missing label, equal spelling, no sense, the same sense); None if it is."""
-        label, sense = self._truth[row]
-        other, named = self._predicted[column]
-        if label is None or other is None:
-            return float(label is None and other is None)
-        pool = self._senses(column)
-        if sense is None or not pool:
-            self.senseless.update(text for text, has in ((label, sense), (other, pool)) if not has)
-            return float(label == other)
+    def _fill(self, cells: Ints) -> None:
+        """Compute cells, given by their numbers."""
+        row, column = np.divmod(cells, self._value.shape[1])
+        alike = self._label[row] == self._other[column]
+        value = alike.astype(np.float64)
+        lacking, without = self._sense[row] == NONE, np.diff(self._start)[column] == 0
+        named = (self._label[row] != NONE) & (self._other[column] != NONE)
+        self.senseless.update(str(self._truth[at][0]) for at in distinct(row[named & lacking]).tolist())
+        self.senseless.update(str(self._predicted[at][0]) for at in distinct(column[named & without]).tolist())
         # A label's curated sense may not be among its candidates; equal labels still have similarity 1.
-        return 1.0 if sense in pool or (named is None and label == other) else None
+        open_ = np.flatnonzero(named & ~(lacking | without) & (~alike | self._named[column]))
+        which, at = expanded(self._start[column[open_]], np.diff(self._start)[column[open_]])
+        first, second = self._sense[row[open_]][which], self._members[at]
+        shared = np.zeros(len(open_), dtype=bool)
+        shared[which[first == second]] = True  # the truth's sense is one that the predicted label may have
+        apart = ~shared[which]
+        which, first, second = which[apart], first[apart], second[apart]
+        found = self._table.at(self._in_table[first], self._in_table[second])
+        absent = np.isnan(found)
+        pair = np.minimum(first, second) * len(self._names) + np.maximum(first, second)
+        self._asked.add(pair=pair)
+        self._missing.add(pair=pair[absent])
+        begin = run_starts(which)
+        value[open_[shared]] = 1.0
+        if len(begin):
+            value[open_[which[begin]]] = np.maximum.reduceat(np.where(absent, 0.0, found), begin)
+        self._value[row, column] = value
+
+    def _pairs(self, codes: Ints) -> list[tuple[str, str]]:
+        first, second = np.divmod(codes, max(len(self._names), 1))
+        return list(zip(*(map(self._names.__getitem__, side.tolist()) for side in (first, second)), strict=True))
+
+
+def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:
+    """The senses a predicted name may have."""
+    label, sense = name
+    if sense is not None:
+        return tuple(candidates(sense, pos)) or (sense,)
+    return () if label is None else tuple(candidates(normalised(label), pos))

@@ -19,6 +19,7 @@ Similarities are whole numbers of UNIT, a billionth: sums are exact in any order
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,17 +29,20 @@ import numpy as np
 
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.images import NO_BOX
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts
 from hoicli.arrays.triplets import NOTHING, Triplets
 from hoicli.errors import UsageError
+from hoicli.io.workers import shared_out
 from hoicli.shoe.assignment import greedy, optimal
-from hoicli.shoe.labels import Likeness, TruthClasses, predicted_classes
+from hoicli.shoe.labels import Learned, Likeness, TruthClasses, predicted_classes
 from hoicli.shoe.names import AGAINST, AREAS, ASSIGNMENTS, COMBINE
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
 IMAGES_AT_ONCE = 256
 """Images whose boxes are compared together: their overlaps stay in cache."""
+FEWEST_BLOCKS = 8
+"""So many that are worth several processes."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,16 @@ class Meetings(NamedTuple):
         return Meetings(*columns)
 
 
+class _Compared(NamedTuple):
+    """What comes of some images: their meetings, by prediction; `nearest` and its similarity, of their predictions;
+    and what was learned of names on the way, of verbs and of objects."""
+
+    meetings: Meetings
+    nearest: Ints
+    nearest_similarity: Ints
+    learned: tuple[Learned, Learned]
+
+
 @dataclass(frozen=True)
 class Matching:
     """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G] the prediction that each ground truth took, truth_of
@@ -133,22 +147,29 @@ class Shoe:
         self.verbs, self.objects = verbs, objects
         self._truth_alone = np.array([name == NOTHING for name in classes.objects], dtype=bool)
         self._alone = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
+        self._both_alone = bool(self._truth_alone.any() and self._alone.any())
         position = {image_id: number for number, image_id in enumerate(truth.image_ids)}
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         self.nearest = np.full(len(predictions.verb), -1, dtype=np.int64)
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
         if settings.against == "dataset":
             self._seek_in_dataset()
-        nothing = np.zeros(0, dtype=np.int64)
-        meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
-        for start in range(0, len(self.image), IMAGES_AT_ONCE):
-            end = min(start + IMAGES_AT_ONCE, len(self.image))
-            image, prediction, row = self._pairs(start, end)
-            if settings.against == "image":
-                self._seek(prediction, row)
-            meetings.append(self._meet(start, end, image, prediction, row))
-        every = Meetings(*map(np.concatenate, zip(*meetings, strict=True)))
-        self.meetings = every.at(np.lexsort((every.prediction, every.truth)))
+        blocks = range(0, len(self.image), IMAGES_AT_ONCE)
+        parts = shared_out(self._compared, blocks) if len(blocks) >= FEWEST_BLOCKS else [self._compared(blocks)]
+        own = 0
+        for part in parts:
+            end = own + len(part.nearest)
+            self.nearest[own:end], self.nearest_similarity[own:end] = part.nearest, part.nearest_similarity
+            own = end
+            for likeness, learned in zip((verbs, objects), part.learned, strict=True):
+                likeness.learn(learned)
+        truth_of = np.concatenate([part.meetings.truth for part in parts])
+        # The predictions on one ground truth are of one image, and follow one another.
+        order = np.sort(truth_of * max(len(truth_of), 1) + np.arange(len(truth_of))) % max(len(truth_of), 1)
+        columns: Any = (
+            np.concatenate(column)[order] for column in zip(*(part.meetings for part in parts), strict=True)
+        )
+        self.meetings = Meetings(*columns)
 
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """[M] of ground-truth and predicted triplets, combined, in UNITs."""
@@ -160,16 +181,18 @@ class Shoe:
             combined = verb**weight * object_ ** (1 - weight)
         else:
             combined = np.minimum(verb, object_)
-        # Two actions without an object have nothing but their verbs to compare.
-        combined = np.where(np.isnan(object_), verb, combined)
+        if self._both_alone:  # two actions without an object have nothing but their verbs to compare
+            combined = np.where(np.isnan(object_), verb, combined)
         return np.rint(combined * UNIT).astype(np.int64)
 
     def parts(self, truth: Ints, prediction: Ints) -> tuple[Floats, Floats]:
         """[M] similarity of the verbs, and of the objects, which is NaN where neither triplet has one."""
         label, row = self.predictions.label[prediction], self.classes.object_row[truth]
         verb = self.verbs.of(self.classes.verb_row[truth], self.predictions.verb[prediction])
-        alone = self._truth_alone[row] & self._alone[label]
-        return verb, np.where(alone, np.nan, self.objects.of(row, label))
+        object_ = self.objects.of(row, label)
+        if self._both_alone:
+            object_[self._truth_alone[row] & self._alone[label]] = np.nan
+        return verb, object_
 
     def allowed_rows(self, kept: Bools) -> Bools:
         """[K] the meetings with the `kept` predictions [P] that are similar enough to be a match (min_similarity)."""
@@ -180,8 +203,9 @@ class Shoe:
     def match(self, kept: Bools | None = None) -> Matching:
         """Lines 9 to 22 of both algorithms, over the `kept` predictions [P] (None: all)."""
         kept = np.ones(len(self.predictions.verb), dtype=bool) if kept is None else kept
-        meet = self.meetings.at(self.allowed_rows(kept))
-        pairs = meet.truth, meet.prediction, meet.similarity, self.ranked_score
+        allowed = self.allowed_rows(kept)
+        meet = self.meetings if allowed.all() else self.meetings.at(allowed)
+        pairs = meet.truth, meet.prediction, meet.similarity, self.rank
         if self.settings.assignment == "optimal":
             prediction_of = optimal(*pairs, self.truth.image_of_hoi)
         else:
@@ -198,9 +222,21 @@ class Shoe:
         return other
 
     @cached_property
-    def ranked_score(self) -> Floats:
-        """[P] scores; a missing one is below all others."""
-        return np.nan_to_num(self.predictions.score, nan=-np.inf)
+    def ranking(self) -> Ints:
+        """[P] the predictions by score, then image id, then place in the record; without a score they are last."""
+        found = self.predictions
+        image = np.argsort(rank_by_id(found.image_ids))
+        _, rows = expanded(found.hoi_start[image], np.diff(found.hoi_start)[image])
+        score = np.nan_to_num(found.score, nan=-np.inf)
+        ranking: Ints = rows[np.argsort(-score[rows], kind="stable")]
+        return ranking
+
+    @cached_property
+    def rank(self) -> Ints:
+        """[P] the place of each prediction in the ranking."""
+        rank = np.empty(len(self.ranking), dtype=np.int64)
+        rank[self.ranking] = np.arange(len(rank))
+        return rank
 
     @property
     def scored(self) -> bool:
@@ -216,26 +252,45 @@ class Shoe:
         """[M] the class of ground-truth rows, -1 of row -1."""
         return np.append(self.classes.class_of, -1)[truth]
 
-    def _pairs(self, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-        """(image, prediction, ground truth) of every two triplets of an image, for the predictions of images start to
-        end: by prediction, then ground truth; `image` is the truth's."""
-        found = self.predictions
-        image = np.repeat(self.image[start:end], np.diff(found.hoi_start[start : end + 1]))
-        run, row = expanded(self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image])
-        return image[run], run + found.hoi_start[start], row
+    def _compared(self, blocks: Sequence[int]) -> _Compared:
+        """What comes of the images of some blocks, one after the other, given by where they start."""
+        nothing = np.zeros(0, dtype=np.int64)
+        meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
+        ends = [min(start + IMAGES_AT_ONCE, len(self.image)) for start in blocks]
+        for start, end in zip(blocks, ends, strict=True):
+            prediction, row = self._pairs(start, end)
+            similarity = None
+            if self.settings.against == "image":
+                similarity = self.similarities(row, prediction)
+                self._seek(prediction, row, similarity)
+            meetings.append(self._meet(start, end, prediction, row, similarity))
+        own = slice(*self.predictions.hoi_start[[blocks[0], ends[-1]]]) if blocks else slice(0)
+        return _Compared(
+            Meetings(*map(np.concatenate, zip(*meetings, strict=True))),
+            self.nearest[own],
+            self.nearest_similarity[own],
+            (self.verbs.learned, self.objects.learned),
+        )
 
-    def _seek(self, prediction: Ints, row: Ints) -> None:
+    def _pairs(self, start: int, end: int) -> tuple[Ints, Ints]:
+        """(prediction, ground truth) of every two triplets of an image, for the predictions of images start to end: by
+        prediction, then ground truth."""
+        starts = self.predictions.hoi_start[start : end + 1]
+        image = np.repeat(self.image[start:end], np.diff(starts))
+        run, row = expanded(self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image])
+        return run + starts[0], row
+
+    def _seek(self, prediction: Ints, row: Ints, similarity: Ints) -> None:
         """Set `nearest` for each prediction (runs): the most similar of its ground-truth rows, the first of equals, and
         the similarity."""
         runs = run_starts(prediction)
         if len(runs) == 0:
             return
-        similarity = self.similarities(row, prediction)
         top = np.maximum.reduceat(similarity, runs)
-        reached = similarity == np.repeat(top, np.diff(np.r_[runs, len(row)]))
-        place = np.where(reached, np.arange(len(row)), len(row))
-        self.nearest[prediction[runs]] = row[np.minimum.reduceat(place, runs)]
-        self.nearest_similarity[prediction[runs]] = top
+        reached = np.flatnonzero(similarity == np.repeat(top, np.diff(runs, append=len(row))))
+        first = reached[run_starts(prediction[reached])]
+        self.nearest[prediction[first]] = row[first]
+        self.nearest_similarity[prediction[first]] = top
 
     def _seek_in_dataset(self) -> None:
         """The same among all ground truth, with one triplet for each name; of equally similar classes the one with the
@@ -248,7 +303,8 @@ class Shoe:
         _, samples, sample_of = np.unique(names, return_index=True, return_inverse=True)
         for start in range(0, len(samples), IMAGES_AT_ONCE):
             part = samples[start : start + IMAGES_AT_ONCE]
-            self._seek(np.repeat(part, len(rows)), np.tile(rows, len(part)))
+            prediction, row = np.repeat(part, len(rows)), np.tile(rows, len(part))
+            self._seek(prediction, row, self.similarities(row, prediction))
         own = predicted_classes(found, classes.classes)[samples]
         alike = np.flatnonzero(own >= 0)
         of_own = rows[np.searchsorted(classes.class_of[rows], own[alike])]
@@ -257,36 +313,33 @@ class Shoe:
         self.nearest = self.nearest[samples][sample_of]
         self.nearest_similarity = self.nearest_similarity[samples][sample_of]
 
-    def _meet(self, start: int, end: int, image: Ints, prediction: Ints, row: Ints) -> Meetings:
-        """The pairs from `_pairs` that overlap enough."""
+    def _meet(self, start: int, end: int, prediction: Ints, row: Ints, similarity: Ints | None) -> Meetings:
+        """The pairs from `_pairs` that overlap enough; similarity: theirs, if it is known."""
         truth, found = self.truth, self.predictions
-        box, truth_box, pair_start = self._box_pairs(start, end)
+        box, truth_box, place = self._box_pairs(start, end)
         overlap = iou(
             np.ascontiguousarray(found.boxes[box].T), np.ascontiguousarray(truth.boxes[truth_box].T), inclusive=False
         )
-
-        def overlaps(own: Ints, other: Ints, image: Ints) -> Floats:
-            """IoU of each (predicted box, ground-truth box of the image)."""
-            value: Floats = overlap[pair_start[own - found.box_start[start]] + other - truth.box_start[image]]
-            return value
-
-        iou_subject = overlaps(found.subject[prediction], truth.subject[row], image)
+        first = found.hoi_start[start]
+        own = slice(first, found.hoi_start[end])
+        subject = place[found.subject[own] - found.box_start[start]]
+        iou_subject = overlap[subject[prediction - first] + truth.subject[row]]
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
-        row, prediction, iou_subject, image = row[near], prediction[near], iou_subject[near], image[near]
-        own, other = found.object[prediction], truth.object[row]
-        neither, both = (own == NO_BOX) & (other == NO_BOX), (own != NO_BOX) & (other != NO_BOX)
+        row, prediction, iou_subject = row[near], prediction[near], iou_subject[near]
+        object_, other = found.object[prediction], truth.object[row]
+        neither, both = (object_ == NO_BOX) & (other == NO_BOX), (object_ != NO_BOX) & (other != NO_BOX)
         iou_object = np.where(neither, np.nan, 0.0)
-        iou_object[both] = overlaps(own[both], other[both], image[both])
+        iou_object[both] = overlap[place[object_[both] - found.box_start[start]] + other[both]]
         enough = neither | (iou_object >= IOU_THRESHOLD)
         row, prediction = row[enough], prediction[enough]
-        similarity = self.similarities(row, prediction)
+        similarity = self.similarities(row, prediction) if similarity is None else similarity[near[enough]]
         return Meetings(row, prediction, iou_subject[enough], iou_object[enough], similarity)
 
     def _box_pairs(self, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-        """(predicted box, ground-truth box) of every two boxes of an image, and where those of each predicted box
-        start; predicted boxes count from the first of image `start`."""
-        truth, found = self.truth, self.predictions
-        image = np.repeat(self.image[start:end], np.diff(found.box_start[start : end + 1]))
+        """(predicted box, ground-truth box) of every two boxes of an image, and of each predicted box, counted from the
+        first of image `start`, the place of its pair with ground-truth box 0, if that were of its image."""
+        truth, starts = self.truth, self.predictions.box_start[start : end + 1]
+        image = np.repeat(self.image[start:end], np.diff(starts))
         count = np.diff(truth.box_start)[image]
         box, truth_box = expanded(truth.box_start[image], count)
-        return box + found.box_start[start], truth_box, np.cumsum(count) - count
+        return box + starts[0], truth_box, np.cumsum(count) - count - truth.box_start[image]

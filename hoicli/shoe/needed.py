@@ -12,27 +12,29 @@ from functools import partial
 
 import numpy as np
 
-from hoicli.arrays.kit import Ints, expanded
+from hoicli.arrays.kit import Ints, distinct, expanded
 from hoicli.arrays.triplets import Name, Triplets, read_triplets
-from hoicli.io.streams import Line
+from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.labels import Candidates, GroundTruthSense, Likeness, TruthClasses, classes_of
+from hoicli.shoe.reading import read_predictions
 from hoicli.similarity.pairs import Pair
 from hoicli.similarity.table import SimilarityTable
 
 
 class Needed:
-    """Collects pairs of senses. `pairs` are sorted (pos, a, b); `senseless` the labels that have no sense at all."""
+    """Collects pairs of senses. `pairs` are (pos, a, b), a < b, each once; `senseless` the labels that have no sense at
+    all."""
 
     def __init__(self, candidates: Candidates) -> None:
-        self.pairs: set[Pair] = set()
+        self.pairs: dict[Pair, None] = {}
         self.senseless: set[str] = set()
         self._candidates = candidates
 
     def add_streams(
         self,
         truth_lines: Iterable[Line],
-        prediction_lines: Iterable[Line],
+        predictions: Stream,
         senses: GroundTruthSense,
         policy: ErrorPolicy,
         *,
@@ -44,14 +46,14 @@ class Needed:
         Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
         """
         truth = read_triplets(truth_lines, policy=policy, truth=True)
-        predictions = read_triplets(prediction_lines, policy=policy, known=frozenset(truth.image_ids))
-        self.add_triplets(truth, predictions, classes_of(truth, senses, self._candidates), all_pairs=all_pairs)
+        found, _ = read_predictions(predictions, policy, frozenset(truth.image_ids))
+        self.add_triplets(truth, found, classes_of(truth, senses, self._candidates), all_pairs=all_pairs)
 
     def add_triplets(
         self, truth: Triplets, predictions: Triplets, classes: TruthClasses, *, all_pairs: bool = False
     ) -> None:
         """The same of triplets that have been read, and the classes of the ground truth."""
-        meet = partial(_everything, truth, predictions) if all_pairs else partial(_same_image, truth, predictions)
+        meet = partial(_everything if all_pairs else _same_image, truth, predictions)
         self._add("v", classes.verbs, predictions.verbs, *meet(classes.verb_row, predictions.verb))
         self._add("n", classes.objects, predictions.objects, *meet(classes.object_row, predictions.label))
 
@@ -71,7 +73,7 @@ class Needed:
         classes = classes_of(once, senses, self._candidates)
         for pos, names in (("v", classes.verbs), ("n", classes.objects)):
             own = sorted({sense for _, sense in names if sense is not None})
-            self.pairs.update((pos, a, b) for place, a in enumerate(own) for b in own[place + 1 :])
+            self.pairs |= dict.fromkeys((pos, a, b) for place, a in enumerate(own) for b in own[place + 1 :])
             self.senseless.update(label for label, sense in names if sense is None and label)
             if all_pairs:
                 labels: list[Name] = list(dict.fromkeys((label, None) for label, _ in names))
@@ -81,15 +83,14 @@ class Needed:
     def _add(self, pos: str, truth: list[Name], predicted: list[Name], rows: Ints, columns: Ints) -> None:
         nothing = np.zeros(0, dtype=np.int64)
         likeness = Likeness(pos, truth, predicted, SimilarityTable([], nothing, nothing, np.zeros(0)), self._candidates)
-        if len(rows):
-            likeness.of(rows, columns)
-        self.pairs.update((pos, a, b) for a, b in likeness.asked)
+        likeness.of(rows, columns)
+        self.pairs |= dict.fromkeys((pos, a, b) for a, b in likeness.asked)
         self.senseless |= likeness.senseless
 
 
 def _everything(_: Triplets, __: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
     """Every combination of a row and a column."""
-    rows, columns = np.unique(row), np.unique(column)
+    rows, columns = distinct(row), distinct(column)
     return np.repeat(rows, len(columns)), np.tile(columns, len(rows))
 
 
@@ -99,10 +100,12 @@ def _same_image(truth: Triplets, predictions: Triplets, row: Ints, column: Ints)
     place = {image_id: number for number, image_id in enumerate(truth.image_ids)}
     image = np.array([place[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
-    left = np.unique(truth.image_of_hoi * width + row)
-    right = np.unique(image[predictions.image_of_hoi] * height + column)
+    left = distinct(truth.image_of_hoi * width + row)
+    right = distinct(image[predictions.image_of_hoi] * height + column)
     starts = np.searchsorted(right, left // width * height)
     ends = np.searchsorted(right, (left // width + 1) * height)
     which, at = expanded(starts, ends - starts)
-    met = np.unique(left[which] % width * height + right[at] % height)
-    return met // height, met % height
+    met = np.zeros((width, height), dtype=bool)
+    met[left[which] % width, right[at] % height] = True
+    rows, columns = np.nonzero(met)
+    return rows, columns

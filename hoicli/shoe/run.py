@@ -22,12 +22,13 @@ from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.labels import Likeness, classes_of, normalised
 from hoicli.shoe.matching import Matching, Shoe, ShoeSettings, places_of
 from hoicli.shoe.names import listed, note_senseless
+from hoicli.shoe.reading import read_predictions
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.single_hoi import ONE_BOX_IOU, READING, single_pair_images
 from hoicli.shoe.wanted import offline_table
 from hoicli.similarity.table import SimilarityTable
 from hoicli.vocabulary.datasets import load
-from hoicli.wordnet.selection import in_use, open_wordnet
+from hoicli.wordnet.selection import in_use
 from hoicli.wordnet.senses import candidates, senses_of
 
 
@@ -108,15 +109,17 @@ class Evaluation:
     def __init__(
         self, gt: Stream, sim: Stream | str, options: ShoeOptions, policy: ErrorPolicy, *, dataset: str
     ) -> None:
-        """Reads the ground truth and the tables of similarities; `sim` may be the name of an offline backend instead,
-        which rates the pairs that predictions need. Raises `DataError` for a bad line or empty ground truth."""
+        """Reads the ground truth, and `sim`, the tables of similarities, with the first predictions; it may be the name
+        of an offline backend instead, which rates the pairs that predictions need. Raises `DataError` for a bad line or
+        empty ground truth."""
         self._vocabulary, self._options, self._policy = load(dataset), options, policy
         with no_garbage_collection():
             self._truth = read_triplets(gt, policy=policy, truth=True)
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
-            canonical = open_wordnet().canonical
-            self._sim = sim if isinstance(sim, str) else SimilarityTable.read(sim, policy, canonical)
+        self._unread: Stream | None = None if isinstance(sim, str) else sim
+        self._backend = sim if isinstance(sim, str) else ""
+        self._table: SimilarityTable | None = None
         self._known = frozenset(self._truth.image_ids)
         self._signed = {"data": self._vocabulary.signed, **signed(total_of(of_triplets(self._truth)))}
 
@@ -124,8 +127,9 @@ class Evaluation:
         """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that
         needs scores where a prediction has none."""
         options, truth = self._options, self._truth
-        with no_garbage_collection():
-            found = read_triplets(predictions, policy=self._policy, known=self._known)
+        found, table = read_predictions(predictions, self._policy, self._known, self._unread)
+        if table is not None:
+            self._unread, self._table = None, table
         options.confidence.check(found)
         unscored = int(np.isnan(found.score).sum())
         if options.single_hoi:
@@ -151,10 +155,10 @@ class Evaluation:
                 f"--single-hoi: {len(truth.image_ids):,} of {len(keep):,} images have one human-object pair (boxes of "
                 f"one label that overlap at IoU > {ONE_BOX_IOU:g} are one) and show {len(classes.classes):,} classes"
             )
-        table = self._sim
-        if isinstance(table, str):
+        table = self._table
+        if table is None:
             everywhere = options.settings.against == "dataset"
-            table = offline_table(table, truth, found, classes, self._policy, all_pairs=everywhere)
+            table = offline_table(self._backend, truth, found, classes, self._policy, all_pairs=everywhere)
         verbs = Likeness("v", classes.verbs, found.verbs, table, candidates)
         objects = Likeness("n", classes.objects, found.objects, table, candidates)
         shoe = Shoe(truth, found, classes, verbs, objects, options.settings)
@@ -206,8 +210,8 @@ def _report(shoe: Shoe, unscored: int) -> None:
             "(verb_synset and synsets in the records name others)"
         )
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
-    asked = len(shoe.verbs.asked) + len(shoe.objects.asked)
-    missing = shoe.verbs.missing | shoe.objects.missing
+    asked = shoe.verbs.asked_count + shoe.objects.asked_count
+    missing = shoe.verbs.missing + shoe.objects.missing
     if missing:
         first, second = min(missing)
         note(

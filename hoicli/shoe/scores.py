@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hoicli.arrays.kit import Bools, Floats, Ints, rank_by_id, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.evaluation.grids import GRID_ARANGE
 from hoicli.shoe.labels import predicted_classes
 from hoicli.shoe.matching import UNIT, Matching, Shoe
@@ -120,7 +120,7 @@ def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
     order = np.lexsort((truth, -overlap, prediction))
     best = order[run_starts(prediction[order])]
     truth, prediction = truth[best], prediction[best]
-    order = np.lexsort((prediction, -shoe.predictions.score[prediction], truth))
+    order = np.lexsort((shoe.rank[prediction], truth))
     gain = np.zeros(len(entry), dtype=np.int64)
     gain[prediction[order[run_starts(truth[order])]]] = UNIT
     return _ranked(shoe, entry, gain)
@@ -128,10 +128,11 @@ def plain_entries(shoe: Shoe, kept: Bools) -> Entries:
 
 def _ranked(shoe: Shoe, entry: Ints, gain: Ints) -> Entries:
     """The lists, from the class (-1: none) and the gain of each prediction [P]."""
-    used = np.flatnonzero(entry >= 0)
-    image = rank_by_id(shoe.predictions.image_ids)[shoe.predictions.image_of_hoi[used]]
-    used = used[np.lexsort((used, image, -shoe.predictions.score[used], entry[used]))]
-    return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(len(shoe.classes.classes) + 1)))
+    count = len(shoe.classes.classes)
+    used = shoe.ranking[entry[shoe.ranking] >= 0]
+    small = entry[used].astype(np.min_scalar_type(count))  # what NumPy sorts by its digits
+    used = used[np.argsort(small, kind="stable")]
+    return Entries(used, gain[used], np.searchsorted(entry[used], np.arange(count + 1)))
 
 
 def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:

@@ -12,7 +12,8 @@ A pair is (pos, a, b) with a before b in alphabetical order; a sense is 1 with i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -48,11 +49,16 @@ def offline_backend(name: str, policy: ErrorPolicy) -> Backend:
     raise UsageError(f"--backend {name}: choose from {', '.join(BACKENDS)}")
 
 
-def synsets_of(wordnet: Lexicon, pairs: Iterable[Pair]) -> dict[str, int]:
+def synsets_of(wordnet: Lexicon, pairs: Sequence[Pair]) -> dict[str, int]:
     """The synset of each sense in the pairs. Raises `DataError` for a sense that WordNet lacks, or of another part of
     speech."""
     found: dict[str, int] = {}
-    for pos, sense in dict.fromkeys((pos, sense) for pos, *senses in pairs for sense in senses):
+    named = [
+        (part, sense)
+        for part in sorted({pos for pos, _, _ in pairs})
+        for sense in sorted({a for pos, a, _ in pairs if pos == part} | {b for pos, _, b in pairs if pos == part})
+    ]
+    for pos, sense in named:
         try:
             found[sense] = wordnet.index(sense)
         except KeyError:
@@ -74,10 +80,10 @@ class Measure:
         rows = _rows(wordnet, pairs)
         raw = raw_similarities(wordnet.graph, self._measure, rows)
         values = rescaled(wordnet.graph, self._measure, rows, raw).tolist()
-        named = _named(f"wordnet:{self._measure}")
+        rated = partial(_alike, measure=_named(f"wordnet:{self._measure}"))
         if self._measure not in RESCALED:
-            return [Rated(value, measure=named) for value in values]
-        return [Rated(value, raw=own, measure=named) for value, own in zip(values, raw.tolist(), strict=True)]
+            return rated(values)
+        return rated(values, raw.tolist())
 
 
 class Lexical:
@@ -88,8 +94,7 @@ class Lexical:
         from hoicli.wordnet.lexical import similarities
 
         wordnet, named = open_wordnet(), _named("lexical")
-        found = similarities(wordnet.graph, _rows(wordnet, pairs)).tolist()
-        return [Rated(value, measure=named) for value in found]
+        return _alike(similarities(wordnet.graph, _rows(wordnet, pairs)).tolist(), measure=named)
 
     def knows(self, word: str, pos: str) -> bool:
         """Whether `rate_words` takes the word."""
@@ -124,6 +129,13 @@ class TableFile:
         return [known.get(pair, Rated(None)) for pair in pairs]
 
 
+def _alike(values: Sequence[float], raw: Sequence[float] | None = None, *, measure: str) -> list[Rated]:
+    """The ratings of values, equal ones being one object: a measure has few values."""
+    keys = [(value, None) for value in values] if raw is None else list(zip(values, raw, strict=True))
+    rated = {(value, own): Rated(value, raw=own, measure=measure) for value, own in set(keys)}
+    return [rated[key] for key in keys]
+
+
 def _named(measure: str) -> str:
     """A measure, with the WordNet it was computed on if that is not the embedded one."""
     wordnet = open_wordnet().signature
@@ -133,4 +145,5 @@ def _named(measure: str) -> str:
 def _rows(wordnet: Lexicon, pairs: Sequence[Pair]) -> Ints:
     """[P, 2] the synsets of each pair."""
     row = synsets_of(wordnet, pairs)
-    return np.array([(row[a], row[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
+    sides = [[row[pair[side]] for pair in pairs] for side in (1, 2)]
+    return np.array(sides, dtype=np.int64).T

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from hoicli.records.parsing import Record
 
@@ -46,6 +47,12 @@ class Rated:
         known = {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
         return {key: value for key, value in known.items() if value is not None}
 
+    @cached_property
+    def told(self) -> Record:
+        """What a line of a table says of it."""
+        scores = {} if self.scores is None else {"scores": dict(sorted(self.scores.items()))}
+        return {**scores, "similarity": self.similarity, **self.source()}
+
 
 def pair_of(pos: str, first: str, second: str) -> Pair:
     """The pair of two different senses."""
@@ -54,11 +61,8 @@ def pair_of(pos: str, first: str, second: str) -> Pair:
 
 def row(pair: Pair, rated: Rated) -> Record:
     """A line of the table."""
-    record: Record = dict(zip(("pos", "a", "b"), pair, strict=True))
-    if rated.scores is not None:
-        record["scores"] = dict(sorted(rated.scores.items()))
-    record["similarity"] = rated.similarity
-    return record | rated.source()
+    pos, a, b = pair
+    return {"pos": pos, "a": a, "b": b, **rated.told}
 
 
 def all_of(names: Iterable[str | None]) -> str | None:

@@ -13,15 +13,15 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from itertools import chain
-from operator import or_
+from operator import eq, or_
 from typing import Any
 
 import numpy as np
 import orjson
 
-from hoicli.arrays.columns import read_columns, require
+from hoicli.arrays.columns import numbers, read_columns, require
 from hoicli.arrays.kit import Bools, Floats, Ints, find, joined
 from hoicli.arrays.triplets import Numbered
 from hoicli.errors import DataError
@@ -81,13 +81,12 @@ class SimilarityTable:
         Raises `DataError` with file and line for a bad line or a pair with two different ratings; if the policy skips,
         bad lines are dropped, and all lines of such a pair.
         """
-        numbered = Numbered[str]()
-        columns = partial(_columns, numbered, cache(canonical))
-        parts = list(read_columns(lines, columns, _problems, policy, batch=BATCH))
+        named = _Named(canonical)
+        parts = list(read_columns(lines, partial(_columns, named), _problems, policy, batch=BATCH))
         first, second = (joined([getattr(part, side) for part in parts], np.int64) for side in ("first", "second"))
         similarity = joined([part.similarity for part in parts], np.float64)
         places = list(chain.from_iterable(part.places for part in parts))
-        names = list(numbered)
+        names = list(named.senses)
         _, earliest, pair = np.unique(_keys(first, second, len(names)), return_index=True, return_inverse=True)
         leader = earliest[pair]  # the first line of each line's pair
         keep: Bools = leader == np.arange(len(leader))
@@ -121,12 +120,20 @@ class SimilarityTable:
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
         """[M] similarity of each first[i] and second[i]: 1 for equal senses, NaN if the table lacks the pair."""
-        a, b = (np.array([self._ids.get(sense, -1) for sense in side], dtype=np.int64) for side in (first, second))
-        found = np.full(len(a), np.nan)
-        known = np.flatnonzero((a >= 0) & (b >= 0))
-        at, hit = find(self._key, _keys(a[known], b[known], len(self._ids)))
+        found = self.at(self.numbers(first), self.numbers(second))
+        found[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
+        return found
+
+    def numbers(self, senses: Sequence[str]) -> Ints:
+        """[M] the number of each sense here, -1 of one that the table lacks."""
+        return np.fromiter((self._ids.get(sense, -1) for sense in senses), dtype=np.int64, count=len(senses))
+
+    def at(self, first: Ints, second: Ints) -> Floats:
+        """[M] similarity of different senses, given by their numbers: NaN if the table lacks the pair."""
+        found = np.full(len(first), np.nan)
+        known = np.flatnonzero((first >= 0) & (second >= 0))
+        at, hit = find(self._key, _keys(first[known], second[known], len(self._ids)))
         found[known[hit]] = self._similarity[at[hit]]
-        found[np.fromiter((x == y for x, y in zip(first, second, strict=True)), dtype=bool, count=len(a))] = 1.0
         return found
 
     def signature(self) -> dict[str, str]:
@@ -164,34 +171,47 @@ class _Columns:
     sources: Sources
 
 
-def _columns(numbered: Numbered[str], canonical: Callable[[str], str], lines: list[Line]) -> _Columns:
+class _Named(dict[str, int]):
+    """A dictionary that numbers the names of senses, all names of one sense alike. senses: the canonical ones."""
+
+    def __init__(self, canonical: Callable[[str], str]) -> None:
+        super().__init__()
+        self.senses = Numbered[str]()
+        self._canonical = canonical
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = self.senses[self._canonical(name)]
+        return number
+
+
+def _columns(named: _Named, lines: list[Line]) -> _Columns:
     """Lines as columns; raises an error that `columns.attempt` expects for a line with `_problems`."""
     records = [orjson.loads(line.data) for line in lines]
-    rows = [(record["pos"], record["a"], record["b"], record["similarity"]) for record in records]
-    rules = {record.get("merge", "mean") for record in records}
-    said = {key: {record.get(key) for record in records} - {None} for key in ("measure", "prompt", "date")}
-    scores = [record["scores"] for record in records if record.get("scores") is not None]
+    pos, a, b, similar = ([record[key] for record in records] for key in ("pos", "a", "b", "similarity"))
+    keys = set().union(*records)
+    said = {key: {record.get(key) for record in records} - {None} for key in keys & {"measure", "prompt", "date"}}
+    rules = {record.get("merge", "mean") for record in records} if "merge" in keys else {"mean"}
+    scores = [record["scores"] for record in records if record.get("scores") is not None] if "scores" in keys else []
     ratings = {(type(rating), rating) for given in scores for rating in given.values()}
-    require(all(map(_is_row, rows)) and rules <= set(RULES))
-    require(all(type(value) is str and value for key in ("measure", "prompt") for value in said[key]))
-    require(all(type(date) is str and DATES.fullmatch(date) for date in said["date"]))
+    require(all(map(_is_named, {*zip(pos, a, strict=True), *zip(pos, b, strict=True)})) and rules <= set(RULES))
+    measures, prompts, dates = (said.get(key, set()) for key in ("measure", "prompt", "date"))
+    require(all(type(value) is str and value for value in (*measures, *prompts)))
+    require(all(type(date) is str and DATES.fullmatch(date) for date in dates))
     require(all(type(given) is dict for given in scores) and ratings <= RATINGS)
-    first, second = (numbered.of([canonical(row[side]) for row in rows]) for side in (1, 2))
-    similarity = np.array([row[3] for row in rows], dtype=np.float64)
-    measures, prompts = ({name for text in said[key] for name in text.split("+")} for key in ("measure", "prompt"))
-    sources = Sources(frozenset(rules), frozenset(measures.union(*scores)), frozenset(prompts))
+    similarity = numbers(similar)
+    require(bool(((similarity >= 0) & (similarity <= 1)).all()))
+    require(bool((similarity[np.fromiter(map(eq, a, b), dtype=bool, count=len(a))] == 1).all()))
+    first, second = (np.fromiter(map(named.__getitem__, side), dtype=np.int64, count=len(side)) for side in (a, b))
+    raters, digests = ({name for text in texts for name in text.split("+")} for texts in (measures, prompts))
+    sources = Sources(frozenset(rules), frozenset(raters.union(*scores)), frozenset(digests))
     return _Columns(first, second, similarity, [line.place for line in lines], sources)
 
 
-def _is_row(row: tuple[Any, Any, Any, Any]) -> bool:
-    """Whether (pos, a, b, similarity) are what they must be; `_problem` says why not."""
-    pos, a, b, similarity = row
-    if type(a) is not str or type(b) is not str or type(similarity) not in (float, int):
-        return False
-    found_a, found_b = SENSE.fullmatch(a), SENSE.fullmatch(b)
-    if found_a is None or found_b is None or not found_a[1] == found_b[1] == pos:
-        return False
-    return bool(similarity == 1 if a == b else 0 <= similarity <= 1)
+def _is_named(named: tuple[Any, Any]) -> bool:
+    """Whether (pos, sense) are what they must be; `_problems` says why not."""
+    pos, sense = named
+    found = SENSE.fullmatch(sense) if type(sense) is str else None
+    return found is not None and found[1] == pos
 
 
 def _problems(record: Record) -> Iterator[Problem]:

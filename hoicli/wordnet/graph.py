@@ -157,4 +157,5 @@ def starts(counts: npt.NDArray[Any]) -> Ints:
 
 def _numbered(text: npt.NDArray[Any]) -> dict[str, int]:
     """The lines of a text and their numbers."""
-    return {line: number for number, line in enumerate(text.tobytes().decode().split("\n"))}
+    lines = text.tobytes().decode().split("\n")
+    return dict(zip(lines, range(len(lines)), strict=True))

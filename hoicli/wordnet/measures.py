@@ -179,7 +179,7 @@ def _hypernyms(graph: Graph) -> tuple[Ints, Ints]:
 
 def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     """Breadth first over all synsets at once. `root` adds the simulated root, numbered `graph.size`."""
-    synsets = np.unique(synsets)
+    synsets = _distinct(synsets)
     base = graph.size + 1
     first, target = _hypernyms(graph)
     real = np.flatnonzero(synsets < graph.size)
@@ -189,7 +189,7 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     while len(level):
         owner, node = np.divmod(level, base)
         which, at = _expanded(first, node)
-        level = np.unique(owner[which] * base + target[at])
+        level = _distinct(owner[which] * base + target[at])
         level = level[~np.isin(level, seen, assume_unique=True)]
         edges += 1
         keys.append(level)
@@ -208,6 +208,12 @@ def ancestors(graph: Graph, synsets: Ints, *, root: bool) -> Ancestors:
     return Ancestors(synsets, start, key % base, distance[order], key, base)
 
 
+def _distinct(numbers: Ints) -> Ints:
+    """Numbers, none below 0, each once, ascending: `np.unique`, which would import masked arrays first."""
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
 def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
     """[P] whether two synsets have a common ancestor: verbs have the simulated root, nouns mostly one of their own."""
     among = graph.ranges[pos]
@@ -219,8 +225,10 @@ def _meet(graph: Graph, pos: str, pairs: Ints) -> Bools:
 
 def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
     """[P] edges of the shortest way between two synsets over a common ancestor, which they have."""
+    pairs, place = np.unique(first * (graph.size + 1) + second, return_inverse=True)  # many have the same subsumer
+    first, second = np.divmod(pairs, graph.size + 1)
     pair, _, length = ancestors(graph, np.concatenate([first, second]), root=pos == "v").common(first, second)
-    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))
+    shortest: Ints = np.minimum.reduceat(length, np.searchsorted(pair, np.arange(len(first))))[place]
     return shortest
 
 

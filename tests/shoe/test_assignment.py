@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.arrays.kit import Ints
 from hoicli.shoe.assignment import greedy, optimal
 from hoicli.shoe.explanation import explain
 from tests.support.shoe import image, pairs, scored, shoe_of
@@ -69,6 +70,16 @@ def overlaps(draw: st.DrawFn) -> tuple[list[dict[tuple[int, int], int]], list[fl
     return images, draw(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=count, max_size=count))
 
 
+def one_by_one(image_: dict[tuple[int, int], int], rank: Ints) -> dict[int, int]:
+    """Lines 9 to 22 of the supplement's algorithms, for one image."""
+    taken: dict[int, int] = {}
+    for row in range(4):
+        free = [column for at, column in image_ if at == row and column not in taken.values()]
+        if free:
+            taken[row] = max(free, key=lambda column: (image_[row, column], -rank[column]))
+    return taken
+
+
 @given(overlaps())
 def test_optimal_is_the_best_of_all_assignments(data: tuple[list[dict[tuple[int, int], int]], list[float]]) -> None:
     images, scores = data
@@ -77,8 +88,9 @@ def test_optimal_is_the_best_of_all_assignments(data: tuple[list[dict[tuple[int,
     ]
     truth, prediction, similarity = np.array(sorted(cells), dtype=np.int64).reshape(-1, 3).T
     image_of_truth = np.repeat(np.arange(len(images)), 4)
-    taken = optimal(truth, prediction, similarity, np.array(scores), image_of_truth)
-    in_turn = greedy(truth, prediction, similarity, np.array(scores), np.arange(len(image_of_truth)) % 4)
+    rank = np.argsort(np.argsort(-np.array(scores), kind="stable"))
+    taken = optimal(truth, prediction, similarity, rank, image_of_truth)
+    in_turn = greedy(truth, prediction, similarity, rank, np.arange(len(image_of_truth)) % 4)
     for at, image_ in enumerate(images):
         columns = sorted({column for _, column in image_})
         choices: list[dict[int, int]] = [{}] + [
@@ -90,4 +102,5 @@ def test_optimal_is_the_best_of_all_assignments(data: tuple[list[dict[tuple[int,
         assert len(set(ours.values())) == len(ours)
         assert (sum(image_[pair] for pair in ours.items()), len(ours)) == max(worth)
         greedily = {row: int(in_turn[4 * at + row]) for row in range(4) if in_turn[4 * at + row] >= 0}
+        assert greedily == one_by_one(image_, rank)
         assert sum(image_[pair] for pair in greedily.items()) <= max(worth)[0]

@@ -22,14 +22,15 @@ def test_the_best_of_a_labels_senses() -> None:
     asked = likeness([("wash", "wash.v.01")], [("clean", None), ("clean", "clean.v.01"), ("WASH ", None)])
     assert asked.of(np.array([0, 0, 0]), np.array([0, 1, 2])).tolist() == [0.7, 0.1, 1.0]
     assert [asked.sense(0, column) for column in range(3)] == ["clean.v.02", "clean.v.01", "wash.v.01"]
-    assert len(asked.asked) == 2
-    assert (asked.missing, asked.senseless) == (set(), set())
+    assert asked.asked == [("clean.v.01", "wash.v.01"), ("clean.v.02", "wash.v.01")]
+    assert asked.asked_count == 2
+    assert (asked.missing, asked.senseless) == ([], set())
 
 
 def test_missing_pairs_are_0_and_counted() -> None:
     asked = likeness([("wash", "wash.v.01")], [("clean", None), ("eat", None)])
     assert asked.of(np.array([0, 0]), np.array([1, 0])).tolist() == [0.0, 0.7]
-    assert asked.missing == {("eat.v.01", "wash.v.01")}
+    assert asked.missing == [("eat.v.01", "wash.v.01")]
 
 
 def test_labels_without_a_sense_go_by_spelling() -> None:

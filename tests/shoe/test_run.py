@@ -17,7 +17,7 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import parse
-from tests.support.project import Hoicli, without_gt
+from tests.support.project import FIXTURES, Hoicli, without_gt
 from tests.support.shoe import (
     FILES,
     SHOE,
@@ -294,3 +294,47 @@ def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path) -> None:
         assert result.code == 0
         assert f"hoicli: skipped 1 line; the first: {bad}:{number}: " in result.err
         assert result.out == hoicli("shoe-eval", "--format", "jsonl", *FILES, SHOE / "predictions.jsonl").out
+
+
+@pytest.mark.parametrize("against", ["image", "dataset"])
+def test_processes_change_nothing(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, against: str
+) -> None:
+    """Predictions read in shares, and images compared in blocks of one: every number, reason, note and pair."""
+    truth, found = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
+    table = tmp_path / "sim.jsonl"
+
+    def everything(name: str) -> list[object]:
+        why, own = tmp_path / f"{name}.why", tmp_path / f"{name}.sim"
+        pairs = hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, found, "-o", own)
+        half = own.read_text().splitlines(keepends=True)[::2]
+        table.write_text("".join(half))  # the others are missing, and counted
+        files = ("--gt", truth, "--sim", table, "--reasons", why, found)
+        done = hoicli("shoe-eval", "--format", "jsonl", "--against", against, *files)
+        return [pairs, own.read_bytes(), done, why.read_bytes()]
+
+    whole = everything("whole")
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("hoicli.shoe.reading.LOOKING_UP", 0)
+    monkeypatch.setattr("hoicli.shoe.matching.IMAGES_AT_ONCE", 1)
+    monkeypatch.setattr("hoicli.shoe.matching.FEWEST_BLOCKS", 2)
+    assert everything("shared") == whole
+    monkeypatch.setattr("hoicli.shoe.reading.LOOKING_UP", 1 << 30)  # the first process has one line
+    assert everything("uneven") == whole
+
+
+@pytest.mark.parametrize("broken", ["table", "predictions", "both"])
+def test_what_is_wrong_has_its_place_however_many_read(
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    truth, found = FIXTURES / "gt.jsonl", tmp_path / "predictions.jsonl"
+    table = tmp_path / "sim.jsonl"
+    hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, FIXTURES / "predictions.jsonl", "-o", table)
+    found.write_text((FIXTURES / "predictions.jsonl").read_text() + ("" if broken == "table" else "{}\n"))
+    table.write_text(table.read_text() + ("" if broken == "predictions" else '{"pos": "x"}\n'))
+    command = ("shoe-eval", "--format", "jsonl", "--gt", truth, "--sim", table, found)
+    whole, skipped = hoicli(*command), hoicli(*command, "--on-error", "skip")
+    assert whole.code == 1
+    assert whole.err.startswith(str(found if broken == "predictions" else table))
+    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    assert (hoicli(*command), hoicli(*command, "--on-error", "skip")) == (whole, skipped)

@@ -98,8 +98,8 @@ def test_an_evaluation_misses_no_pair(hoicli: Hoicli, tmp_path: Path, prediction
         options = ShoeOptions.of(delta="0", against=against)
         streams = Stream([str(truth)], "ground truth"), Stream([str(table)], "sim")
         done = Evaluation(*streams, options, ErrorPolicy(), dataset="hico").run(Predictions([str(predicted)]))
-        assert done.shoe.verbs.missing == set()
-        assert done.shoe.objects.missing == set()
+        assert done.shoe.verbs.missing == []
+        assert done.shoe.objects.missing == []
         assert done.shoe.verbs.asked
 
 
