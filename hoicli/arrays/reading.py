@@ -30,14 +30,23 @@ def read_scenes(
     policy: ErrorPolicy,
     known: Container[str] | None = None,
     batch: int = BATCH,
+    processes: int = 1,
 ) -> Iterator[Scenes]:
-    """The image records of a stream as batches of columns. `scored`: predictions, which need scores.
+    """The image records of a stream as batches of columns, read by some `processes`. `scored`: predictions, which need
+    scores.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
     """
     return made_of_scenes(
-        lines, lambda scenes: scenes, vocabulary, scored=scored, policy=policy, known=known, batch=batch
+        lines,
+        lambda scenes: scenes,
+        vocabulary,
+        scored=scored,
+        policy=policy,
+        known=known,
+        batch=batch,
+        processes=processes,
     )
 
 

@@ -42,7 +42,8 @@ def read_truth(
     triplets have no class in the vocabulary, since numbers would be about the others only.
     """
     with no_garbage_collection():
-        scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=policy), vocabulary)
+        parts = read_scenes(stream, vocabulary, scored=False, policy=policy, processes=stream.processes())
+        scenes = concatenate(parts, vocabulary)
     if not scenes.image_ids:
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
     classless = int((scenes.interaction < 0).sum())
