@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterator, Sequence
+from compileall import compile_dir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,6 +104,7 @@ def main() -> None:
         parser.error("--truth and --predictions go together")
     options = Options(**given)
     options.folder.mkdir(parents=True, exist_ok=True)
+    compile_dir("hoicli", quiet=2)  # as pip does: else each process compiles what it imports where none may be written
     text, tables = page(names, options)
     print(text, end="")
     if wanted:
