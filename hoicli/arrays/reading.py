@@ -52,7 +52,7 @@ def read_scenes(
 
 def made_of_scenes(
     lines: Iterable[Line],
-    make: Callable[[Scenes], Made],
+    make: Callable[[Scenes], Made | None],
     vocabulary: Vocabulary,
     *,
     scored: bool,
@@ -61,18 +61,13 @@ def made_of_scenes(
     batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Made]:
-    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`. Several
-    `processes` take turns with the batches."""
-
-    def of_known(scenes: Scenes) -> Made | None:
-        fit = known is None or all(image_id in known for image_id in scenes.image_ids)
-        return make(scenes) if fit else None
-
+    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`, and is
+    None if one of them is not in `known`. Several `processes` take turns with the batches."""
     check = partial(problems, scored=True, besides=()) if scored else truth_problems
     return made_of_columns(
         lines,
         partial(scenes_of, vocabulary=vocabulary, scored=scored),
-        of_known,
+        make,
         partial(check, vocabulary=vocabulary),
         policy,
         register=ImageRegister(known),

@@ -97,7 +97,9 @@ def matched_lines(
     """
     kept = BoxSample()
 
-    def make(scenes: Scenes) -> MatchedLines:
+    def make(scenes: Scenes) -> MatchedLines | None:
+        if not all(image_id in truth.position for image_id in scenes.image_ids):
+            return None
         batch, coverage = Batch(scenes, truth, all_boxes=True), Coverage(boxes=kept.further())
         coverage.add(batch)
         kept.add(coverage.boxes.images)
