@@ -69,7 +69,9 @@ def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
 
 def run_starts(values: NDArray[Scalar]) -> Ints:
     """Where each run of equal neighbours begins."""
-    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, dtype=np.int64)
+    begins = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
 
 
 def expanded(start: Ints, count: Ints) -> tuple[Ints, Ints]:

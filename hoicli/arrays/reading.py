@@ -31,9 +31,10 @@ def read_scenes(
     known: Container[str] | None = None,
     register: ImageRegister | None = None,
     batch: int = BATCH,
+    processes: int = 1,
 ) -> Iterator[Scenes]:
-    """The image records of a stream as batches of columns. `scored`: predictions, which need scores. `register`: where
-    their ids are to be found later.
+    """The image records of a stream as batches of columns, read by some `processes`. `scored`: predictions, which need
+    scores. `register`: where their ids are to be found later.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
     record whose image is not in `known` is bad too.
@@ -47,12 +48,13 @@ def read_scenes(
         known=known,
         register=register,
         batch=batch,
+        processes=processes,
     )
 
 
 def made_of_scenes(
     lines: Iterable[Line],
-    make: Callable[[Scenes], Made],
+    make: Callable[[Scenes], Made | None],
     vocabulary: Vocabulary,
     *,
     scored: bool,
@@ -62,18 +64,13 @@ def made_of_scenes(
     batch: int = BATCH,
     processes: int = 1,
 ) -> Iterator[Made]:
-    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`. Several
-    `processes` take turns with the batches."""
-
-    def of_known(scenes: Scenes) -> Made | None:
-        fit = known is None or all(image_id in known for image_id in scenes.image_ids)
-        return make(scenes) if fit else None
-
+    """What `make` makes of each batch that `read_scenes` reads, in its order; it has the batch's `image_ids`, and is
+    None if one of them is not in `known`. Several `processes` take turns with the batches."""
     check = partial(problems, scored=True, besides=()) if scored else truth_problems
     return made_of_columns(
         lines,
         partial(scenes_of, vocabulary=vocabulary, scored=scored),
-        of_known,
+        make,
         partial(check, vocabulary=vocabulary),
         policy,
         register=ImageRegister(known) if register is None else register,

@@ -139,10 +139,10 @@ class Batch(Pairing):
 
     def _best_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
         """The places of the best-scored claim on each ground-truth triplet, of equals the first in the input, among
-        (prediction `row`, triplet `truth`) that overlap `enough`."""
+        (prediction `row`, ascending, triplet `truth`) that overlap `enough`."""
         place = np.flatnonzero(enough)
-        rivals, claimed = row[place], truth[place]
-        order = np.lexsort((rivals, -self.predictions.score[rivals], claimed))
+        claimed = truth[place]
+        order = np.lexsort((-self.predictions.score[row[place]], claimed))  # stable: of equals the first
         return place[order[run_starts(claimed[order])]]
 
     def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:

@@ -353,7 +353,6 @@ def first_largest(group: Ints, value: Floats) -> Ints:
     starts = run_starts(group)
     if len(starts) == 0:
         return starts
-    lengths = np.diff(np.r_[starts, len(group)])
-    is_largest = value == np.repeat(np.maximum.reduceat(value, starts), lengths)
-    position = np.where(is_largest, np.arange(len(group)), len(group))
-    return np.minimum.reduceat(position, starts)
+    largest = np.maximum.reduceat(value, starts)
+    place = np.flatnonzero(value == np.repeat(largest, np.diff(starts, append=len(group))))
+    return place[run_starts(group[place])]

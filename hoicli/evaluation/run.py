@@ -43,8 +43,8 @@ def read_truth(
     triplets have no class in the vocabulary, since numbers would be about the others only.
     """
     with no_garbage_collection():
-        register = ImageRegister()
-        parts = read_scenes(stream, vocabulary, scored=False, policy=policy, register=register)
+        register, processes = ImageRegister(), stream.processes()
+        parts = read_scenes(stream, vocabulary, scored=False, policy=policy, register=register, processes=processes)
         scenes = compact(parts, register.ids)
     if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
@@ -103,7 +103,9 @@ def matched_lines(
     """
     kept = BoxSample()
 
-    def make(scenes: Scenes) -> MatchedLines:
+    def make(scenes: Scenes) -> MatchedLines | None:
+        if not all(image_id in truth.position for image_id in scenes.image_ids):
+            return None
         batch, coverage = Batch(scenes, truth, all_boxes=True), Coverage(boxes=kept.further())
         coverage.add(batch)
         kept.add(coverage.boxes.images)

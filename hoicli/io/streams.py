@@ -25,8 +25,9 @@ LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
 """Bytes of a line, hundreds of times an image record, as it is and out of a compressed file. Parsed it takes ten times
 as much memory, and a decompression bomb may be one endless line."""
 
-SHARE = 8 << 20
-"""Bytes that justify another process: parsing them takes ten times as long as starting it."""
+SECOND, SHARE = 2 << 20, 8 << 20
+"""Bytes that justify a second process, and each further one: parsing half of the first takes five times as long as
+starting a process, which the first waits for."""
 
 
 @dataclass(frozen=True)
@@ -213,11 +214,11 @@ class Stream:
         """How many processes can read it at once with profit; 1 for little, for what can be read only once or must be
         decoded (pipes, compressed files), and on systems other than Linux."""
         size = self.size
-        if sys.platform != "linux" or size is None or size < 2 * SHARE:
+        if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
             return 1
         if not all(source.divisible for source in self._inputs):
             return 1
-        return min(len(os.sched_getaffinity(0)), size // SHARE)
+        return min(len(os.sched_getaffinity(0)), max(2, size // SHARE))
 
     def shares(self, besides: int = 0) -> list[Stream]:
         """One large plain file split into about equal runs of lines, one for each of its `processes`; empty if there is

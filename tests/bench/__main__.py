@@ -15,6 +15,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from compileall import compile_dir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,6 +134,7 @@ def main() -> None:
         parser.error("--truth and --predictions go together")
     options = Options(**given)
     options.folder.mkdir(parents=True, exist_ok=True)
+    compile_dir("hoicli", quiet=2)  # as pip does: else each process compiles what it imports where none may be written
     text, tables = page(names, options)
     print(text, end="")
     if before is not None:
