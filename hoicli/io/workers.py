@@ -64,8 +64,7 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
             writing.close()
         results = [work(shares[0])]
         for _, reading in children:
-            with open(reading.fileno(), "rb", closefd=False) as pipe:
-                results.append(pickle.load(pipe))  # noqa: S301 (our own child wrote it)
+            results.append(pickle.loads(reading.recv_bytes()))  # noqa: S301 (our own child wrote it)
         return results
     except Exception:  # noqa: BLE001 (the serial run reports it)
         return None
@@ -77,9 +76,7 @@ def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
 
 
 def _send(work: Callable[[S], T], share: S, pipe: Connection) -> None:
-    """Run `work` in a fork and send the result, piece by piece: it may be large."""
+    """Run `work` in a fork and send the result."""
     let_go()  # a fork has nothing to clean up
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (only the parent writes to stderr)
-    result = work(share)
-    with open(pipe.fileno(), "wb", closefd=False) as stream:
-        pickle.dump(result, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.send_bytes(pickle.dumps(work(share), protocol=pickle.HIGHEST_PROTOCOL))
