@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,17 @@ class Column:
         if width != self._dtype:
             self._data = bytearray(np.frombuffer(self._data, dtype=self._dtype).astype(width).data)
             self._dtype = width
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """For a fork that sends it: the rows go as they are, without a copy in the pickle."""
+        data = PickleBuffer(self._data) if protocol >= 5 else self._data
+        return Column._of, (self._dtype, self._width, data)
+
+    @classmethod
+    def _of(cls, dtype: np.dtype[Any], width: int | None, data: Any) -> Column:
+        column = cls(dtype.type, width)
+        column._data = data if isinstance(data, bytearray) else bytearray(data)
+        return column
 
     def __len__(self) -> int:
         return len(self._data) // (self._dtype.itemsize * (self._width or 1))

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Floats, Ints, joined, rank_by_id, starts_of
+from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED, NOT_COUNTED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError
-from hoicli.evaluation.tally import ranking
+from hoicli.evaluation.listed import AT_ONCE, Listed, Ties, taken
+from hoicli.records.ids import Texts
 
 DROPPED = {"duplicate": DUPLICATE, "both_boxes": BOTH_BOXES}
 ORACLES: Mapping[str, str] = {
@@ -86,19 +86,18 @@ def progressive_order(text: str) -> tuple[str, ...]:
 class ErrorColumns:
     """The errors of a model in some images.
 
-    image_ids [N]; interaction, score, image, error [T] of the predictions. repair [R] the predictions that are
-    corrected, repaired_class [R] their new class, replaced [R] the true positive that this drops, else -1. truth_image,
-    truth_class, unfound, missed, unseen [P] of the ground truth: unfound has no true positive; missed has no repair
-    either; unseen is missed in an image without counted predictions.
+    listed: the T predictions; unseen_ids: images of ground truth alone, which come after those of the predictions.
+    error [T] of the predictions. repair [R] the predictions that are corrected, repaired_class [R] their new class,
+    replaced [R] the true positive that this drops, else -1. truth_image, truth_class, unfound, missed, unseen [P] of
+    the ground truth: unfound has no true positive; missed has no repair either; unseen is missed in an image without
+    counted predictions.
     """
 
-    image_ids: Sequence[str]
-    interaction: NDArray[np.int16]
-    score: Floats
-    image: NDArray[np.int32]
+    listed: Listed
+    unseen_ids: Texts
     error: NDArray[np.uint8]
     repair: Ints
-    repaired_class: NDArray[np.int16]
+    repaired_class: Ints
     replaced: Ints
     truth_image: Ints
     truth_class: Ints
@@ -106,33 +105,35 @@ class ErrorColumns:
     missed: Bools
     unseen: Bools
 
-    @classmethod
-    def joined(cls, parts: Sequence[ErrorColumns]) -> ErrorColumns:
-        """The parts as one; images and predictions are renumbered in the order of the parts."""
-        images = starts_of([len(part.image_ids) for part in parts]).tolist()
-        predictions = starts_of([len(part.score) for part in parts]).tolist()
-        offsets = {"image": images, "truth_image": images, "repair": predictions, "replaced": predictions}
-        columns: dict[str, Any] = {"image_ids": list(chain.from_iterable(part.image_ids for part in parts))}
-        for name, dtype in _TYPES.items():
-            column = [getattr(part, name) for part in parts]
-            if name in offsets:
-                column = [
-                    np.where(rows < 0, rows, rows + offset) for rows, offset in zip(column, offsets[name], strict=False)
-                ]
-            columns[name] = joined(column, dtype).astype(dtype, copy=False)
-        return cls(**columns)
+    @cached_property
+    def image_ids(self) -> Texts:
+        """[N] all images."""
+        whole = Texts(self.listed.image_ids)
+        whole.extend(self.unseen_ids)
+        return whole
+
+    @property
+    def interaction(self) -> NDArray[Any]:
+        """[T] the class of each prediction, -1 for none."""
+        return self.listed.interaction
+
+    @property
+    def score(self) -> Floats:
+        """[T] the score of each."""
+        return self.listed.score
+
+    @cached_property
+    def image(self) -> NDArray[np.int32]:
+        """[T] the image of each."""
+        return self.listed.image
 
 
-_TYPES: Mapping[str, type[np.generic]] = {
-    **dict.fromkeys(("repair", "replaced", "truth_image", "truth_class"), np.int64),
-    **dict.fromkeys(("unfound", "missed", "unseen"), np.bool_),
-    "interaction": np.int16,
-    "repaired_class": np.int16,
-    "image": np.int32,
+COLUMNS: Mapping[str, type[np.generic]] = {
     "error": np.uint8,
-    "score": np.float64,
+    **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int8),
+    **dict.fromkeys(("unfound", "missed", "unseen"), np.bool_),
 }
-"""The smallest type for each column: there are a million predictions."""
+"""The columns of `ErrorColumns` besides those of the predictions, and as what they begin to grow."""
 
 
 @dataclass(frozen=True)
@@ -154,19 +155,29 @@ class Corrections:
 
     def __init__(self, errors: ErrorColumns, missed: Bools) -> None:
         self._errors, self._missed = errors, missed
-        count, interaction = len(errors.score), errors.interaction
-        by_score = ranking(
-            np.zeros(count, dtype=np.int16),
-            errors.score,
-            lambda: np.argsort(rank_by_id(errors.image_ids)[errors.image], kind="stable"),
-        )
-        self._ranked: Ints = by_score[np.argsort(interaction[by_score], kind="stable")]
+        count = len(errors.score)
+        by_score = Ties(errors.listed).broken(np.argsort(-errors.score))
         # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
         # repairs are inserted where their number belongs.
-        place = np.empty(count, dtype=np.int64)
-        place[by_score] = np.arange(count)
-        self._key = interaction.astype(np.int64) * count + place
-        self._repaired_key = errors.repaired_class.astype(np.int64) * count + place[errors.repair]
+        self._place: NDArray[Any] = np.empty(count, dtype=np.int32 if count < 1 << 31 else np.int64)
+        self._place[by_score] = np.arange(count)
+        del by_score
+        self._ranked = errors.listed.ranked(errors.interaction, int(errors.interaction.max(initial=-1)) + 1).order
+        self._repaired_key = self._key(errors.repair, errors.repaired_class)
+
+    def _key(self, rows: Ints, classes: NDArray[Any]) -> Ints:
+        """[M] the number of predictions in a class."""
+        key: Ints = classes.astype(np.int64) * len(self._place) + self._place[rows]
+        return key
+
+    def _before(self, rows: Ints, keys: Ints) -> Ints:
+        """[K] how many of some predictions, as they rank, come before each key; without a number for each of them at
+        a time."""
+        before = np.zeros(len(keys), dtype=np.int64)
+        for start in range(0, len(rows), AT_ONCE):
+            part = rows[start : start + AT_ONCE]
+            before += np.searchsorted(self._key(part, self._errors.interaction[part]), keys)
+        return before
 
     def after(self, oracles: Sequence[str]) -> Applied:
         """The lists after the oracles are applied together; false_positive and false_negative are applied alone."""
@@ -202,13 +213,15 @@ class Corrections:
     def _lists(self, keep: Bools, fixed: Ints) -> Applied:
         """The ranked lists of the kept predictions, with the corrected ones in their new places; all ground truth."""
         errors = self._errors
-        rows = self._ranked[keep[self._ranked]]
+        rows = self._ranked[taken(keep, self._ranked)]
         order = fixed[np.argsort(self._repaired_key[fixed])]
-        at = np.searchsorted(self._key[rows], self._repaired_key[order])
+        at = self._before(rows, self._repaired_key[order])
+        classes = np.asarray(errors.repaired_class)[order]
+        kind = np.promote_types(errors.interaction.dtype, classes.dtype)
         return Applied(
-            np.insert(errors.interaction[rows], at, errors.repaired_class[order]),
-            np.insert(errors.error[rows] == HIT, at, True),
-            np.insert(errors.image[rows], at, errors.image[errors.repair[order]]),
+            np.insert(taken(errors.interaction, rows).astype(kind, copy=False), at, classes),
+            np.insert(taken(errors.error, rows) == HIT, at, True),
+            np.insert(taken(errors.image, rows), at, errors.image[errors.repair[order]]),
             errors.truth_class,
             errors.truth_image,
         )

@@ -110,9 +110,10 @@ def match_and_diagnose(
     every = [*protocols, *(row for row in diagnosed if row.key not in tallied)]
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
-        diagnoses = [Diagnosis(row, classes, reading) for row in diagnosed]
+        tally = Tally(protocols, classes)
+        diagnoses = [Diagnosis(row, classes, reading, tally.listed) for row in diagnosed]
         kept = collector() if collector else None
-        found = Gathered(Tally(protocols, classes), diagnoses, Examples(examples), Coverage(), kept)
+        found = Gathered(tally, diagnoses, Examples(examples), Coverage(), kept)
         read = reader(kept, part, shared) if reader else None
         for batch, outcomes in matched_batches(
             part, truth, every, filters, shared, all_boxes=bool(diagnosed), read=read

@@ -15,16 +15,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hoicli.arrays.compact import Column
 from hoicli.arrays.kit import Bools, Floats, Ints
-from hoicli.diagnosis.applied import ORACLES, Applied, Corrections, ErrorColumns
+from hoicli.diagnosis.applied import COLUMNS, ORACLES, Applied, Corrections, ErrorColumns
 from hoicli.diagnosis.errors import ERRORS, MISSED, NOT_COUNTED, Located
 from hoicli.diagnosis.repairs import ErrorTypes, Reading
 from hoicli.evaluation.ground_truth import GroundTruth
+from hoicli.evaluation.listed import Listed
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import Mean, per_class, places, ranking, subset_classes, subset_means
+from hoicli.records.ids import Texts
 from hoicli.records.outcomes import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.resampling.ranked import RankedLists
 from hoicli.vocabulary.labels import Vocabulary
@@ -67,64 +72,79 @@ def _round_edges(end: int, *, whole: bool) -> list[int]:
 class Diagnosis:
     """Gathers the error types of one model, batch by batch in any order. `reading`: how their repairs were assigned."""
 
-    def __init__(self, protocol: Protocol, classes: int, reading: Reading = "shared") -> None:
+    def __init__(
+        self, protocol: Protocol, classes: int, reading: Reading = "shared", listed: Listed | None = None
+    ) -> None:
+        """listed: the predictions of a tally, to which each batch is added before it is added here; None: none has
+        them."""
         self.reading, self.protocol = reading, protocol
         self._classes = classes
-        self._parts: list[ErrorColumns] = []
+        self._own, self._listed = listed is None, Listed() if listed is None else listed
+        self._unseen = Texts()
+        self._columns = {name: Column(dtype) for name, dtype in COLUMNS.items()}
+        self._whole: ErrorColumns | None = None
 
     def add(self, found: Located, types: ErrorTypes) -> None:
         """Add a batch of images."""
+        if self._own:
+            self._listed.add(found.image_ids, found.image, found.interaction, found.score)
         silent = np.bincount(found.image[found.counted], minlength=len(found.image_ids)) == 0
         repairing = np.flatnonzero(types.repairs >= 0)
         repaired = types.repairs[repairing]
-        part = ErrorColumns(
-            image_ids=found.image_ids,
-            interaction=found.interaction.astype(np.int16),
-            score=found.score,
-            image=found.image.astype(np.int32),
-            error=types.error,
-            repair=repairing,
-            repaired_class=found.truth_interaction[repaired].astype(np.int16),
-            replaced=types.found[repaired],
-            truth_image=found.truth_image,
-            truth_class=found.truth_interaction,
-            unfound=types.found < 0,
-            missed=types.missed,
-            unseen=types.missed & silent[found.truth_image],
-        )
-        self._parts.append(part)
+        columns = {
+            "error": types.error,
+            "repair": repairing,
+            "repaired_class": found.truth_interaction[repaired],
+            "replaced": types.found[repaired],
+            "truth_image": found.truth_image,
+            "truth_class": found.truth_interaction,
+            "unfound": types.found < 0,
+            "missed": types.missed,
+            "unseen": types.missed & silent[found.truth_image],
+        }
+        self._add(columns, len(found.image_ids), len(found.score))
+
+    def _add(self, columns: Mapping[str, NDArray[Any]], images: int, predictions: int) -> None:
+        """Add columns about the last `images` and `predictions` that are listed."""
+        images, predictions = len(self._listed.image_ids) - images, len(self._listed) - predictions
+        before = {"truth_image": images, "repair": predictions, "replaced": predictions}
+        for name, column in self._columns.items():
+            rows = columns[name]
+            column.add(np.where(rows < 0, rows, rows + before[name]) if name in before else rows)
+        self._whole = None
 
     def add_unseen(self, truth: GroundTruth) -> None:
         """Add the ground truth of images that were in no batch; call it after all batches."""
-        scenes, seen = truth.scenes, self.images
-        absent = np.array([image_id not in seen for image_id in scenes.image_ids], dtype=bool)
+        scenes, absent = truth.scenes, truth.absent(self._listed.image_ids)
         rows = np.flatnonzero(truth.counted(self.protocol) & absent[scenes.image_of_hoi])
-        missed = np.ones(len(rows), dtype=bool)
-        part = replace(
-            ErrorColumns.joined([]),
-            image_ids=[scenes.image_ids[row] for row in np.flatnonzero(absent).tolist()],
-            truth_image=(np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
-            truth_class=scenes.interaction[rows],
-            unfound=missed,
-            missed=missed,
-            unseen=missed,
-        )
-        self._parts.append(part)
+        missed, none = np.ones(len(rows), dtype=bool), np.zeros(0, dtype=np.int64)
+        columns: dict[str, NDArray[Any]] = {
+            **dict.fromkeys(("error", "repair", "repaired_class", "replaced"), none),
+            "truth_image": (np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
+            "truth_class": scenes.interaction[rows],
+            **dict.fromkeys(("unfound", "missed", "unseen"), missed),
+        }
+        self._add(columns, 0, 0)
+        self._unseen.extend(scenes.image_ids[row] for row in np.flatnonzero(absent).tolist())
 
     def merge(self, other: Diagnosis) -> None:
-        """Add another diagnosis of the same model, gathered from other images."""
-        self._parts += other._parts
+        """Add another diagnosis of the same model, gathered from other images, whose tally was merged before."""
+        if self._own:
+            self._listed.merge(other._listed)
+        columns = {name: column.rows() for name, column in other._columns.items()}
+        self._add(columns, len(other._listed.image_ids), len(other._listed))
 
     @property
     def images(self) -> set[str]:
         """The images that were added."""
-        return {image_id for part in self._parts for image_id in part.image_ids}
+        return set(self._listed.image_ids).union(self._unseen)
 
     def _errors(self) -> ErrorColumns:
-        """Everything that was added, as one part."""
-        if len(self._parts) != 1:
-            self._parts = [ErrorColumns.joined(self._parts)]
-        return self._parts[0]
+        """Everything that was added."""
+        if self._whole is None:
+            columns = {name: column.rows() for name, column in self._columns.items()}
+            self._whole = ErrorColumns(self._listed, self._unseen, **columns)
+        return self._whole
 
     @property
     def positives(self) -> Ints:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, wraps
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from hoicli.records import caveats
 from hoicli.records.ids import MISSING, ImageIds
 from hoicli.vocabulary.labels import Vocabulary
 
+_IDS_AT_ONCE = 4096
 Column = TypeVar("Column", bound="NDArray[Any]")
 
 
@@ -139,6 +141,14 @@ class GroundTruth:
         if len(missing := np.flatnonzero(rows == MISSING)):
             raise DataError(f"image {image_ids[missing[0]]!r} is not in the ground truth", field="image_id")
         return rows
+
+    def absent(self, image_ids: Iterable[str]) -> Bools:
+        """[N] the images that are not among `image_ids`."""
+        absent, image_ids = np.ones(len(self.position), dtype=bool), iter(image_ids)
+        while some := list(islice(image_ids, _IDS_AT_ONCE)):
+            rows = self.position.places(some)
+            absent[rows[rows != MISSING]] = False
+        return absent
 
     def by_class(self, images: Ints) -> Annotations:
         """The triplets of some images, to be found by (place in `images`, class)."""

@@ -24,7 +24,7 @@ class Listed:
     def __init__(self) -> None:
         self.image_ids = Texts()
         self._count = Column(np.int8)
-        self._interaction = Column(np.int8)
+        self._interaction = Column(np.int16)
         self._score = Column(np.float64)
 
     def __len__(self) -> int:

@@ -82,9 +82,9 @@ class MatchStream:
         their parts. Raises `UsageError` for a part that is not among them."""
         scenes = truth.scenes
         for name, tally in self.tallies.items():
-            seen = np.array([image_id in self.images[name] for image_id in scenes.image_ids], dtype=bool)
+            absent = truth.absent(self.images[name])
             row = with_part(chosen.get(name, self.views[name]))
-            missed = truth.counted(row) & ~seen[scenes.image_of_hoi]
+            missed = truth.counted(row) & absent[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
             tally.truth_total = self.truth_totals[name] = truth.total
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
