@@ -97,7 +97,7 @@ def read_scenes_with_pairs(
     lines, register = iter(lines), ImageRegister(known)
     while chunk := list(islice(lines, BATCH)):
         both = attempt(partial(pair_batch, vocabulary=vocabulary), chunk)
-        if both is not None and register.add_all(both.image_ids, chunk):
+        if both is not None and register.add_all(list(both.image_ids), chunk):
             yield both.scenes, both
             continue
         good = list(sound(chunk, partial(problems, vocabulary=vocabulary, scored=True, besides=()), policy, register))

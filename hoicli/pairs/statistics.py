@@ -21,7 +21,7 @@ from hoicli.evaluation.tally import Mean, Tally, means, ranking
 from hoicli.io.streams import Line, Stream
 from hoicli.io.workers import no_garbage_collection
 from hoicli.pairs.classification import Localised
-from hoicli.pairs.columns import PairColumns
+from hoicli.pairs.columns import PairColumns, Sure
 from hoicli.pairs.interactiveness import InteractingPairs
 from hoicli.pairs.reading import PairBatch, read_pair_batches
 from hoicli.pairs.settings import Sweep, surviving_pairs, surviving_triplets
@@ -152,7 +152,12 @@ class PairStatistics:
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
         found.matches.add(row=row + found.pairs, mate=mate, overlap=overlap)
-        columns = {"interacting": batch.interacting, "stated": batch.stated, "ignored": ignored, "score": pairs.score}
+        ranked = self._annotated[image_of_pair] & ~ignored
+        found.sure["neg_ap"].add(batch.interacting[ranked], batch.stated[ranked])
+        found.sure["interactiveness_ap"].add(batch.interacting, batch.stated)
+        if not found.sure["neg_ap"].unknown:
+            found.interacting.add(interacting=batch.interacting)
+        columns = {"ignored": ignored, "score": pairs.score}
         if self.interacting is not None:
             columns["own"] = self.interacting.mates(pairs, image_of_pair)
         found.detected.add(**columns)
@@ -274,37 +279,27 @@ class PairStatistics:
 
     def stated(self, metric: str) -> bool:
         """Whether neg_ap, or interactiveness_ap, ranks by interactiveness rather than by verb scores."""
-        stated = self._found.detected["stated"]
-        return bool((stated & self._ranked() if metric == "neg_ap" else stated).any())
-
-    def _ranked(self) -> Bools:
-        """[detected pairs] whether negative AP ranks the pair."""
-        ranked: Bools = self._annotated[self._image] & ~self._ignored
-        return ranked
+        return self._found.sure[metric].stated > 0
 
     def reasons(self) -> dict[str, str]:
         """Metric -> why it has no value: not all records have the scores that it ranks by."""
         found, columns = {}, self._found
         if columns.unscored:
             found["inter_map"] = f"{_of(columns.unscored, columns.scored, 'triplets')} no verb_score"
-        if lacking := self._unranked(self._ranked()):
-            found["neg_ap"] = lacking
-        if self.interacting is not None and (lacking := self._unranked(np.ones(columns.pairs, dtype=bool))):
-            found["interactiveness_ap"] = lacking
+        for metric, sure in columns.sure.items():
+            if (metric == "neg_ap" or self.interacting is not None) and (lacking := self._lacking(sure)):
+                found[metric] = lacking
         if columns.pairs and not columns.triplets:
             found |= dict.fromkeys(("inter_map", "mAP"), "the records list pairs and no triplets")
         return found
 
-    def _unranked(self, ranked: Bools) -> str:
-        """Why the pairs of `ranked` [detected pairs] cannot be ranked by their confidence; "" if they can."""
-        detected = self._found.detected
-        total, stated = int(ranked.sum()), int((detected["stated"] & ranked).sum())
-        unknown = int((np.isnan(detected["interacting"]) & ranked).sum())
-        if unknown:
+    def _lacking(self, sure: Sure) -> str:
+        """Why pairs cannot be ranked by how surely they interact; "" if they can."""
+        if sure.unknown:
             lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
-            return f"{_of(unknown, total - unknown, 'pairs')} neither interactiveness nor a {lacking}"
-        if 0 < stated < total:
-            return f"{stated:,} of {total:,} pairs state interactiveness, the others have verb scores"
+            return f"{_of(sure.unknown, sure.pairs - sure.unknown, 'pairs')} neither interactiveness nor a {lacking}"
+        if 0 < sure.stated < sure.pairs:
+            return f"{sure.stated:,} of {sure.pairs:,} pairs state interactiveness, the others have verb scores"
         return ""
 
     def _located(self, matches: Ints) -> tuple[int, int]:
@@ -350,7 +345,7 @@ class PairStatistics:
 
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
         """Some detected pairs by the confidence that they interact, ties by image id and position."""
-        confidence, image = self._found.detected["interacting"][rows], self._image
+        confidence, image = self._found.interacting["interacting"][rows], self._image
         one_class = np.zeros(len(rows), dtype=np.int8)
         order = ranking(
             one_class,

@@ -31,7 +31,7 @@ class TruthPairs:
         keys, first, pair = distinct_pairs(scenes, triplet)
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
-        self.image = scenes.image_of_box[self.subject].astype(np.int32)
+        self.image = (np.searchsorted(scenes.box_start, self.subject, side="right") - 1).astype(np.int32)
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
         self.classes = {"full": np.ones(interactions, dtype=bool)}
