@@ -25,9 +25,10 @@ from hoicli.resampling.rounds import RESAMPLING, SWAPPING, Rounds, shared_among
 from hoicli.vocabulary.labels import Vocabulary
 
 _EASY = (*ASKING, "false_positive")
-TOGETHER = (_EASY, *((oracle,) for oracle in ORACLES if oracle not in _EASY))
-"""All oracles, and none, as pieces of work. The lists of false_positive, which are nothing but true positives, are
-hardly any."""
+_HARD = tuple((oracle,) for oracle in ORACLES if oracle not in _EASY)
+TOGETHER = (*_HARD[: len(_HARD) // 2], _EASY, *_HARD[len(_HARD) // 2 :])
+"""All oracles, and none, as pieces of work, with the largest in the middle, where two processes meet. The lists of
+false_positive, which are nothing but true positives, are hardly any."""
 
 
 class UnderOracle(NamedTuple):
