@@ -20,14 +20,15 @@ from hoicli.evaluation.tally import Mean
 from hoicli.io.progress import Progress
 from hoicli.resampling.draws import Block, Resampling, blocks
 from hoicli.resampling.pieces import Times
-from hoicli.resampling.ranked import RankedLists
+from hoicli.resampling.ranked import Prepared, RankedLists
 from hoicli.resampling.rounds import RESAMPLING, SWAPPING, Rounds, shared_among
 from hoicli.vocabulary.labels import Vocabulary
 
 _EASY = (*ASKING, "false_positive")
-TOGETHER = (_EASY, *((oracle,) for oracle in ORACLES if oracle not in _EASY))
-"""All oracles, and none, as pieces of work. The lists of false_positive, which are nothing but true positives, are
-hardly any."""
+_HARD = tuple((oracle,) for oracle in ORACLES if oracle not in _EASY)
+TOGETHER = (*_HARD[: len(_HARD) // 2], _EASY, *_HARD[len(_HARD) // 2 :])
+"""All oracles, and none, as pieces of work, with the largest in the middle, where two processes meet. The lists of
+false_positive, which are nothing but true positives, are hardly any."""
 
 
 class UnderOracle(NamedTuple):
@@ -39,13 +40,13 @@ class UnderOracle(NamedTuple):
     swaps: Floats
 
 
-class _Prepared(NamedTuple):
-    """The oracles of one piece of work: estimates [oracles] of `UnderOracle`; each run's lists, and the lists mixed
-    with each rival's, those of one ranking together."""
+class _Work(NamedTuple):
+    """The oracles of one piece of work: estimates [oracles] of `UnderOracle`; the lists of each run, and those mixed
+    with each rival's, by ranking."""
 
     estimates: list[list[list[Mean]]]
-    alone: list[list[list[RankedLists]]]
-    mixed: list[list[list[RankedLists]]]
+    alone: list[list[Prepared]]
+    mixed: list[list[Prepared]]
 
 
 @dataclass(frozen=True)
@@ -90,29 +91,28 @@ class OracleRounds:
                 found[oracle] = UnderOracle(parts[0][0][place], alone, swaps)
         return {oracle: found[oracle] for oracle in ("none", *ORACLES)}
 
-    def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> _Prepared:
+    def _prepared(self, oracles: Sequence[str], corrections: Sequence[Corrections]) -> _Work:
         runs = [
             list(run.ranked(self.vocabulary, self.image_ids, oracles, corrected))
             for run, corrected in zip(self.runs, corrections, strict=True)
         ]
         estimates = [[run[place][0].means(self.subsets) for run in runs] for place in range(len(oracles))]
         alone = [_by_ranking([lists for _, lists in run]) for run in runs]
-        mixed = [list(map(_mixed, alone[0], alone[rival])) for rival in self.rivals]
-        return _Prepared(estimates, alone, mixed)
+        mixed = [
+            [Prepared(_mixed(*pair)) for pair in zip(alone[0], alone[rival], strict=True)] for rival in self.rivals
+        ]
+        return _Work(estimates, [list(map(Prepared, run)) for run in alone], mixed)
 
     def _drawn(self, block: Block) -> tuple[Times, Times]:
         """The resamples and the swaps of a block."""
         coins = block.swaps(len(self.image_ids))
         return Times(block.resamples(len(self.image_ids))), Times(np.concatenate((1 - coins, coins)))
 
-    def _round(self, prepared: _Prepared, times: Times, coins: Times) -> Floats:
+    def _round(self, prepared: _Work, times: Times, coins: Times) -> Floats:
         """[oracles, runs + 2 * rivals, S, R] the means on a block's resamples, then with its swaps."""
-        systems = [
-            [self._means(Rounds(*one)) for lists in run for one in lists[0].ap_for_each(times, lists)]
-            for run in prepared.alone
-        ]
+        systems = [[self._means(Rounds(*one)) for lists in run for one in lists.ap(times)] for run in prepared.alone]
         for rival in prepared.mixed:
-            sides = [side for lists in rival for side in lists[0].ap_of_sides_for_each(coins, lists)]
+            sides = [side for lists in rival for side in lists.ap_of_sides(coins)]
             systems += [[self._means(Rounds(*side[at])) for side in sides] for at in (0, 1)]
         means: Floats = np.stack([np.stack(system) for system in systems], axis=1)
         return means

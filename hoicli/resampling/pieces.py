@@ -181,7 +181,8 @@ class Piece:
         # the mean over the grid: a point reads the precision of the first to reach it
         points = len(self._grid) * self._unit
         steps = (self._strips.steps(self._reached(found, of, self._strips.owner)) for of in asked)
-        return [self._total(precision * step) / points for step in steps]
+        used_up = [*[None] * (len(asked) - 1), precision]  # the last product takes its place
+        return [self._total(np.multiply(precision, *of)) / points for of in zip(steps, used_up, strict=True)]
 
     def _ap_of_totals(self, found: NDArray[Any], asked: Sequence[Floats]) -> list[Floats]:
         """Where all predictions are true positives: precision is 1 as far as recall goes."""
@@ -199,7 +200,7 @@ class Piece:
     def _reached(self, found: NDArray[Any], asked: Floats, owner: Ints) -> NDArray[Any]:
         """How many points of the grid the recall found / asked has reached; asked [O, R], found [..., S, R] of `owner`
         [S]."""
-        points = np.array(self._grid)[:, np.newaxis, np.newaxis]
+        points = np.array([point for point in self._grid if point > 0]).reshape(-1, 1, 1)
         if (asked == asked[:, :1]).all():
             asked = asked[:, :1]
         # the least to be found: the floor of point * asked, or one more where that, as a recall, falls short
@@ -208,7 +209,8 @@ class Piece:
         if found.dtype != np.float64:
             least = np.minimum(least, np.iinfo(found.dtype).max).astype(found.dtype)
         least = np.broadcast_to(least, (len(points), len(asked), found.shape[-1]))
-        reached = np.zeros(found.shape, dtype=np.int8 if len(points) < 128 else np.int16)
+        at_once = len(self._grid) - len(points)  # recall is 0 at least
+        reached = np.full(found.shape, at_once, dtype=np.int8 if len(self._grid) < 128 else np.int16)
         reaches = np.empty(found.shape, dtype=bool)
         for of_point in least:
             np.greater_equal(found, of_point[owner], out=reaches)

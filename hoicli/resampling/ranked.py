@@ -72,13 +72,13 @@ class RankedLists:
     @property
     def unannotated(self) -> Bools:
         """[C] the classes without ground truth."""
-        without: Bools = self._annotated[:, 0] == 0
+        without: Bools = self.annotated[:, 0] == 0
         return without
 
     @property
     def truth_images(self) -> Ints:
         """[C] how many images have ground truth of each class."""
-        images: Ints = np.diff(self._truth.indptr).astype(np.int64)
+        images: Ints = np.diff(self.truth.indptr).astype(np.int64)
         return images
 
     def images_of_truth(self, members: Ints) -> int:
@@ -91,46 +91,15 @@ class RankedLists:
         weights [N, R] are whole numbers of at least 0. A class without ground truth in a round has AP 0 there. With
         weights of 1 it is the AP of `hoicli.evaluation.average_precision`.
         """
-        return self.ap_for_each(Times(weights), [self])[0]
-
-    def ap_for_each(self, times: Times, asking: Sequence[RankedLists]) -> list[tuple[Floats, Ints]]:
-        """`ap` of each of `asking`, which are these lists with ground truth of their own."""
-        positives = [lists._truth @ times.weights for lists in asking]
-        aps = [np.zeros(of.shape) for of in positives]
-        for piece in self._pieces:
-            piece.rate(piece.counted(times), positives, aps)
-        return list(zip(aps, positives, strict=True))
+        return self._itself.ap(Times(weights))[0]
 
     def ap_of_sides(self, coins: Weights) -> Sides:
         """(`ap` with the weights `coins` [N, R], of 0 and 1; `ap` with 1 - coins)."""
-        ((one, other),) = self.ap_of_sides_for_each(Times(coins), [self])
-        return one, other
-
-    def ap_of_sides_for_each(self, coins: Times, asking: Sequence[RankedLists]) -> list[Sides]:
-        """`ap_of_sides` of each of `asking`, which are these lists with ground truth of their own.
-
-        All counts of the second are those of every image less those of the first.
-        """
-        ones = [lists._truth @ coins.weights for lists in asking]
-        others = [lists._annotated - positives for lists, positives in zip(asking, ones, strict=True)]
-        aps = [[np.zeros(positives.shape) for positives in side] for side in (ones, others)]
-        for piece in self._pieces:
-            counts = piece.counted(coins)
-            piece.rate(counts, ones, aps[0])
-            piece.rate(piece.others(counts), others, aps[1])
-        sides = [list(zip(*side, strict=True)) for side in zip(aps, (ones, others), strict=True)]
-        return list(zip(*sides, strict=True))
+        return self._itself.ap_of_sides(Times(coins))[0]
 
     @cached_property
-    def _pieces(self) -> list[Piece]:
-        """The true positives of a few classes at a time, whose arrays stay in a processor's cache; classes of like
-        length are together."""
-        count = np.diff(self.first_hit)
-        order = np.argsort(-count, kind="stable")
-        order = order[: np.count_nonzero(count)]
-        before = np.cumsum(count[order]) - count[order]
-        piece = before // HITS_AT_ONCE
-        return [Piece(self, part) for part in np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(part)]
+    def _itself(self) -> Prepared:
+        return Prepared([self])
 
     def interleaved(self, other: RankedLists) -> RankedLists:
         """This model's lists and another's as one, by place in the class's list; the other's images come after this
@@ -190,7 +159,7 @@ class RankedLists:
         """(AP [M], ground truth [M]) of a single class without each of the images from start to end."""
         left = len(self.truth_image) - np.bincount(self.truth_image, minlength=self.images)[np.newaxis, start:end]
         ap = np.zeros(left.shape)
-        for piece in self._pieces:
+        for piece in self._itself.pieces:
             piece.rate(piece.others(piece.alone(self, start, end)), [left], [ap])
         return ap[0], left[0]
 
@@ -230,15 +199,52 @@ class RankedLists:
         """[C + 1] where in `hits` each class begins."""
         return np.searchsorted(self.hits, self.bounds)
 
-    @cached_property
-    def _annotated(self) -> NDArray[np.int32]:
+    @property
+    def annotated(self) -> NDArray[np.int32]:
         """[C, 1] the ground truth of each class."""
         return np.bincount(self.truth_class, minlength=self.classes).astype(np.int32)[:, np.newaxis]
 
     @cached_property
-    def _truth(self) -> csr_array:
+    def truth(self) -> csr_array:
         """[C, N] ground truth of each class in each image."""
         return _counts(self.truth_class, self.truth_image, (self.classes, self.images))
+
+
+class Prepared:
+    """Ranked lists with one ranking, each with ground truth of its own (`lists`), ready for rounds; of the lists it
+    keeps no more than that takes. pieces: the true positives of a few classes at a time, whose arrays stay in a
+    processor's cache; classes of like length are together."""
+
+    def __init__(self, lists: Sequence[RankedLists]) -> None:
+        count = np.diff(lists[0].first_hit)
+        order = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
+        piece = (np.cumsum(count[order]) - count[order]) // HITS_AT_ONCE
+        parts = np.split(order, np.flatnonzero(np.diff(piece)) + 1) if len(order) else []
+        self.pieces = [Piece(lists[0], part) for part in parts]
+        self._truth = [(one.truth, one.annotated) for one in lists]
+
+    def ap(self, times: Times) -> list[tuple[Floats, Ints]]:
+        """`RankedLists.ap` of each of the lists."""
+        positives = [truth @ times.weights for truth, _ in self._truth]
+        aps = [np.zeros(of.shape) for of in positives]
+        for piece in self.pieces:
+            piece.rate(piece.counted(times), positives, aps)
+        return list(zip(aps, positives, strict=True))
+
+    def ap_of_sides(self, coins: Times) -> list[Sides]:
+        """`RankedLists.ap_of_sides` of each of the lists.
+
+        All counts of the second side are those of every image less those of the first.
+        """
+        ones = [truth @ coins.weights for truth, _ in self._truth]
+        others = [annotated - one for (_, annotated), one in zip(self._truth, ones, strict=True)]
+        aps = [[np.zeros(of.shape) for of in side] for side in (ones, others)]
+        for piece in self.pieces:
+            counts = piece.counted(coins)
+            piece.rate(counts, ones, aps[0])
+            piece.rate(piece.others(counts), others, aps[1])
+        one, other = (zip(*side, strict=True) for side in zip(aps, (ones, others), strict=True))
+        return list(zip(one, other, strict=True))
 
 
 def _counts(row: Ints, column: Ints, shape: tuple[int, int]) -> csr_array:
