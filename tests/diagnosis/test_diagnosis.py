@@ -165,7 +165,7 @@ def test_all_injected_errors_at_once(truth_records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_changes_nothing_and_every_prediction_has_one_type(
     reading: Reading, data: tuple[list[Record], list[Record]], shuffle: random.Random

@@ -28,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[Explorer]:
     (tmp_path / "secret").write_text("secret")
     pictures = {"pictures/000000.png": tmp_path / "one.png", "pictures/000001.png": tmp_path / "gone.png"}
     with Explorer(0, {"index.html": b"<p>page</p>", "data/facts.js": b"x"}, pictures) as made:
-        thread = threading.Thread(target=made.serve_forever)
+        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
         thread.start()
         yield made
         made.shutdown()
@@ -100,7 +100,13 @@ def test_it_is_only_read(server: Explorer) -> None:
 def test_it_says_where_it_is_and_ends_when_asked(tmp_path: Path, ending: signal.Signals, code: int) -> None:
     gt, one, _, images = write_scenes(tmp_path, images=4)
     words = [sys.executable, "-m", "hoicli", "explore", "--serve", "--gt", str(gt), "--images", str(images), str(one)]
-    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's job in the background ignores Ctrl-C
+    try:
+        process = subprocess.Popen(
+            words, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     try:
         assert process.stderr is not None
         said = next(line for line in process.stderr if "Ctrl-C ends it" in line)

@@ -52,7 +52,6 @@ def put_hoicli(folder: Path) -> None:
 def _served() -> str:
     """The address of this process' own server, started at the first call."""
     place = tempfile.mkdtemp(prefix="hoicli-forks-")
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
     address = f"{place}/socket"
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.support.forks", address],
@@ -85,6 +84,7 @@ def serve(address: str) -> None:
     while True:
         ready, _, _ = select.select([listener.fileno(), 0], [], [])
         if 0 in ready:
+            shutil.rmtree(Path(address).parent)
             return
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:

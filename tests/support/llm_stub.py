@@ -119,7 +119,7 @@ def serving(fault: Fault | None = None) -> Iterator[Stub]:
 
     server = Server(("127.0.0.1", 0), Handler)
     stub.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
     thread.start()
     try:
         yield stub

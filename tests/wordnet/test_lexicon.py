@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +46,10 @@ def test_the_files_are_princetons() -> None:
     assert found == DIGESTS
 
 
-def test_the_graph_is_what_nltk_reads_in_them() -> None:
+def test_the_graph_is_what_nltk_reads_in_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec("nltk.redos"):  # its patterns run against a clock, which is half of the time
+        for name in ("sub", "findall", "match"):
+            monkeypatch.setattr(f"nltk.redos.{name}", getattr(re, name))
     made = wordnet_build.arrays()
     with np.load(GRAPH) as shipped:
         assert sorted(made) == sorted(shipped)
