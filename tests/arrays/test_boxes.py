@@ -110,7 +110,6 @@ def test_the_conventions(
     for options, expected in ways:
         assert iou(first, second, **options).tolist() == [pytest.approx(expected, abs=1e-15)]
         assert iou(second, first, **options).tolist() == [pytest.approx(expected, abs=1e-15)]
-    assert iou_of_two(TEN, other) == pytest.approx(plain)
 
 
 def test_boxes_that_no_number_holds_overlap_nothing() -> None:
@@ -145,7 +144,7 @@ def pairs(*hois: tuple[int, int, float, int], images: tuple[int, ...] = ()) -> S
         boxes=np.stack([lefts, zeros, lefts + 9, zeros + 9], axis=1),
         box_start=np.r_[0, np.full(len(starts) - 1, count)], hoi_start=starts,
         subject=subject, object=object_, score=score.astype(np.float64), labels=zeros, annotated=zeros == 0,
-        verb=interaction, interaction=interaction, known_object=np.zeros((1, 80), dtype=bool),
+        verb=interaction, interaction=interaction, known_count=zeros[:1], known=zeros[:0],
         caveats=np.zeros(len(starts) - 1, dtype=np.int64), label_count=np.zeros(1, dtype=np.int64), label=zeros[:0],
     )  # fmt: skip
 

@@ -93,7 +93,7 @@ def test_boxes_are_matched_where_they_are_asked_for() -> None:
 class Shared(Stream):
     """A stream that is split into shares by hand."""
 
-    def shares(self, besides: int = 0) -> Any:  # noqa: ARG002
+    def shares(self, besides: int = 0) -> Any:
         return ["one", "two"]
 
 
