@@ -79,7 +79,7 @@ def matched_batches(
 class MatchedLines:
     """The match records of some images as lines, and how these images fit the ground truth."""
 
-    image_ids: list[str]
+    image_ids: Sequence[str]
     lines: bytes
     coverage: Coverage
 
