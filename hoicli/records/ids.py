@@ -48,7 +48,8 @@ class Texts(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            return [self[row] for row in range(*place.indices(len(self)))]
+            first, last, step = place.indices(len(self))
+            return self._between(first, last) if step == 1 else [self[row] for row in range(first, last, step)]
         if not -len(self) <= place < len(self):
             raise IndexError(place)
         place %= len(self)
@@ -56,10 +57,15 @@ class Texts(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), _DECODED):
-            ends = self._ends[start : start + _DECODED + 1]
-            text = bytes(self._bytes[ends[0] : ends[-1]])
-            for first, last in pairwise(end - ends[0] for end in ends):
-                yield text[first:last].decode("utf-8", "surrogatepass")
+            yield from self._between(start, min(start + _DECODED, len(self)))
+
+    def _between(self, first: int, last: int) -> list[str]:
+        """The texts from one place to before another."""
+        ends = self._ends[first : last + 1] if first < last else self._ends[:1]
+        text = bytes(self._bytes[ends[0] : ends[-1]])
+        return [
+            text[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(end - ends[0] for end in ends)
+        ]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(str.__eq__, self, other))

@@ -86,6 +86,13 @@ class ImageRegister:
         name, number = (line.file, line.number) if type(line) is Line else (line.where, -1)
         return self._files.setdefault(name, len(self._files) + 1) << _NUMBER_BITS | number + 1
 
+    def _marks(self, lines: list[Line]) -> array[int]:
+        """`_mark` of each line."""
+        if len({(type(line), line.file) for line in lines}) != 1 or type(lines[0]) is not Line:
+            return array("q", map(self._mark, lines))
+        before = self._mark(lines[0]) - lines[0].number
+        return array("q", [before + line.number for line in lines])
+
     def _where(self, mark: int) -> str:
         """`Line.where` of a line by its number."""
         name = list(self._files)[(mark >> _NUMBER_BITS) - 1]
@@ -118,7 +125,7 @@ class ImageRegister:
         """Add the images of many lines if all are new, known and different, and return True; else add none."""
         if len(set(image_ids)) != len(image_ids):
             return False
-        marks = array("q", map(self._mark, lines))
+        marks = self._marks(lines)
         places = self.ids.places(image_ids)
         if self.ids is self._known:
             return self._see(places, marks)

@@ -22,6 +22,7 @@ from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from tests.bench.__main__ import TABLE
+from tests.bench.measuring import Cost
 from tests.support import growth
 from tests.support.forks import put_hoicli
 from tests.support.growth import FLOOR, Point, draw, make_dump, measured, table
@@ -361,3 +362,13 @@ def test_growth_as_a_table() -> None:
     assert lines[1] == "| --- | ---: | ---: |"
     assert lines[2] == "| floor: every line | 0.01 / 9 | 0.10 / 18 |"
     assert len(lines) == 3 + len(growth.COMMANDS)
+
+
+def test_growth_of_a_few_commands_alone_on_the_largest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "LARGE", 100)
+    monkeypatch.setattr(growth, "measure", lambda *_: Cost(1.0, 2.0))
+    found = measured(tmp_path, [100, 101], 1)
+    assert [point.command for point in found if point.images == 101] == list(growth.FOR_LARGE)
+    lines = table(found).markdown().splitlines()
+    assert lines[3] == "| eval --protocol hico | 1.00 / 2 | 1.00 / 2 |"
+    assert lines[4] == "| eval --protocol all | 1.00 / 2 |  |"
