@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.arrays.kit import Bools, Ints
+from hoicli.arrays.kit import Bools, Ints, Scalar
 from hoicli.arrays.scenes import Scenes
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import interpolated_ap
@@ -214,7 +214,7 @@ class PairStatistics:
 
     def _results(self, number: int, seen: Bools, reasons: Mapping[str, str]) -> list[PairResults]:
         """`results` of one setting. seen [N]: the images with a line."""
-        found, image = self._found, self._image
+        found = self._found
         row, mate = found.matches["row"], found.matches["mate"]
         every = found.kept[str(number)]
         keep = every & ~self._ignored
@@ -230,7 +230,7 @@ class PairStatistics:
             if self.as_released:
                 images &= seen
             counted = members & images[self._truth.image]
-            detected = int((keep & images[image]).sum())
+            detected = int((keep & self._of_pairs(images)).sum())
             located, finders = self._located(matches[counted[mate[matches]]])
             annotated = int(counted.sum())
             inter_map, inter_recall, averaged = verbs.get(subset, (None, None, 0))
@@ -253,11 +253,10 @@ class PairStatistics:
             )
         return results
 
-    @property
-    def _image(self) -> NDArray[np.int32]:
-        """[detected pairs] the image of each."""
-        image: NDArray[np.int32] = np.repeat(self._found.lines["image"], self._found.lines["pairs"])
-        return image
+    def _of_pairs(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
+        """[detected pairs] the value of each one's image; values [N]."""
+        lines = self._found.lines
+        return np.repeat(values[lines["image"]], lines["pairs"])
 
     @property
     def _ignored(self) -> Bools:
@@ -312,7 +311,7 @@ class PairStatistics:
             finder = np.zeros(columns.pairs, dtype=bool)
             finder[first[first >= 0]] = True
             return int((first >= 0).sum()), int(finder.sum())
-        overlap, rank = columns.matches["overlap"][matches], self._truth.rank[self._image[row]]
+        overlap, rank = columns.matches["overlap"][matches], self._of_pairs(self._truth.rank)[row]
         order = np.lexsort((mate, -overlap, row, rank, -columns.detected["score"][row]))
         finders, found = set[int](), set[int]()
         for pair, true in zip(row[order].tolist(), mate[order].tolist(), strict=True):
@@ -326,7 +325,7 @@ class PairStatistics:
         `interacting` match a true pair. The least interactive rank first, ties by image id and position."""
         interacts = np.zeros(len(keep), dtype=bool)
         interacts[interacting] = True
-        ranked = keep & self._annotated[self._image]
+        ranked = keep & self._of_pairs(self._annotated)
         negatives = int((ranked & ~interacts).sum())
         if negatives == 0 or not needed:
             return None, negatives
@@ -345,12 +344,12 @@ class PairStatistics:
 
     def _ranking(self, rows: Ints, *, ascending: bool) -> Ints:
         """Some detected pairs by the confidence that they interact, ties by image id and position."""
-        confidence, image = self._found.interacting["interacting"][rows], self._image
+        confidence = self._found.interacting["interacting"][rows]
         one_class = np.zeros(len(rows), dtype=np.int8)
         order = ranking(
             one_class,
             -confidence if ascending else confidence,
-            lambda: np.argsort(self._truth.rank[image[rows]], kind="stable"),
+            lambda: np.argsort(self._of_pairs(self._truth.rank)[rows], kind="stable"),
         )
         return rows[order]
 
