@@ -15,7 +15,8 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, rea
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.records.intake import ErrorPolicy
-from tests.support.kernel import Record, ground_truth, lines
+from hoicli.vocabulary.datasets import load
+from tests.support.kernel import Record, evaluate, ground_truth, lines
 
 HICO = PROTOCOLS["hico"]
 
@@ -130,3 +131,15 @@ def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_over
     assert found.code.tolist() == [0, 1] or found.code.tolist() == [1, 0]
     assert found.truth[found.row == 0].tolist() == [1]
     assert found.iou_subject.max() <= 1.0
+
+
+def test_the_first_box_may_be_the_object() -> None:
+    boxes = [[500.0, 0.0, 599.0, 99.0], [0.0, 0.0, 99.0, 99.0]]
+    truth = {**scene(), "boxes": boxes, "labels": ["kite", "person"]}
+    truth["hois"] = [{"subject": 1, "object": 0, "verb": "fly"}]
+    predicted = {**truth, "hois": [{**truth["hois"][0], "score": 0.5}]}
+    far = {**predicted, "boxes": [[900.0, 0.0, 999.0, 99.0], boxes[1]]}
+    number = load("hico").interaction_ids["fly", "kite"]
+    for found, expected in ((predicted, 1.0), (far, 0.0)):
+        for name, results in evaluate([truth], [found]).items():
+            assert results.ap[number] == pytest.approx(expected), name

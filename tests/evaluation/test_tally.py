@@ -189,6 +189,25 @@ def test_a_batch_leaves_its_caveats() -> None:
     assert tally(TRUTH, marked, ROWS).caveats & caveats.mask(["last_pixels"])
 
 
+def test_a_tally_of_nothing_has_results_of_nothing() -> None:
+    for row in (PROTOCOLS["hico"], replace(PROTOCOLS["hico"], by_verb=True)):
+        found = Tally([row], 600)
+        ((_, results),) = found.results(HICO)
+        assert results.ap.tolist() == [0.0] * (len(HICO.verbs) if row.by_verb else 600)
+        assert (found.image_ids, found.classless(), found.classless_best()) == ([], (0, 0), (0, 0))
+        ((_, _, lists),) = found.scored(HICO)
+        assert (lists.score.dtype, len(lists.hit)) == (np.dtype(np.float64), 0)
+
+
+def test_settings_say_protocol_ground_truth_and_the_caveats_that_matter() -> None:
+    found = tally(TRUTH, [{**PREDICTED[0], "caveats": ["last_pixels"]}], ROWS)
+    hico, upt = (found.settings(PROTOCOLS[name]) for name in ("hico", "upt"))
+    assert (hico["protocol"], upt["protocol"]) == ("hico", "upt")
+    assert hico["gt"] == upt["gt"] == ground_truth(TRUTH).signed["gt"]
+    assert set(upt) - set(hico) == set(caveats.settings(caveats.mask(["last_pixels"])))
+    assert "gt" not in Tally(ROWS, 600).settings(PROTOCOLS["hico"])
+
+
 # Predictions of no class
 
 

@@ -161,6 +161,15 @@ def test_without_people_every_prediction_is_false() -> None:
         assert ap([HOLDS, nobody], [true], what, protocol) == 1
 
 
+@pytest.mark.parametrize("protocol", ["vcoco-s1", "vcoco-s2", "vcoco-qpic"])
+def test_the_first_box_may_be_the_object(protocol: str) -> None:
+    boxes, labels = [CUP, PERSON], ["cup", "person"]
+    truth = image(boxes, labels, [said(1, "hold_obj", 0)])
+    assert ap(truth, image(boxes, labels, [said(1, "hold_obj", 0, 0.5)]), "hold_obj", protocol) == 1
+    far = image([FAR, PERSON], labels, [said(1, "hold_obj", 0, 0.5)])
+    assert ap(truth, far, "hold_obj", protocol) == 0
+
+
 def test_predictions_on_people_nobody_annotated_are_ignored() -> None:
     truth = image([FAR, PERSON, CUP], ["person", "person", "cup"], [said(1, "hold_obj", 2)])
     found = image(
