@@ -15,6 +15,7 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, rea
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.outcomes import TRUE_POSITIVE
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, evaluate, ground_truth, lines
 
@@ -102,6 +103,16 @@ def test_a_prediction_covers_every_ground_truth_that_it_overlaps_enough() -> Non
 def test_blocks_cover_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 1)
     assert covered(scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9)), 1 / 3) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_two_blocks_are_matched_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, predicted = scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9))
+    found = []
+    for at_once in (pairing.PAIRS_AT_ONCE, 2, 1):
+        monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", at_once)
+        ((_, outcomes),) = matched_batches(lines([predicted]), ground_truth([truth]), [HICO], Filters(), ErrorPolicy())
+        found.append((outcomes["hico"].code.tolist(), outcomes["hico"].truth.tolist()))
+    assert found == [([TRUE_POSITIVE] * 2, [1, 0])] * 3
 
 
 def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_with_it() -> None:
