@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -170,6 +171,17 @@ def test_a_pair_goes_when_its_overlap_is_above_the_threshold_and_not_when_it_is_
     assert suppressed(scenes, 8 / 12) == [1]
     assert suppressed(scenes, 9 / 11) == []
     assert suppressed(pairs((10, 0, 0.9, 0), (10, 1, 0.8, 0), (10, 2, 0.7, 0)), 8 / 12) == [1]
+
+
+def test_left_of_the_picture_is_no_other_place() -> None:
+    scenes = pairs((0, 10, 0.9, 0), (1, 10, 0.8, 0), (2, 10, 0.7, 0))
+    moved = replace(scenes, boxes=scenes.boxes - 1000)
+    assert suppressed(moved, 0.6) == suppressed(scenes, 0.6) == [1, 2]
+
+
+def test_a_hair_above_the_threshold_is_above() -> None:
+    scenes = pairs((0, 10, 0.9, 0), (1, 10, 0.8, 0))
+    assert suppressed(scenes, 9 / 11 - 1e-12) == [1]
 
 
 def test_the_overlaps_of_the_two_boxes_are_multiplied_with_their_powers() -> None:

@@ -284,6 +284,21 @@ def test_a_replaced_true_positive_is_found_in_every_part() -> None:
     assert lists["interaction"].hit.tolist() == [True, True]
 
 
+def test_a_repair_that_replaces_nothing_drops_nothing_of_the_part_before() -> None:
+    found = diagnosis([image(2, name="a")], [scored(2, name="a")])
+    found.merge(diagnosis([image(2, name="b")], [scored(3, name="b")]))
+    lists = {result.oracle: lists for result, lists in found.ranked(HICO, ["a", "b"])}
+    assert lists["interaction"].hit.tolist() == [True, True]
+
+
+def test_the_first_prediction_of_all_may_be_replaced() -> None:
+    predicted = scored(3, 2)
+    predicted["hois"].reverse()  # the right one first, with the lower score
+    lists = {result.oracle: lists for result, lists in diagnosis([image(2)], [predicted]).ranked(HICO, ["one"])}
+    assert lists["none"].hit.tolist() == [True, False]
+    assert lists["interaction"].hit.tolist() == [True]
+
+
 def test_the_oracles_of_all_false_positives_and_of_all_misses() -> None:
     """Class 2 is found in one image, behind a wrong one, and not in the other."""
     truth = [image(2, name="a"), image(2, name="b")]

@@ -900,6 +900,15 @@ def test_pair_nms_leaves_statements_without_object() -> None:
     assert surviving_triplets(batch, keep, nms)[:3].tolist() == [False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("thing", "error"), [(CUP, "true_positive"), (DOG, "association"), (FAR, "object_box"), (PERSON, "association")]
+)
+def test_the_first_box_may_be_the_object(thing: list[float], error: str) -> None:
+    hoi = {"subject": 1, "object": 0, "verb": "hold", "role": "obj", "score": 0.5}
+    predicted = {"image_id": 1, "boxes": [thing, PERSON], "labels": [None, "person"], "hois": [hoi]}
+    assert [item["error"] for item in typed([SCENE], [predicted])[0]["predictions"]] == [error]
+
+
 def test_without_people_there_are_no_types() -> None:
     hico = load("hico")
     record = {"image_id": "a", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}

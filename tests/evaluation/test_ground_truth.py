@@ -50,6 +50,22 @@ def test_the_counterparts_of_a_prediction_are_in_annotation_order() -> None:
     assert columns(rows, count) == [[0, 1, 2], [1, 2, 1]]
 
 
+def test_the_order_of_annotation_stays_however_many_there_are() -> None:
+    pairs = [(number % 2, ("hold", "wash")[number // 2 % 2], 2) for number in range(600)]
+    found = ground_truth([image("a", *pairs)])
+    rows, triplets = found.join(np.array([0]), np.array([HOLD]))
+    assert triplets.tolist() == [row for row, (_, verb, _) in enumerate(pairs) if verb == "hold"]
+    assert set(rows.tolist()) == {0}
+    first, count = found.of_people(np.array([1]), np.array([HOLD]))
+    _, of_person = found.candidates(np.array([0]), first, count, by_person=True)
+    assert of_person.tolist() == [row for row, pair in enumerate(pairs) if pair[:2] == (1, "hold")]
+
+
+def test_ground_truth_has_a_name_in_messages() -> None:
+    assert truth().name == "ground truth"
+    assert GroundTruth(truth().scenes, HICO, "gt.jsonl").name == "gt.jsonl"
+
+
 def test_what_is_no_interaction_of_the_vocabulary_meets_nothing() -> None:
     """Not even other such triplets, nor the last class of the image before."""
     last = CLASSES - 1

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hoicli.errors import DataError
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
@@ -296,3 +297,23 @@ def test_nms_of_boxes_without_area(subject: list[int], theirs: list[int]) -> Non
     suppressed = (outcomes["hico"].code == OUTCOMES.index("suppressed")).tolist()
     without_area = subject == [5, 0, 4, 9]
     assert suppressed == [False, theirs == [0] and not without_area]
+
+
+def test_a_protocol_that_cannot_serve_names_the_image_that_says_so() -> None:
+    truth = [{**person_and_kite([20, 20, 29, 29]), "image_id": name} for name in ("a", "b")]
+    plain, marked = ({**record, "hois": []} for record in truth)
+    found = [plain, {**marked, "caveats": ["whole_image"]}]
+    with pytest.raises(DataError, match=r"^image b: cannot serve hico: "):
+        evaluate(truth, found)
+
+
+def test_outcomes_by_image_labels_have_no_pairs_and_their_types() -> None:
+    record = person_and_kite([20, 20, 29, 29])
+    found = [person_and_kite([20, 20, 29, 29], 0.5)]
+    row = PROTOCOLS["hico-image"]
+    ((_, outcomes),) = matched_batches(lines(found), ground_truth([record]), [row], Filters(), ErrorPolicy())
+    outcome = outcomes[row.key]
+    assert outcome.code.tolist() == [TRUE_POSITIVE]
+    for column, dtype in ((outcome.row, np.int64), (outcome.truth, np.int64), (outcome.enough, np.bool_)):
+        assert len(column) == 0
+        assert column.dtype == dtype

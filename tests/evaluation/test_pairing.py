@@ -15,7 +15,9 @@ from hoicli.evaluation.pairing import blocks_of, check_pairs, first_largest, rea
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.run import matched_batches
 from hoicli.records.intake import ErrorPolicy
-from tests.support.kernel import Record, ground_truth, lines
+from hoicli.records.outcomes import TRUE_POSITIVE
+from hoicli.vocabulary.datasets import load
+from tests.support.kernel import Record, evaluate, ground_truth, lines
 
 HICO = PROTOCOLS["hico"]
 
@@ -103,6 +105,16 @@ def test_blocks_cover_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert covered(scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9)), 1 / 3) == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+def test_two_blocks_are_matched_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, predicted = scene((0, 2), (1, 2)), scene((1, 2, 0.1), (0, 2, 0.9))
+    found = []
+    for at_once in (pairing.PAIRS_AT_ONCE, 2, 1):
+        monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", at_once)
+        ((_, outcomes),) = matched_batches(lines([predicted]), ground_truth([truth]), [HICO], Filters(), ErrorPolicy())
+        found.append((outcomes["hico"].code.tolist(), outcomes["hico"].truth.tolist()))
+    assert found == [([TRUE_POSITIVE] * 2, [1, 0])] * 3
+
+
 def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_with_it() -> None:
     truth = scene((0, 2), (1, 2))
     truth["hois"][1]["verb"] = "no_interaction"
@@ -130,3 +142,15 @@ def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_over
     assert found.code.tolist() == [0, 1] or found.code.tolist() == [1, 0]
     assert found.truth[found.row == 0].tolist() == [1]
     assert found.iou_subject.max() <= 1.0
+
+
+def test_the_first_box_may_be_the_object() -> None:
+    boxes = [[500.0, 0.0, 599.0, 99.0], [0.0, 0.0, 99.0, 99.0]]
+    truth = {**scene(), "boxes": boxes, "labels": ["kite", "person"]}
+    truth["hois"] = [{"subject": 1, "object": 0, "verb": "fly"}]
+    predicted = {**truth, "hois": [{**truth["hois"][0], "score": 0.5}]}
+    far = {**predicted, "boxes": [[900.0, 0.0, 999.0, 99.0], boxes[1]]}
+    number = load("hico").interaction_ids["fly", "kite"]
+    for found, expected in ((predicted, 1.0), (far, 0.0)):
+        for name, results in evaluate([truth], [found]).items():
+            assert results.ap[number] == pytest.approx(expected), name

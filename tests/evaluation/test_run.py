@@ -68,6 +68,14 @@ def test_ground_truth_that_would_mislead(content: list[Record], message: str, tm
     assert str(error.value).startswith(f"{path}: {message}")
 
 
+def test_the_first_class_is_a_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verb, label = HICO.interactions[0]
+    hois = [{"subject": 0, "object": 1, "verb": verb}] * 3
+    path = write(tmp_path / "gt.jsonl", [{**image("a", 0, 0), "labels": ["person", label], "hois": hois}])
+    assert read_truth(Stream([str(path)], "--gt"), HICO, ErrorPolicy()).scenes.interaction.tolist() == [0, 0, 0]
+    assert capsys.readouterr().err == ""
+
+
 # Predictions
 
 
@@ -100,7 +108,7 @@ class Shared(Stream):
 @pytest.mark.parametrize("disjoint", [True, False])
 def test_shares_are_gathered_apart_unless_an_image_is_in_two(disjoint: bool) -> None:
     stream, policy = Shared([], "predictions"), ErrorPolicy(skip=True)
-    found = gathered(lambda part, shared: (part, shared is policy), stream, policy, lambda _: disjoint)
+    found = gathered(lambda part, shared: (part, shared.skip), stream, policy, lambda _: disjoint)
     assert found == ([("one", False), ("two", False)] if disjoint else [(stream, True)])
 
 

@@ -23,6 +23,7 @@ from hoicli.evaluation.tally import (
     classes_of,
     means,
     per_class,
+    places,
     ranked_ap,
     ranking,
     subset_classes,
@@ -139,8 +140,11 @@ def test_ranking_is_by_class_then_score_then_arrangement() -> None:
     assert ranking(classes, score, lambda: np.array([4, 3, 2, 1, 0])).tolist() == [3, 1, 4, 2, 0]
     apart = np.array([0.5, 0.1, 0.4, 0.2, 0.9])
     assert ranking(classes, apart, lambda: pytest.fail("no two are equal")).tolist() == [3, 1, 4, 0, 2]
-    many = np.zeros(1000)
-    assert ranking(many, many).tolist() == list(range(1000))
+    # so many that a sort which is not stable would show
+    scores = [0.1 * (number * 7 % 5) for number in range(3000)]
+    numbers = [number * 11 % 3 for number in range(3000)]
+    expected = sorted(range(3000), key=lambda row: (numbers[row], -scores[row], row))
+    assert ranking(np.array(numbers), np.array(scores)).tolist() == expected
 
 
 # Merging
@@ -157,8 +161,8 @@ def test_two_tallies_are_one_of_all_images() -> None:
         parts[0].results(HICO), tally(TRUTH, PREDICTED, ROWS).results(HICO), strict=True
     ):
         assert (ours.ap.tolist(), ours.positives.tolist()) == (theirs.ap.tolist(), theirs.positives.tolist()), row.name
-    places = [list(found.ranked(HICO, IDS)) for found in (parts[0], tally(TRUTH, PREDICTED, ROWS))]
-    for (_, _, ours_), (_, _, theirs_) in zip(*places, strict=True):
+    ranked = [list(found.ranked(HICO, IDS)) for found in (parts[0], tally(TRUTH, PREDICTED, ROWS))]
+    for (_, _, ours_), (_, _, theirs_) in zip(*ranked, strict=True):
         assert Counter(ours_.truth_image.tolist()) == Counter(theirs_.truth_image.tolist())
         assert ours_.ap(weights_of())[0].tolist() == theirs_.ap(weights_of())[0].tolist()
 
@@ -187,6 +191,25 @@ def test_a_merged_tally_has_the_caveats_of_both() -> None:
 def test_a_batch_leaves_its_caveats() -> None:
     marked = [{**record, "caveats": ["last_pixels"]} for record in PREDICTED[:1]]
     assert tally(TRUTH, marked, ROWS).caveats & caveats.mask(["last_pixels"])
+
+
+def test_a_tally_of_nothing_has_results_of_nothing() -> None:
+    for row in (PROTOCOLS["hico"], replace(PROTOCOLS["hico"], by_verb=True)):
+        found = Tally([row], 600)
+        ((_, results),) = found.results(HICO)
+        assert results.ap.tolist() == [0.0] * (len(HICO.verbs) if row.by_verb else 600)
+        assert (found.image_ids, found.classless(), found.classless_best()) == ([], (0, 0), (0, 0))
+        ((_, _, lists),) = found.scored(HICO)
+        assert (lists.score.dtype, len(lists.hit)) == (np.dtype(np.float64), 0)
+
+
+def test_settings_say_protocol_ground_truth_and_the_caveats_that_matter() -> None:
+    found = tally(TRUTH, [{**PREDICTED[0], "caveats": ["last_pixels"]}], ROWS)
+    hico, upt = (found.settings(PROTOCOLS[name]) for name in ("hico", "upt"))
+    assert (hico["protocol"], upt["protocol"]) == ("hico", "upt")
+    assert hico["gt"] == upt["gt"] == ground_truth(TRUTH).signed["gt"]
+    assert set(upt) - set(hico) == set(caveats.settings(caveats.mask(["last_pixels"])))
+    assert "gt" not in Tally(ROWS, 600).settings(PROTOCOLS["hico"])
 
 
 # Predictions of no class
@@ -248,6 +271,11 @@ def test_the_mean_over_thresholds_is_taken_of_each_class() -> None:
     assert (mean.ap.tolist(), mean.max_recall.tolist()) == ([0.5, 0.5], [0.75, 0.75])
     assert mean.positives.tolist() == [3, 1]
     assert {name: rows.tolist() for name, rows in mean.averaged({"full": np.arange(2)}).items()} == {"full": [0]}
+
+
+def test_places_are_whole_numbers_even_of_nothing() -> None:
+    assert places([], {}).dtype == np.int64
+    assert places(["b", "a"], {"a": 0, "b": 4}).tolist() == [4, 0]
 
 
 def test_which_classes_a_protocol_averages() -> None:

@@ -199,6 +199,7 @@ def test_no_errors_by_what_a_fix_would_change(slice_: str, refused: bool) -> Non
     [
         [{}, {"iou": "0.5"}, {"iou": "0.75"}, {"slice": "people", "part": "1"}, {"slice": "my", "part": "a"}],
         [{"iou": text} for text in ("0.5:0.95:0.05", "0.05", "0.5", "1.0")],
+        [{}, {"iou": "0.3:0.5:0.1"}, {"iou": "0.5:0.9:0.1"}, {"iou": "0.5"}],
         [{"slice": "people", "part": part} for part in ("1", "2", "3-5", "6+")],
         [{"slice": "people", "part": part} for part in ("many", "2-3", "10-11", "10.5")],
         [{"slice": "objects", "part": part} for part in ("small", "medium", "large", "x")],

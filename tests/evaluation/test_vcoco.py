@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.cli import run
+from hoicli.errors import DataError
+from hoicli.evaluation import pairing
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.run import matched_batches
@@ -159,6 +161,40 @@ def test_without_people_every_prediction_is_false() -> None:
     for protocol, what in (("vcoco-agent", "hold"), ("vcoco-s1", "hold_obj"), ("vcoco-s2", "hold_obj")):
         assert ap([HOLDS, nobody], [true, false], what, protocol) == 0.5
         assert ap([HOLDS, nobody], [true], what, protocol) == 1
+
+
+@pytest.mark.parametrize("protocol", ["vcoco-s1", "vcoco-s2", "vcoco-qpic"])
+def test_the_first_box_may_be_the_object(protocol: str) -> None:
+    boxes, labels = [CUP, PERSON], ["cup", "person"]
+    truth = image(boxes, labels, [said(1, "hold_obj", 0)])
+    assert ap(truth, image(boxes, labels, [said(1, "hold_obj", 0, 0.5)]), "hold_obj", protocol) == 1
+    far = image([FAR, PERSON], labels, [said(1, "hold_obj", 0, 0.5)])
+    assert ap(truth, far, "hold_obj", protocol) == 0
+
+
+def test_no_object_is_not_the_last_box() -> None:
+    found = image([PERSON, CUP], ["person", "cup"], [said(0, "hold_obj", None, 0.5)])
+    for protocol in ("vcoco-s1", "vcoco-s2", "vcoco-qpic"):
+        assert ap(HOLDS, found, "hold_obj", protocol) == 0
+
+
+def test_who_overlaps_nobody_enough_belongs_to_nobody() -> None:
+    batches = read_scenes(lines([HOLDS]), VCOCO, scored=False, policy=ErrorPolicy())
+    annotated = GroundTruth(concatenate(batches, VCOCO), VCOCO)
+    (row,) = protocols(["vcoco-s1"], "vcoco")
+    found = image([FAR, PERSON, NEAR], ["person"] * 3, [said(place, "hold", score=0.5) for place in range(3)])
+    ((batch, _),) = matched_batches(lines([found]), annotated, [row], Filters(), ErrorPolicy())
+    assert batch.found_people(row).tolist() == [-1, 0, 0]
+    assert batch.best_people(row)[0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("people", "hois", "what"), [(5, 1, "people"), (1, 5, "triplets of one person")])
+def test_crowds_are_refused_by_name(people: int, hois: int, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says the image and what it has too many of."""
+    monkeypatch.setattr(pairing, "MOST_PAIRS", 4)
+    truth = image([PERSON] * people + [CUP], ["person"] * people + ["cup"], [said(0, "hold_obj", people)] * hois)
+    with pytest.raises(DataError, match=rf"^image '1': 5 pairs of predicted and annotated {what}, at most 4 are"):
+        evaluate([truth], [holding(PERSON, CUP)])
 
 
 def test_predictions_on_people_nobody_annotated_are_ignored() -> None:
