@@ -43,22 +43,38 @@ def columns(*found: Any) -> list[list[Any]]:
     return [column.tolist() for column in found]
 
 
+def join(truth: GroundTruth, image: list[int], interaction: list[int]) -> list[list[int]]:
+    """The (argument, triplet) that are of one image and class."""
+    found = truth.by_class(np.arange(len(truth.position)))
+    return columns(*found.joined(*found.find(np.array(image), np.array(interaction))))
+
+
+def join_people(truth: GroundTruth, person: list[int], interaction: list[int]) -> list[list[int]]:
+    """The (argument, triplet) that are of one person and class."""
+    found = truth.by_person(np.arange(len(truth.position)))
+    return columns(*found.joined(*found.find(np.array(person), np.array(interaction))))
+
+
 def test_the_counterparts_of_a_prediction_are_in_annotation_order() -> None:
-    image_of, interaction = np.array([1, 0, 0, 2, 0, 0]), np.array([HOLD, HOLD, WASH, HOLD, -1, HOLD + 1])
-    assert columns(*truth().join(image_of, interaction)) == [[0, 1, 1, 2], [4, 0, 2, 1]]
-    rows, _, count = truth().counterparts(image_of, interaction)
+    image_of, interaction = [1, 0, 0, 2, 0, 0], [HOLD, HOLD, WASH, HOLD, -1, HOLD + 1]
+    assert join(truth(), image_of, interaction) == [[0, 1, 1, 2], [4, 0, 2, 1]]
+    rows, _, count = truth().by_class(np.arange(3)).find(np.array(image_of), np.array(interaction))
     assert columns(rows, count) == [[0, 1, 2], [1, 2, 1]]
+
+
+def test_images_are_asked_for_by_their_place_among_those_asked() -> None:
+    found = truth().by_class(np.array([1, 0]))
+    assert columns(*found.joined(*found.find(np.array([0, 1]), np.array([HOLD, WASH])))) == [[0, 1], [4, 1]]
 
 
 def test_the_order_of_annotation_stays_however_many_there_are() -> None:
     pairs = [(number % 2, ("hold", "wash")[number // 2 % 2], 2) for number in range(600)]
     found = ground_truth([image("a", *pairs)])
-    rows, triplets = found.join(np.array([0]), np.array([HOLD]))
-    assert triplets.tolist() == [row for row, (_, verb, _) in enumerate(pairs) if verb == "hold"]
-    assert set(rows.tolist()) == {0}
-    first, count = found.of_people(np.array([1]), np.array([HOLD]))
-    _, of_person = found.candidates(np.array([0]), first, count, by_person=True)
-    assert of_person.tolist() == [row for row, pair in enumerate(pairs) if pair[:2] == (1, "hold")]
+    rows, triplets = join(found, [0], [HOLD])
+    assert triplets == [row for row, (_, verb, _) in enumerate(pairs) if verb == "hold"]
+    assert set(rows) == {0}
+    _, of_person = join_people(found, [1], [HOLD])
+    assert of_person == [row for row, pair in enumerate(pairs) if pair[:2] == (1, "hold")]
 
 
 def test_ground_truth_has_a_name_in_messages() -> None:
@@ -76,13 +92,13 @@ def test_what_is_no_interaction_of_the_vocabulary_meets_nothing() -> None:
     }  # fmt: skip
     found = ground_truth([record, {**record, "image_id": "b"}])
     assert found.scenes.interaction.tolist() == [last, -1, last, -1]
-    assert columns(*found.join(np.array([0, 1, 1, 0]), np.array([-1, -1, last, last]))) == [[2, 3], [2, 0]]
+    assert join(found, [0, 1, 1, 0], [-1, -1, last, last]) == [[2, 3], [2, 0]]
     assert found.class_counts(PROTOCOLS["hico"]).sum() == 2
 
 
 def test_no_ground_truth_at_all() -> None:
     empty = ground_truth([image("a")])
-    assert columns(*empty.join(np.array([0]), np.array([HOLD]))) == [[], []]
+    assert join(empty, [0], [HOLD]) == [[], []]
 
 
 def test_the_place_of_each_image() -> None:
@@ -99,12 +115,8 @@ def test_people_and_where_each_images_begin() -> None:
 
 
 def test_the_annotations_of_each_person_with_a_class() -> None:
-    found = truth()
-    person, interaction = np.array([1, 1, 0, 4, -1, 3]), np.array([HOLD, WASH, HOLD, HOLD, HOLD, HOLD])
-    first, count = found.of_people(person, interaction)
-    assert count.tolist() == [1, 1, 1, 1, 0, 0]
-    rows, triplet = found.candidates(np.arange(6), first, count, by_person=True)
-    assert columns(rows, triplet) == [[0, 1, 2, 3], [2, 1, 0, 4]]
+    person, interaction = [1, 1, 0, 4, -1, 3], [HOLD, WASH, HOLD, HOLD, HOLD, HOLD]
+    assert join_people(truth(), person, interaction) == [[0, 1, 2, 3], [2, 1, 0, 4]]
 
 
 def test_a_person_of_no_box_does_nothing_even_the_first_class() -> None:
@@ -114,8 +126,8 @@ def test_a_person_of_no_box_does_nothing_even_the_first_class() -> None:
         "hois": [{"subject": 0, "object": 1, "verb": verb}],
     }  # fmt: skip
     found = ground_truth([record])
-    assert found.of_people(np.array([0, -1]), np.array([0, 1]))[1].tolist() == [1, 0]
-    assert found.of_people(np.array([-1, -1]), np.array([CLASSES, 0]))[1].tolist() == [0, 0]
+    assert join_people(found, [0, -1], [0, 1]) == [[0], [0]]
+    assert join_people(found, [-1, -1], [CLASSES, 0]) == [[], []]
 
 
 def test_what_a_protocol_counts() -> None:
