@@ -156,13 +156,14 @@ class Corrections:
     def __init__(self, errors: ErrorColumns, missed: Bools) -> None:
         self._errors, self._missed = errors, missed
         count = len(errors.score)
-        by_score = Ties(errors.listed).broken(np.argsort(-errors.score))
+        kind = np.int32 if count < 1 << 31 else np.int64
+        by_score: NDArray[Any] = Ties(errors.listed).broken(np.argsort(-errors.score)).astype(kind)
         # One number of (class, rank among all) for every prediction: kept predictions stay in order, and the few
         # repairs are inserted where their number belongs.
-        self._place: NDArray[Any] = np.empty(count, dtype=np.int32 if count < 1 << 31 else np.int64)
-        self._place[by_score] = np.arange(count)
-        del by_score
-        self._ranked = errors.listed.ranked(errors.interaction, int(errors.interaction.max(initial=-1)) + 1).order
+        self._place: NDArray[Any] = np.empty(count, dtype=kind)
+        self._place[by_score] = np.arange(count, dtype=kind)
+        classes = int(errors.interaction.max(initial=-1)) + 1
+        self._ranked = errors.listed.ranked(errors.interaction, classes, by_score).order
         self._repaired_key = self._key(errors.repair, errors.repaired_class)
 
     def _key(self, rows: Ints, classes: NDArray[Any]) -> Ints:

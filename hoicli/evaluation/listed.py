@@ -83,18 +83,21 @@ class Listed:
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((self.interaction[best] < 0).sum()), len(best)
 
-    def ranked(self, classes: NDArray[np.signedinteger[Any]], many: int) -> Ranked:
+    def ranked(
+        self, classes: NDArray[np.signedinteger[Any]], many: int, by_score: NDArray[np.signedinteger[Any]] | None = None
+    ) -> Ranked:
         """The predictions with a class, by class, then descending score, then image id, then place in the image.
-        classes [T]: of each prediction, below `many`; -1 for none.
+        classes [T]: of each prediction, below `many`; -1 for none. by_score [T]: the order of all but for the classes,
+        if it is known.
 
         Some classes are sorted at a time: a sort of all would hold several 64-bit numbers for every prediction."""
         bounds = starts_of(_counts(classes, many))
         order: Any = np.empty(bounds[-1], dtype=np.int32 if len(classes) < 1 << 31 else np.int64)
         ranked, score, ties = Ranked(order, bounds), self.score, Ties(self)
+        listed = classes if by_score is None else taken(classes, by_score)
         for first, last in ranked.blocks():
-            inside = (classes >= first) & (classes < last)
-            rows = np.flatnonzero(inside)
-            rows = ties.broken(rows[np.argsort(-score[rows])])
+            rows: Any = np.flatnonzero((listed >= first) & (listed < last))
+            rows = ties.broken(rows[np.argsort(-score[rows])]) if by_score is None else by_score[rows]
             order[bounds[first] : bounds[last]] = rows[np.argsort(classes[rows], kind="stable")]
         return ranked
 
