@@ -65,12 +65,12 @@ class OracleRounds:
         """By oracle, "none" first."""
         corrections = [run.corrections() for run in self.runs]
         weight = (RESAMPLING * len(self.runs) + SWAPPING * len(self.rivals)) * (1 + len(ORACLES)) * resampling.rounds
-        total = len(TOGETHER) * resampling.rounds
 
         def work(share: Sequence[tuple[int, Block]]) -> dict[int, tuple[list[list[list[Mean]]], list[Floats]]]:
             prepared = {number: self._prepared(TOGETHER[number], corrections) for number in dict(share)}
             done = {number: (of.estimates, list[Floats]()) for number, of in prepared.items()}
-            with Progress("types of errors: resamples and swaps", total=total, unit="round", weight=weight) as bar:
+            rounds = sum(block.rounds for _, block in share)
+            with Progress("types of errors: resamples and swaps", total=rounds, unit="round", weight=weight) as bar:
                 for block in sorted({block for _, block in share}, key=lambda block: block.number):
                     times, coins = self._drawn(block)
                     for number in (number for number, other in share if other == block):
@@ -80,7 +80,9 @@ class OracleRounds:
 
         every = blocks(resampling) or [Block(resampling.seed, 0, 0)]
         hits = sum(int(run.counts()["true_positive"].sum()) for run in self.runs)
-        shares = shared_among(work, list(product(range(len(TOGETHER)), every)), hits * total)
+        shares = shared_among(
+            work, list(product(range(len(TOGETHER)), every)), hits * len(TOGETHER) * resampling.rounds
+        )
         found = {}
         for number, oracles in enumerate(TOGETHER):
             parts = [share[number] for share in shares if number in share]

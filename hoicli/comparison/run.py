@@ -90,17 +90,22 @@ def compare(
             sides[-1].append(gathered)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}
-    ranked = [[run.tally.ranked(vocabulary, shared.image_ids) for run in side] for side in sides]
-    for _ in protocols:
-        compared = []
-        for name, side, of_runs in zip(together, sides, ranked, strict=True):
-            found = [next(run) for run in of_runs]
-            evaluated = []
-            for run, (protocol, results, _) in zip(side, found, strict=True):
-                signed, tagged = {**settings, **run.tally.settings(protocol)}, {"model": name, **tags}
-                evaluated.append(Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged))
-            compared.append(_compared(name, [lists for _, _, lists in found], evaluated))
-        yield from protocol_rows(compared, shared)
+
+    def of_protocols() -> Iterator[Row]:
+        """Apart, so that the ranked lists are gone before those of the errors come."""
+        ranked = [[run.tally.ranked(vocabulary, shared.image_ids) for run in side] for side in sides]
+        for _ in protocols:
+            compared = []
+            for name, side, of_runs in zip(together, sides, ranked, strict=True):
+                found = [next(run) for run in of_runs]
+                evaluated = []
+                for run, (protocol, results, _) in zip(side, found, strict=True):
+                    signed, tagged = {**settings, **run.tally.settings(protocol)}, {"model": name, **tags}
+                    evaluated.append(Evaluated.of(protocol, vocabulary, wanted, results, signed, tagged))
+                compared.append(_compared(name, [lists for _, _, lists in found], evaluated))
+            yield from protocol_rows(compared, shared)
+
+    yield from of_protocols()
     settings = {**filters.signature(), "data": vocabulary.signed}
     for number, view in enumerate(errors_of):
         same = [

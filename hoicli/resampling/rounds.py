@@ -17,7 +17,7 @@ from hoicli.resampling.weighted import Weighted
 S = TypeVar("S")
 T = TypeVar("T")
 
-RESAMPLING, SWAPPING = 0.0004, 0.0014
+RESAMPLING, SWAPPING = 0.0002, 0.0006
 """Weights of a model's resample and of a swap of two models, as parts of a `Job`."""
 WORTH_FORKING = 1 << 22
 """True positives times rounds that are worth a process of their own: a tenth of a second."""
