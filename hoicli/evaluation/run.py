@@ -236,6 +236,10 @@ def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
         raise UsageError(f"--iou {dict(row.view)['iou']}: a mean over thresholds needs the predictions, with --gt")
     if key not in stream.tallies:
         shown = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
+        if not shown:
+            views = {pair for view in stream.views.values() if view.name == row.name for pair in view.view}
+            have = " or ".join(sorted(f"--{option} {value}" for option, value in views if option != "part"))
+            raise UsageError(f"the matches of {row.name} are of {have} alone: ask for one, or match without")
         raise UsageError(f"{shown}: the matches of {row.name} are not of it; give it to hoicli match")
     theirs, ours = stream.settings[key], row.settings()
     if any(ours[name] != theirs.get(name) for name in ("row", "slice") if name in ours):
