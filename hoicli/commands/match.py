@@ -76,14 +76,14 @@ def match(
     lines = (
         Stream(paths, "predictions", opening.predictions) if only_predicted else Predictions(paths, opening.predictions)
     )
-    coverage, seen = Coverage(), set[str]()
+    coverage, missed = Coverage(), truth.absent(())
     with open_output(output) as write:
         for batch in matched_lines(lines, truth, matched, filters, policy):
             coverage.merge(batch.coverage)
-            seen.update(batch.image_ids)
+            missed[truth.rows_of(batch.image_ids)] = False
             write(batch.lines)
         if not only_predicted:
-            for record in missed_records(truth, seen, matched, filters):
+            for record in missed_records(truth, missed, matched, filters):
                 write(dump(record))
     policy.report()
     coverage.report(truth, matched, shard=only_predicted)

@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Bools, Ints, expanded, starts_of
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -59,18 +60,18 @@ def match_records(
 
 
 def missed_records(
-    truth: GroundTruth, seen: set[str], protocols: Sequence[Protocol], filters: Filters
+    truth: GroundTruth, missed: Bools, protocols: Sequence[Protocol], filters: Filters
 ) -> Iterator[Record]:
-    """Match records of the ground-truth images without predictions, so that their triplets count as missed."""
-    image_ids = truth.scenes.image_ids
-    missed = np.array([row for row, image_id in enumerate(image_ids) if image_id not in seen], dtype=np.int64)
+    """Match records of the images without predictions (`missed` [N]), so that their triplets count as missed."""
+    image_ids, rows = truth.scenes.image_ids, np.flatnonzero(missed)
     heads = [_head(protocol, filters, truth.vocabulary) for protocol in protocols]
-    texts = [_truth(truth, missed, truth.counted(protocol)) for protocol in protocols]
-    masks, hashes = (truth.scenes.caveats[missed] & caveats.TRUTH).tolist(), truth.hashes[missed].tolist()
-    for place, row in enumerate(missed.tolist()):
-        for head, gt in zip(heads, texts, strict=True):
-            record = head(image_ids[row], masks[place], hashes[place])
-            yield {**record, "predictions": [], "gt": gt[place], "box_matches": []}
+    for some in np.split(rows, range(BATCH, len(rows), BATCH)):
+        texts = [_truth(truth, some, truth.counted(protocol)) for protocol in protocols]
+        masks, hashes = (truth.scenes.caveats[some] & caveats.TRUTH).tolist(), truth.hashes[some].tolist()
+        for place, row in enumerate(some.tolist()):
+            for head, gt in zip(heads, texts, strict=True):
+                record = head(image_ids[row], masks[place], hashes[place])
+                yield {**record, "predictions": [], "gt": gt[place], "box_matches": []}
 
 
 def _head(protocol: Protocol, filters: Filters, vocabulary: Vocabulary) -> Callable[[str, int, int], Record]:

@@ -100,6 +100,11 @@ def in_turns(
 
 
 def _may_fork() -> bool:
+    """Whether a fork of this process is allowed, and safe: not in a worker of somebody's pool, which may have no
+    children, nor in somebody's program with threads."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.current_process().daemon:
+        return False
     return not (quiet() and threading.active_count() > 1)
 
 
