@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.resampling.averaged import AveragedLists
-from hoicli.resampling.comparison import Difference, count_differences, difference
+from hoicli.resampling.comparison import Difference, PairedRounds, count_differences, difference
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
 from hoicli.resampling.rounds import Rounds, resampled, run_shares, shared_among, sum_of_runs, swapped
@@ -80,6 +80,8 @@ def test_resamples_are_of_all_models_the_same_and_in_the_order_of_blocks() -> No
     some, of = counts(1), counts(2)
     models = [rates(some, of), rates(of, some)]
     weights = np.concatenate([block.resamples(70) for block in blocks(Resampling(40, 3))], axis=1)
+    (alone,) = resampled(models[:1], Resampling(40, 3), "")
+    assert alone.ap.tolist() == resampled(models, Resampling(40, 3), "")[0].ap.tolist()
     for model, (above, below) in zip(resampled(models, Resampling(40, 3), ""), [(some, of), (of, some)], strict=True):
         sums = below @ weights
         assert model.positives.tolist() == sums.tolist()
@@ -94,6 +96,13 @@ def test_swaps_give_each_images_output_to_one_side_or_the_other() -> None:
         some, of = (models[0][at] @ taken + models[1][at] @ (1 - taken) for at in (0, 1))
         assert side.positives.tolist() == of.tolist()
         assert side.ap.tolist() == np.where(of > 0, some / np.maximum(of, 1), 0).tolist()
+
+
+def test_differences_are_the_seconds_less_the_firsts() -> None:
+    one, two = (Rounds(np.full((1, 2), value), np.ones((1, 2), np.int64)) for value in (0.25, 0.75))
+    paired = PairedRounds((one, two), (two, one))
+    resamples, swaps = paired.differences(lambda rounds: rounds.ap[0])
+    assert (resamples.tolist(), swaps.tolist()) == ([0.5, 0.5], [-0.5, -0.5])
 
 
 def test_no_rounds_of_each_class() -> None:
