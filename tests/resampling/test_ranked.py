@@ -199,7 +199,8 @@ def test_what_goes_with_each_image_of_a_difference(before: list[int], after: lis
         weights = np.ones((IMAGES, 1), dtype=np.int32)
         runs = [few(seed) for seed in seeds]
         sums = [sum(run.ap(weights)[0][members, 0]) / max(len(members), 1) - left_out(run, members) for run in runs]
-        return np.mean(sums, axis=0)
+        mean: Floats = np.mean(sums, axis=0)
+        return mean
 
     first, second = ([few(seed) for seed in seeds] for seeds in (before, after))
     found = image_differences(first, second, np.array(members, dtype=np.int64))
@@ -213,8 +214,9 @@ def test_a_class_of_too_many_images_leaves_none_out(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("points", [127, 128, 300])
 def test_a_grid_of_many_points(points: int) -> None:
-    """More than a small number can count."""
-    grid = tuple(at / (points - 1) for at in range(points))
-    ranked = lists(7, grid, None, right=0.8)
+    """More than a small number can count, all of them reached."""
+    ranked = lists(7, tuple(at / (points - 1) for at in range(points)), None, right=0.8)
+    owner = np.repeat(np.arange(CLASSES), np.diff(ranked.bounds))
+    ranked = replace(ranked, truth_image=ranked.image[ranked.hit], truth_class=owner[ranked.hit])
     weights = np.random.default_rng(6).integers(0, 4, (IMAGES, 3)).astype(np.int32)
     assert ranked.ap(weights)[0].tobytes() == one_by_one(ranked, weights).tobytes()

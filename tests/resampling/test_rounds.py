@@ -116,7 +116,12 @@ def test_no_rounds_of_each_class() -> None:
 
 def test_sums_by_image_leave_out_what_has_no_class() -> None:
     table = by_image(np.array([0, 1, -1, 1, 0]), np.array([2, 0, 1, 0, 2]), np.array([1, 2, 4, 8, 16]), (3, 4))
+    assert table.dtype == np.int64
     assert table.toarray().tolist() == [[0, 0, 17, 0], [10, 0, 0, 0], [0, 0, 0, 0]]
+    (sums,), counted = ImageSums([table], table, lambda *parts: np.stack(parts)).ap(np.full((4, 2), 3, dtype=np.int32))
+    assert sums.dtype == np.float64
+    assert counted.dtype == np.int64
+    assert sums.tolist() == counted.tolist() == [[51, 51], [30, 30], [0, 0]]
     assert rate(np.array([1.0, 3.0, 2.0]), np.array([2.0, 0.0, 1.0])).tolist() == [0.5, 0.0, 2.0]
 
 
