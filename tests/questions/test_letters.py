@@ -132,9 +132,12 @@ def test_none_as_an_option() -> None:
         ("(A)", ""),
         ("A, A, E", "AA"),
         ("<answer>A, b</answer>", "AB"),
-        ("<answer> A B, C </answer>", "C"),  # what stands between commas, without spaces
         ("<think>C</think> B", "B"),
     ],
 )
 def test_as_the_released_scripts_read(answer: str, expected: str) -> None:
     assert released_choice(answer, LABELS) == [LABELS[letter] for letter in expected]
+
+
+def test_the_released_scripts_take_all_spaces_out_of_a_tagged_answer() -> None:
+    assert released_choice("<answer> A B, C </answer>", {**LABELS, "AB": "hug"}) == ["hug", LABELS["C"]]
