@@ -213,10 +213,12 @@ def test_a_class_of_too_many_images_leaves_none_out(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("points", [127, 128, 300])
-def test_a_grid_of_many_points(points: int) -> None:
+@pytest.mark.parametrize("right", [0.8, 1.0])
+def test_a_grid_of_many_points(points: int, right: float) -> None:
     """More than a small number can count, all of them reached."""
-    ranked = lists(7, tuple(at / (points - 1) for at in range(points)), None, right=0.8)
+    ranked = lists(7, tuple(at / (points - 1) for at in range(points)), None, right=right)
     owner = np.repeat(np.arange(CLASSES), np.diff(ranked.bounds))
-    ranked = replace(ranked, truth_image=ranked.image[ranked.hit], truth_class=owner[ranked.hit])
+    hit = ranked.hit | (right == 1)
+    ranked = replace(ranked, hit=hit, truth_image=ranked.image[hit], truth_class=owner[hit])
     weights = np.random.default_rng(6).integers(0, 4, (IMAGES, 3)).astype(np.int32)
     assert ranked.ap(weights)[0].tobytes() == one_by_one(ranked, weights).tobytes()
