@@ -107,3 +107,17 @@ def test_where_nearly_all_say_the_same() -> None:
     assert alpha < 0 < 0.97 < ac1
     assert gwet(np.zeros((3, 2)), "quadratic", 5) == 1.0
     assert gwet(np.array([[1.0, NONE]]), "identity", 5) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_none_where_no_item_has_two_ratings(weights: str) -> None:
+    """However many an item a rater has; nor do resamples without such an item say anything on stderr."""
+    assert gwet(np.array([[1, NONE], [0, NONE], [NONE, 2]]), weights, 3) is None
+    assert gwet(np.array([[NONE, NONE]]), weights, 3) is None
+    assert gwet(np.empty((0, 2)), weights, 3) is None
+    none, some = gwet_resampled(
+        np.array([[1, 1], [0, NONE]]), np.array([[0.0, 1.0], [2.0, 1.0]]), weights=weights, levels=3
+    )
+    assert math.isnan(none)
+    assert some == 1

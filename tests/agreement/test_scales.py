@@ -36,6 +36,12 @@ def test_a_scale_is_brought_to_the_levels() -> None:
     assert table.scales == "0,1+mcos=-1,1"
 
 
+def test_scales_of_several_names() -> None:
+    row = {"A": 4.0, "m1": 1.0, "m2": 2.0, "m3": 1.0}
+    table = ratings_of(row, scales=("m1=0,1", "m2=0,2", "0,5"))
+    assert table.values.tolist() == [[4, 4, 4, pytest.approx(0.8)]]
+
+
 def test_a_scale_of_the_levels_changes_nothing() -> None:
     rows = ({"A": 4.0, "m": 1.1}, {"A": 0.0, "m": 3.3})
     np.testing.assert_array_equal(ratings_of(*rows).values, ratings_of(*rows, scales=("0,4",)).values)
@@ -71,6 +77,7 @@ def test_a_metric_tells_the_same_in_any_unit(hoicli: Hoicli, tmp_path: Path) -> 
         (({"A": 4, "m": 0.5}, {"A": 1, "m": 1}), "some between them"),
         (({"A": 4, "m": 0}, {"A": 1, "m": 1}), "where people go higher"),
         (({"m": 0.5, "m2": 3}, {"m": 1, "m2": 0}), "some between them"),
+        (({"A": 2, "m": 0}, {"A": 0, "m": 1}, {"A": 0, "m": 1}), "where people go higher"),  # on one item of many
     ],
 )
 def test_what_looks_like_another_scale_is_refused(rows: tuple[dict[str, float], ...], why: str) -> None:
@@ -89,6 +96,8 @@ def test_what_says_nothing_of_a_scale_is_read() -> None:
     ratings_of({"A": 4, "m": 0.5}, {"A": 1, "m": 1.5})
     ratings_of({"A": 1, "m": 0.5}, {"A": 0, "m": 1}, levels=2)
     ratings_of({"A": 4, "B": 0}, {"A": 1, "B": 1})  # a person may be strict
+    ratings_of({"A": 0, "m": 1}, {"A": 0, "m": 0}, {"A": 4})  # people go higher where the model does not rate
+    ratings_of({"A": 1, "B": 1, "m": 1}, {"A": 1, "B": 1, "m": 0})  # two people say 1, which is not 2
 
 
 def test_beyond_its_scale() -> None:
@@ -101,7 +110,7 @@ def test_beyond_its_scale() -> None:
 
 @pytest.mark.parametrize("text", ["1", "1,0", "0,0", "a,b", "0,1,2", "nan,1", "0,inf", "=0,1", "m=", ""])
 def test_no_scale(text: str) -> None:
-    with pytest.raises(UsageError, match="give the lowest and the highest value there can be"):
+    with pytest.raises(UsageError, match=r"as 0,1, for all models, or NAME=0,1 for one$"):
         scales_of([text])
 
 

@@ -14,7 +14,7 @@ from hoicli.corruption import cracks
 from hoicli.corruption.definitions import HOICLI_1
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record, share_visible
-from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes
+from hoicli.corruption.warps import Displacement, Lens, Zoom, moved_boxes, share_in_frame
 from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES
 
 Image = NDArray[np.uint8]
@@ -120,6 +120,14 @@ def test_where_a_mark_goes_its_box_goes(name: str, severity: int) -> None:
                 name, 1.0
             )
             assert at == pytest.approx(middle, abs=near), (image_id, x, y)
+
+
+def test_the_share_of_a_box_is_of_what_was_in_the_image() -> None:
+    still = Displacement(np.zeros((20, 30)), np.zeros((20, 30)))
+    for box in ((0, 0, 30, 20), (-10, -10, 40, 50), (25, 15, 90, 90)):
+        assert share_in_frame(still, box) == 1.0
+    for outside in ((-10, 0, -5, 10), (30, 0, 40, 10), (0, 20, 10, 30), (5, 5, 5, 10), (5, 5, 10, 5)):
+        assert share_in_frame(still, outside) == 0.0
 
 
 def test_what_moves_moves_by_more_than_that() -> None:

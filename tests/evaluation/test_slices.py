@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,25 @@ def test_the_names_of_parts() -> None:
     verbs, things, groups = parse_slices(["verb", "object", "frequency"], HICO)
     for slice_ in (verbs, things, groups):  # a partition of the classes
         assert sorted(number for members in slice_.classes for number in members) == list(range(600))
+
+
+def test_what_each_measure_cuts() -> None:
+    of = {name: measure.of for name, measure in MEASURES.items()}
+    assert of == {
+        "objects": "triplets", "distance": "triplets", "people": "images", "pairs": "images",
+        "verb": "classes", "object": "classes", "frequency": "classes",
+    }  # fmt: skip
+    with pytest.raises(UsageError) as caught:
+        parse_slices(["distances"], HICO)
+    assert str(caught.value).endswith("(did you mean 'distance'?)")
+
+
+def test_training_counts_are_cut_as_numbers_are() -> None:
+    """From a cut on, up to the next; above the last, all."""
+    counts = (1, 2, 9, 10, 11, *[500] * 595)
+    (made,) = parse_slices(["frequency:2:10"], replace(HICO, training_counts=counts))
+    assert (made.parts, made.cuts) == (("0-1", "2-9", "10+"), (2.0, 10.0))
+    assert made.classes == (frozenset({0}), frozenset({1, 2}), frozenset(range(3, 600)))
 
 
 def test_person_first_protocols_have_no_slices_of_triplets(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,18 @@ def test_blocks(data: Data) -> None:
         assert results(data) == whole
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 7, 1000])
+def test_every_pair_of_an_image_in_blocks_is_found(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """Also the one whose object is the very first box."""
+    monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", at_once)
+    boxes = 50 * np.arange(10)[:, None] + np.array([0, 0, 9, 9])
+    hois = [{"subject": 2 * at + 1, "object": 2 * at, "verb": "fly", "score": 1 - at / 10} for at in range(5)]
+    record = {"image_id": "a", "boxes": boxes.tolist(), "labels": ["kite", "person"] * 5}
+    annotated = [{key: value for key, value in hoi.items() if key != "score"} for hoi in hois]
+    whole = results(([{**record, "hois": annotated}], [{**record, "hois": hois}]))[0][0]
+    assert (whole.truth_pairs, whole.recall, whole.precision, whole.inter_map) == (5, 1.0, 1.0, 1.0)
+
+
 def test_too_large_a_crowd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing, "MOST_PAIRS", 24)
     boxes = np.arange(10)[:, None] + np.array([0, 0, 9, 9])

@@ -98,6 +98,20 @@ def test_numbers_in_place_of_letters() -> None:
         assert read_choice(answer, labels, list(labels.values())).options == options
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["answer", "answers", "choice", "choices", "letters", "letter", "options", "option", "selected", "final_answer"],
+)
+def test_the_keys_of_an_answer(key: str) -> None:
+    assert read_choice({"why": "B", key: ["A"]}, LABELS, OPTIONS).options == (OPTIONS[0],)
+    assert read_choice({key.upper(): "A"}, LABELS, OPTIONS).options == (OPTIONS[0],)
+
+
+def test_items_are_options_in_any_spelling() -> None:
+    assert read_choice([OPTIONS[1], OPTIONS[0].upper()], LABELS, OPTIONS).options == tuple(OPTIONS[:2])
+    assert read_choice([OPTIONS[0].replace("_", " "), "B"], LABELS, OPTIONS).options == tuple(OPTIONS[:2])
+
+
 def test_letters_that_nobody_explained() -> None:
     assert read_choice("ride an elephant", {}, OPTIONS).options == (OPTIONS[0],)
     with pytest.raises(DataError, match="nothing says what they stand for"):
@@ -123,3 +137,7 @@ def test_none_as_an_option() -> None:
 )
 def test_as_the_released_scripts_read(answer: str, expected: str) -> None:
     assert released_choice(answer, LABELS) == [LABELS[letter] for letter in expected]
+
+
+def test_the_released_scripts_take_all_spaces_out_of_a_tagged_answer() -> None:
+    assert released_choice("<answer> A B, C </answer>", {**LABELS, "AB": "hug"}) == ["hug", LABELS["C"]]

@@ -78,6 +78,8 @@ def test_senses_of_a_dataset() -> None:
     with_dataset, without = (Phrases.of(rows, name).needed() for name in ("hico", None))
     assert with_dataset
     assert without
+    toasting = [Referring("a", "toasting wine glass", "crisping wine glass")]
+    assert Phrases.of(toasting, "hico").needed() != Phrases.of(toasting, None).needed()
 
 
 def test_intervals_and_images(hoicli: Hoicli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hoicli.arrays.kit import Floats
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.resampling.averaged import AveragedLists
+from hoicli.resampling.comparison import image_differences
 from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.weighted import Weights
 
@@ -124,3 +126,99 @@ def test_many_rounds_at_once_are_each_counted_one_by_one(
         ranked = lists(7, grid, cap, right=right)
         for weights in (drawn, np.where(drawn == 3, np.int32(often), drawn)):
             assert ranked.ap(weights)[0].tobytes() == one_by_one(ranked, weights).tobytes()
+
+
+@pytest.mark.parametrize("area", ["envelope", "step", "trapezoid"])
+@pytest.mark.parametrize(("cap", "right"), [(None, 0.4), (5, 0.4), (None, 1.0)])
+def test_true_positives_of_different_worth(area: str, cap: int | None, right: float) -> None:
+    """Copies of one are one step: precision and recall are taken before the first and after the last of them."""
+    unit, ranked = 8, lists(8, (), cap, right=right)
+    rng = np.random.default_rng(9)
+    gain = np.where(ranked.hit, rng.integers(1, unit + 1, len(ranked.hit)), 0)
+    weights = rng.integers(0, 4, (IMAGES, 4)).astype(np.int32)
+    found, positives = replace(ranked, gain=gain, unit=unit, area=area).ap(weights)
+    for number, times in itertools.product(range(CLASSES), range(weights.shape[1])):
+        rank = worth = 0
+        before, after, steps = [], [], []
+        for at in range(*ranked.bounds[number : number + 2].tolist()):
+            copies = int(weights[ranked.image[at], times])
+            copies = copies if cap is None else min(copies, cap - rank)
+            if ranked.hit[at] and copies:
+                before.append(worth / rank if rank else unit)
+            rank, worth = rank + copies, worth + copies * int(gain[at])
+            if ranked.hit[at] and copies:
+                after.append(worth / rank)
+                steps.append(copies * int(gain[at]))
+        if area == "envelope":
+            after = [*itertools.accumulate(reversed(after), max)][::-1]
+        if area == "trapezoid":
+            after = [(one + two) / 2 for one, two in zip(before, after, strict=True)]
+        under = sum(height * step for height, step in zip(after, steps, strict=True))
+        asked = int(weights[ranked.truth_image[ranked.truth_class == number], times].sum())
+        assert positives[number, times] == asked
+        if asked:
+            assert found[number, times] == pytest.approx(under / (asked * unit * unit))
+
+
+def left_out(ranked: RankedLists, members: list[int]) -> Floats:
+    """[N] mAP without each image, evaluated again: of the classes that still have ground truth, or never had any."""
+    whole = ranked.ap(np.ones((IMAGES, 1), dtype=np.int32))[1][:, 0]
+    ap, positives = ranked.ap((1 - np.eye(IMAGES)).astype(np.int32))
+    kept = [[number for number in members if positives[number, at] or not whole[number]] for at in range(IMAGES)]
+    return np.array([sum(ap[number, at] for number in kept[at]) / max(len(kept[at]), 1) for at in range(IMAGES)])
+
+
+def few(seed: int, right: float = 0.3) -> RankedLists:
+    """Class 1 has one image of ground truth, class 2 two triplets in one image, class 3 none."""
+    ranked = lists(seed, ELEVEN, None, right=right)
+    kept = ~np.isin(ranked.truth_class, [1, 2, 3])
+    return replace(
+        ranked,
+        hit=ranked.hit & ~np.isin(np.repeat(np.arange(CLASSES), np.diff(ranked.bounds)), [1, 2, 3]),
+        truth_image=np.append(ranked.truth_image[kept], [4, 7, 7]),
+        truth_class=np.append(ranked.truth_class[kept], [1, 2, 2]),
+    )
+
+
+@pytest.mark.parametrize("members", [[0, 1, 2, 3, 4, 5, 6, 7, 8], [1], [3], [1, 3], [2, 0]])
+@pytest.mark.parametrize("at_once", [1, 512])
+def test_an_image_left_out_is_an_evaluation_without_it(
+    monkeypatch: pytest.MonkeyPatch, members: list[int], at_once: int
+) -> None:
+    monkeypatch.setattr("hoicli.resampling.ranked.IMAGES_AT_ONCE", at_once)
+    for right in (0.3, 1.0):
+        found = few(10, right).without_each_image(np.array(members))
+        assert found is not None
+        assert found == pytest.approx(left_out(few(10, right), members), abs=1e-12)
+
+
+@pytest.mark.parametrize(("before", "after"), [([10], [11]), ([10, 12], [11]), ([10], [11, 12, 13])])
+@pytest.mark.parametrize("members", [[0, 1, 3], [2], []])
+def test_what_goes_with_each_image_of_a_difference(before: list[int], after: list[int], members: list[int]) -> None:
+    def share(seeds: list[int]) -> Floats:
+        weights = np.ones((IMAGES, 1), dtype=np.int32)
+        runs = [few(seed) for seed in seeds]
+        sums = [sum(run.ap(weights)[0][members, 0]) / max(len(members), 1) - left_out(run, members) for run in runs]
+        mean: Floats = np.mean(sums, axis=0)
+        return mean
+
+    first, second = ([few(seed) for seed in seeds] for seeds in (before, after))
+    found = image_differences(first, second, np.array(members, dtype=np.int64))
+    assert found == pytest.approx(share(after) - share(before), abs=1e-12)
+
+
+def test_a_class_of_too_many_images_leaves_none_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hoicli.resampling.ranked.MOST_LEFT_OUT", 2)
+    assert image_differences([few(10)], [few(11)], np.array([0])) is None
+
+
+@pytest.mark.parametrize("points", [127, 128, 300])
+@pytest.mark.parametrize("right", [0.8, 1.0])
+def test_a_grid_of_many_points(points: int, right: float) -> None:
+    """More than a small number can count, all of them reached."""
+    ranked = lists(7, tuple(at / (points - 1) for at in range(points)), None, right=right)
+    owner = np.repeat(np.arange(CLASSES), np.diff(ranked.bounds))
+    hit = ranked.hit | (right == 1)
+    ranked = replace(ranked, hit=hit, truth_image=ranked.image[hit], truth_class=owner[hit])
+    weights = np.random.default_rng(6).integers(0, 4, (IMAGES, 3)).astype(np.int32)
+    assert ranked.ap(weights)[0].tobytes() == one_by_one(ranked, weights).tobytes()

@@ -176,6 +176,13 @@ def test_which_rows_have_an_interval(hoicli: Hoicli, two: Path) -> None:
         assert hoicli("robust", *CHOICE[:4], "--format", notation, "--bootstrap", 20, two / "cells.jsonl").code == 0
 
 
+@pytest.mark.parametrize(("images", "has"), [(1, False), (2, True)])
+def test_an_interval_needs_two_images_with_ground_truth(hoicli: Hoicli, two: Path, images: int, *, has: bool) -> None:
+    annotated = [record["image_id"] for record in GT if record["hois"]][:images]
+    write(two / "gt.jsonl", [record if record["image_id"] in annotated else {**record, "hois": []} for record in GT])
+    assert ("ci_low" in one(results(hoicli, "--bootstrap", 2, two / "cells.jsonl"), "clean", "a")) == has
+
+
 def test_neither_order_nor_shards_of_cells_change_a_byte(hoicli: Hoicli, two: Path) -> None:
     arguments = (*CHOICE, "--bootstrap", "20")
     expected = hoicli("robust", *arguments, two / "cells.jsonl").out

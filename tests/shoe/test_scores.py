@@ -17,7 +17,7 @@ from hoicli.shoe.filters import ConfidenceFilter
 from hoicli.shoe.labels import normalised
 from hoicli.shoe.matching import UNIT
 from hoicli.shoe.names import AGAINST, AREAS, COMBINE
-from hoicli.shoe.scores import average_precision, scores_of
+from hoicli.shoe.scores import average_precision, plain_entries, scores_of
 from tests.support import shoe_reference
 from tests.support.shoe import (
     AWAY,
@@ -38,6 +38,15 @@ def test_one_soft_match() -> None:
     assert scores.mf1 == pytest.approx(2 * 0.775 * 1 / 1.775)  # precision 0.775, recall TP / (TP + FN) = 1
     assert (scores.gt_miss_rate, scores.prediction_miss_rate, scores.map) == (0.0, 0.0, 0.0)
     assert (scores.truths, scores.predictions) == (1, 1)
+
+
+def test_what_is_not_kept_is_in_no_list() -> None:
+    truth = [image(("pet", "giraffe"), ("wash", "train", None, AWAY))]
+    shoe = shoe_of(truth, [image(("pet", "giraffe", 0.9), ("wash", "train", 0.8, AWAY))])
+    for kept in (0, 1):
+        entries = plain_entries(shoe, np.arange(2) == kept)
+        assert entries.prediction.tolist() == [kept]
+        assert entries.gain.tolist() == [UNIT]
 
 
 def test_a_perfect_set_is_1() -> None:

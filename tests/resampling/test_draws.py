@@ -1,0 +1,84 @@
+"""The draws, from the bits of the stream one at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hoicli.errors import UsageError
+from hoicli.resampling.draws import MOST_ROUNDS, Block, Resampling, blocks
+
+
+def bits(*key: int) -> np.random.PCG64:
+    return np.random.PCG64(np.random.SeedSequence(list(key)))
+
+
+def upper(stream: np.random.PCG64, below: int) -> int:
+    """The upper 32 of the next 64 bits, as a number below another."""
+    return ((int(stream.random_raw()) >> 32) * below) >> 32
+
+
+def test_a_resample_takes_its_images_one_after_another() -> None:
+    block, images = Block(seed=5, number=3, rounds=4), 70
+    stream = bits(5, 0, 3)
+    drawn = [[upper(stream, images) for _ in range(images)] for _ in range(4)]
+    weights = block.resamples(images)
+    assert weights.dtype == np.int32
+    assert weights.flags.c_contiguous
+    assert weights.T.tolist() == [[row.count(image) for image in range(images)] for row in drawn]
+
+
+@pytest.mark.parametrize("images", [1, 63, 64, 65, 130])
+def test_a_swap_takes_a_bit_of_an_image_and_each_round_begins_a_word(images: int) -> None:
+    stream = bits(5, 1, 3)
+    words = [[int(stream.random_raw()) for _ in range(-(-images // 64))] for _ in range(4)]
+    coins = Block(seed=5, number=3, rounds=4).swaps(images)
+    assert coins.dtype == np.int32
+    assert coins.flags.c_contiguous
+    assert coins.T.tolist() == [[row[image // 64] >> image % 64 & 1 for image in range(images)] for row in words]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_the_runs_drawn_are_one_fewer_than_there_are(count: int) -> None:
+    stream = bits(5, 2, 3, 8)
+    drawn = [[upper(stream, count) for _ in range(6)] for _ in range(count - 1)]
+    shares = Block(seed=5, number=3, rounds=6).runs(8, count)
+    expected = [[sum(row[at] == run for row in drawn) / (count - 1) for at in range(6)] for run in range(count)]
+    assert shares.tolist() == expected
+    assert shares.sum(axis=0) == pytest.approx(np.ones(6))
+
+
+def test_a_single_run_is_always_drawn() -> None:
+    assert Block(seed=0, number=0, rounds=3).runs(0, 1).tolist() == [[1, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "sizes"), [(0, []), (1, [1]), (31, [31]), (32, [32]), (33, [32, 1]), (96, [32, 32, 32])]
+)
+def test_rounds_come_in_blocks_of_32(rounds: int, sizes: list[int]) -> None:
+    assert blocks(Resampling(rounds, 9)) == [Block(9, number, size) for number, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("rounds", [2, 3, MOST_ROUNDS])
+def test_rounds_that_may_be_asked_for(rounds: int) -> None:
+    assert Resampling.checked(rounds, 0) == Resampling(rounds, 0)
+    assert Resampling.checked(rounds, 0, or_none=True) == Resampling.asked(rounds, 0) == Resampling(rounds, 0)
+
+
+@pytest.mark.parametrize("rounds", [-1, 0, 1, MOST_ROUNDS + 1])
+def test_rounds_that_may_not(rounds: int) -> None:
+    for or_none in {False, rounds != 0}:
+        with pytest.raises(UsageError, match=f"^--bootstrap {rounds}: give a number of rounds from 2 to 100,000"):
+            Resampling.checked(rounds, 0, or_none=or_none)
+
+
+def test_no_rounds_where_they_may_be_left_out() -> None:
+    assert Resampling.checked(0, 4, or_none=True) == Resampling(0, 4)
+    assert Resampling.asked(None, -1) is None
+    assert Resampling(0, 4).signature() == {}
+    assert Resampling(20, 4).signature() == {"boot": "20", "seed": "4"}
+
+
+def test_a_seed_is_not_below_0() -> None:
+    with pytest.raises(UsageError, match=r"^--seed -1: give a whole number of at least 0"):
+        Resampling.checked(2, -1)
