@@ -60,7 +60,9 @@ def test_what_the_documents_say_of_times_is_what_the_tables_say() -> None:
     assert f"take two thirds as long again as one ({more:.1f} s on two quiet cores)" in text
     assert round(more / ours, 1) in (0.6, 0.7)
     short, long = (float(seconds[f"compare --name a,b{option}"]) for option in (" --no-errors", ""))
-    assert "take four times as long as `eval` does for one (three seconds on two quiet cores), and sixteen times" in text
+    assert (
+        "take four times as long as `eval` does for one (three seconds on two quiet cores), and sixteen times" in text
+    )
     assert "with the types of errors (eleven)" in text
     assert (round(short / ours), round(short), round(long / ours), round(long)) == (4, 3, 16, 11)
     assert "nine times as long as `diagnose` does for all (9.6 to 10 s)" in text

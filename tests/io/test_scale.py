@@ -351,7 +351,7 @@ def test_the_pages_table_of_growth_is_this_one() -> None:
     text = (ROOT / "docs/scale.md").read_text()
     rows = [line.split(" | ") for line in TABLE.findall(text)[-1].splitlines()]
     assert [row[0][2:] for row in rows] == ["seconds / peak MiB", "---", FLOOR, *growth.COMMANDS]
-    assert len(rows[0]) == 1 + 4
+    assert len(rows[0]) == 1 + 5
     assert "fixtures/scale/growth.svg" in text
     assert (SCALE / "growth.svg").is_file()
 
