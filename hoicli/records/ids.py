@@ -85,6 +85,10 @@ class ImageIds(Texts):
         """The place of the text whose hash leads here, or to one of the slots before without a gap; -1 for none."""
         super().__init__(texts)
 
+    def __reduce__(self) -> tuple[type[ImageIds], tuple[Texts]]:
+        """The texts alone: Python's hashes differ from process to process, and so would the table."""
+        return ImageIds, (Texts(self),)
+
     def extend(self, texts: Iterable[str]) -> None:
         """Add texts. None of them may be here already."""
         texts = texts if isinstance(texts, Sequence) else list(texts)

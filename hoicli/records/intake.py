@@ -65,7 +65,9 @@ class ImageRegister:
         self.ids = known if isinstance(known, ImageIds) else ImageIds()
         self._lines = array("q", bytes(8 * len(self.ids)))
         """Where each image was seen: the line's number, and above it that of its file; 0 for not yet."""
-        self._files: dict[str, int] = {}
+        self._files: dict[str | None, int] = {}
+        """The number of each file, and of all records from Python (None), which `_items` numbers."""
+        self._items: dict[str, int] = {}
 
     def add(self, image_id: str, line: Line) -> None:
         """Raises `DataError` if the image was added already, or is not a known one."""
@@ -83,8 +85,10 @@ class ImageRegister:
 
     def _mark(self, line: Line) -> int:
         """A number for a line, by which `_where` knows it again."""
-        name, number = (line.file, line.number) if type(line) is Line else (line.where, -1)
-        return self._files.setdefault(name, len(self._files) + 1) << _NUMBER_BITS | number + 1
+        of_file = type(line) is Line
+        number = line.number if of_file else self._items.setdefault(line.where, len(self._items))
+        file = self._files.setdefault(line.file if of_file else None, len(self._files) + 1)
+        return file << _NUMBER_BITS | number
 
     def _marks(self, lines: list[Line]) -> array[int]:
         """`_mark` of each line."""
@@ -96,8 +100,8 @@ class ImageRegister:
     def _where(self, mark: int) -> str:
         """`Line.where` of a line by its number."""
         name = list(self._files)[(mark >> _NUMBER_BITS) - 1]
-        number = (mark & (1 << _NUMBER_BITS) - 1) - 1
-        return name if number < 0 else Line(name, number, b"").where
+        number = mark & (1 << _NUMBER_BITS) - 1
+        return list(self._items)[number] if name is None else Line(name, number, b"").where
 
     def meant(self, image_id: str) -> str:
         """A question that suggests the one known image with this file name or number, "" if there is not exactly

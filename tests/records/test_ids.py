@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
 from hoicli.io.streams import Item, Line
-from hoicli.records import ids
+from hoicli.records import ids, intake
 from hoicli.records.ids import MISSING, ImageIds, Texts
 from hoicli.records.intake import ImageRegister
 
@@ -51,6 +56,30 @@ def test_texts_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_table_takes_few_bytes() -> None:
     found = ImageIds(f"image_{number:07}" for number in range(50_000))
     assert len(found._table) * found._table.itemsize < 20 * len(found)
+
+
+def test_ids_are_found_in_a_process_with_other_hashes() -> None:
+    """Each process hashes text in its own way; what was pickled in one is read in another."""
+    code = (
+        "import pickle, sys; ids = pickle.load(sys.stdin.buffer); "
+        "print(list(ids), ids.places(['b', 'x', 'a']).tolist(), ids.place('a'), ids.add('c'), 'c' in ids)"
+    )
+    sent = pickle.dumps(ImageIds(["a", "b"]))
+    for seed in ("1", "2"):
+        run = [sys.executable, "-c", code]
+        done = subprocess.run(run, input=sent, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        assert done.stdout.decode().split("\n")[0] == "['a', 'b'] [1, -1, 0] 0 2 True", done.stderr
+
+
+def test_records_from_python_are_as_many_as_one_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "_NUMBER_BITS", 60)  # so that there can be seven files
+    items = [Item("preds", 1, b"", str(number)) for number in range(50)]
+    register = ImageRegister()
+    for batch in (items[:25], items[25:]):
+        assert register.add_all([f"i{item.index}" for item in batch], list(batch))
+    with pytest.raises(DataError) as error:
+        register.add("i30", items[49])
+    assert str(error.value) == "preds[49]: image_id: image 'i30' is at preds[30] already; keep one line an image"
 
 
 @pytest.mark.parametrize("known", [None, ["a", "b", "c"], ImageIds(["a", "b", "c"])])
