@@ -312,3 +312,12 @@ def test_an_image_of_too_many_pixels() -> None:
     )
     with pytest.raises(DataError, match="is 13300 x 13300 pixels, more than 64,000,000; make it smaller first"):
         images.decode(data)
+
+
+def test_half_a_surrogate_pair_is_no_text(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Python's JSON reads it, and no file can hold it: the digest of a file of questions met it first."""
+    path = tmp_path / "scene.json"
+    path.write_text('{"a.jpg": {"question_1": {"q\\ud800": NaN}}}')
+    done = hoicli("choice-eval", "--questions", path, PREDICTIONS)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert f"{path}: not JSON (no low surrogate in string" in done.err

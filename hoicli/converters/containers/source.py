@@ -174,6 +174,7 @@ class Source:
         except orjson.JSONDecodeError as error:
             try:
                 mapping = json.loads(self.data)  # json reads NaN, which the check of records reports with its place
+                json.dumps(mapping, ensure_ascii=False).encode()  # and half a surrogate pair, which no file can hold
             except (ValueError, RecursionError):
                 raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name) from None
         return mapping if isinstance(mapping, dict) else {}
