@@ -21,24 +21,32 @@ from hoicli.vocabulary.labels import Vocabulary
 
 OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
-    "hoicli validate tells; --allow-uncounted computes with the others alone"
+    "hoicli validate tells"
 )
+ALLOW = "; --allow-uncounted computes with the others alone"
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-    """Raises `DataError` at `place` if most predictions have no class in the vocabulary, unless that is `allowed`. Most
-    is more than half of all predictions, and of the best predictions of the images: a dump that scores every verb for
-    every pair has many predictions without a class, but not at the top. Too few images raise no error."""
-    if allowed:
-        return
+    """Note in the tally whether most predictions have no class. Raises `DataError` at `place` if that is so and not
+    `allowed`."""
+    problem = without_class(tally, vocabulary)
+    if problem and not allowed:
+        raise DataError(problem + ALLOW, place=place)
+    tally.uncounted |= bool(problem)
+
+
+def without_class(tally: Tally, vocabulary: Vocabulary) -> str:
+    """What is wrong if most predictions have no class in the vocabulary; else "". Most is more than half of all
+    predictions, and of the best predictions of the images: a dump that scores every verb for every pair has many
+    predictions without a class, but not at the top. Of too few images nothing is concluded."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
-        return
+        return ""
     best, images = tally.listed.classless_best()
-    if 2 * best > images >= ENOUGH_IMAGES:
-        top = f"the best of {best:,} of {images:,} images among them"
-        problem = f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
-        raise DataError(problem, place=place)
+    if not 2 * best > images >= ENOUGH_IMAGES:
+        return ""
+    top = f"the best of {best:,} of {images:,} images among them"
+    return f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
 
 
 def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None) -> list[Protocol]:
