@@ -106,6 +106,13 @@ class Coverage:
         self.unlabelled += other.unlabelled
         self.boxes.add(other.boxes.images)
 
+    def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
+        """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
+        off = None if all(row.whole_image for row in views) else self.boxes.finding()
+        if off is None:
+            return ""
+        return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
+
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], *, shard: bool = False, model: str | None = None
     ) -> None:
@@ -140,10 +147,8 @@ class Coverage:
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
-        looked_at = not all(row.whole_image for row in protocols)
-        if looked_at and (off := self.boxes.finding()) is not None:
-            option = truth.vocabulary.option
-            tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
+        if doubt := self.doubt(truth, views):
+            tell(doubt)
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
