@@ -1,9 +1,12 @@
-"""The exceptions of hoicli: what went wrong, where, and what to do, in one line.
+"""The exceptions and the warning of hoicli: what went wrong, where, and what to do, in one line.
 
 Library code raises them; only `hoicli.cli` knows exit codes (1 for `DataError`, 2 for `UsageError`).
 """
 
 from __future__ import annotations
+
+import copyreg
+from typing import Any
 
 LONGEST = 1000
 """Characters of a message: a few lines of a terminal, even if the message quotes a bad label of a megabyte."""
@@ -32,6 +35,10 @@ class HoicliError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: as it is, not made anew of its message."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
 
 MALFORMED = "malformed"
 """The code of an error without a more specific one."""
@@ -53,3 +60,7 @@ class DataError(HoicliError):
 
 class UsageError(HoicliError):
     """The call is wrong: an option that does not exist, does not fit another, or has an impossible value."""
+
+
+class HoicliWarning(UserWarning):
+    """Predictions are suspicious, as a network's before it has learnt anything: there is a number all the same."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from numbers import Integral, Real
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.views import Views
@@ -34,13 +35,19 @@ _OPTION = re.compile(
 
 _RENAMED = {"from": "source_format", "lambda": "power", "tag": "tags", "slice": "slices"}
 """Arguments whose name is not the option's: two of these are Python's own words."""
-_KINDS = {
+_KINDS: dict[str, tuple[Any, str]] = {
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
     "bool": (bool, "True or False"),
     "str": (str, "a text"),
     "None": (type(None), "None"),
+    "Path": ((str, os.PathLike), "a path"),
+    "Names": ((str, list, tuple, type(None)), "a name, or a list of names"),
+    "Sequence[str]": ((list, tuple), "a list of texts"),
+    "Thresholds": ((Real, str, list, tuple, type(None)), "a number, or a list of numbers"),
 }
+_ITEMS = {"Names": (str,), "Sequence[str]": (str,), "Thresholds": (Real, str)}
+"""What the lists among them hold."""
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -48,13 +55,12 @@ Returned = TypeVar("Returned")
 
 def typed_call(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """The function, which refuses arguments that it does not have, one that is missing, and a number, text or flag of
-    another type than annotated, with a `UsageError`."""
+    another type than annotated, with a `UsageError`. NumPy's numbers and texts are taken as Python's."""
     signature = inspect.signature(function)
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
     shown = f"hoicli.{function.__qualname__.removesuffix('.__init__')}"
-    kinds = {name: parameter.annotation.split(" | ") for name, parameter in signature.parameters.items()
-             if isinstance(parameter.annotation, str)}  # fmt: skip
-    checked = {name: [_KINDS[kind] for kind in of] for name, of in kinds.items() if _KINDS.keys() >= set(of)}
+    annotated = {name: str(parameter.annotation).split(" | ") for name, parameter in signature.parameters.items()}
+    kinds = {name: of for name, of in annotated.items() if _KINDS.keys() >= set(of)}
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
@@ -67,14 +73,33 @@ def typed_call(function: Callable[Parameters, Returned]) -> Callable[Parameters,
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise UsageError(f"{shown}: {error}; help({shown}) has them all") from None
-        for name, value in bound.arguments.items():
-            of = checked.get(name, ())
-            number = isinstance(value, bool) and not any(kind is bool for kind, _ in of)
-            if of and (number or not isinstance(value, tuple(kind for kind, _ in of))):
-                raise UsageError(f"{name}={_shown(value)}: give {' or '.join(words for _, words in of)}")
-        return function(*args, **kwargs)
+        for name in (name for name in kinds if name in bound.arguments):
+            bound.arguments[name] = value = _plain(bound.arguments[name])
+            if not any(map(partial(_is_a, value), kinds[name])):
+                words = " or ".join(_KINDS[kind][1] for kind in kinds[name])
+                raise UsageError(f"{name}={_shown(value)}: give {words}")
+        return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def _is_a(value: object, kind: str) -> bool:
+    """Whether a value is of a kind; a flag is no number."""
+    if isinstance(value, list | tuple) and kind in _ITEMS:
+        return all(isinstance(item, _ITEMS[kind]) and not isinstance(item, bool) for item in value)
+    return isinstance(value, _KINDS[kind][0]) and (kind == "bool" or not isinstance(value, bool))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers, and lists and arrays of them, as Python's: a float32 as the decimal that it prints as, since
+    signatures have that."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if not hasattr(value, "dtype") or not hasattr(value, "tolist") or not hasattr(value, "ndim"):
+        return value
+    if value.ndim:
+        return [_plain(item) for item in value]
+    return float(str(value)) if getattr(value.dtype, "kind", "") == "f" else value.tolist()
 
 
 def _shown(value: object) -> str:
@@ -138,13 +163,10 @@ def checked_tags(tags: Mapping[str, str] | None, *taken: str) -> dict[str, str]:
 
 def views_of(iou: Thresholds, slices: Names, vocabulary: Vocabulary) -> Views:
     """What `--iou` and `--slice` ask for. Raises `UsageError` for a threshold or a slice that there is not."""
-    several = [iou] if isinstance(iou, int | float | str) else list(() if iou is None else iou)
+    several = iou if isinstance(iou, list | tuple) else () if iou is None else (iou,)
     return Views.parse([str(each) for each in several], names_of(slices), vocabulary)
 
 
 def names_of(given: Names) -> list[str]:
     """Names given as one (commas between several), as a list, or not at all."""
-    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
-    if (given is not None and not isinstance(given, Sequence)) or not all(isinstance(name, str) for name in listed):
-        raise UsageError(f"{_shown(given)}: give a name, or a list of names")
-    return [name.strip() for text in listed for name in text.split(",")]
+    return [name.strip() for text in ([given] if isinstance(given, str) else given or ()) for name in text.split(",")]

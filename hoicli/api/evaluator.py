@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import islice, pairwise
@@ -17,6 +18,7 @@ from hoicli.api.calling import (
     Thresholds,
     called,
     checked_tags,
+    in_python,
     names_of,
     placed,
     policy_of,
@@ -30,8 +32,8 @@ from hoicli.arrays.columns import BATCH
 from hoicli.arrays.detections import TRIPLET_COLUMNS, Detections, detections, scenes_of_detections
 from hoicli.arrays.foreign import as_array
 from hoicli.arrays.kit import Ints, joined, starts_of
-from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.coverage import Coverage, check_counted, served
+from hoicli.errors import DataError, HoicliWarning, UsageError
+from hoicli.evaluation.coverage import Coverage, served, without_class
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
@@ -41,6 +43,7 @@ from hoicli.evaluation.run import read_truth
 from hoicli.evaluation.selection import adjusted
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
+from hoicli.io.messages import note
 from hoicli.records.intake import UNKNOWN_IMAGE, ImageRegister
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
@@ -71,7 +74,8 @@ class Evaluator:
         evaluator.compute().to_dict()
 
     Images may come in any order and from any process (`merge`): the numbers are those of `hoicli eval` on the same
-    predictions. Updates keep copies of the arrays and check them; `compute` matches.
+    predictions. Updates keep copies of the arrays and check them; `compute` matches. What is no more than suspicious in
+    predictions, as those of a network that has not learnt anything, is a `hoicli.errors.HoicliWarning`, and no error.
     """
 
     _truth: GroundTruth
@@ -135,6 +139,7 @@ class Evaluator:
         self._notes = notes
         self._known = ImageRegister(self._truth.position)
         self._images: dict[str, Detections] = {}
+        self._repeated: set[str] = set()
 
     def update(
         self,
@@ -148,7 +153,8 @@ class Evaluator:
         score: Any,
         role: Any = None,
     ) -> None:
-        """Add the predictions of one image, once.
+        """Add the predictions of one image. One that comes again, as a sampler repeats images to fill up, must have the
+        same predictions but for a network's noise (a hundred-thousandth), and counts once.
 
         boxes [B, 4]: pixels, 0-based x1, y1, x2, y2. labels [B]: the boxes' objects, names or numbers. subject, object
         [T]: rows of `boxes`. verb [T]: names or numbers. score [T]. Numbers are 0-based places in the dataset's
@@ -163,15 +169,17 @@ class Evaluator:
             given["role"] = role
         try:
             name = _image_name(image_id)
-            self._check_new(name)
-            self._images[name] = detections(name, given, self._vocabulary)
+            self._check_known(name)
+            image = detections(name, given, self._vocabulary)
+            repeated = name in self._images
+            if not _add(image, self._images):
+                raise DataError("this image was updated already; update each once, and reset() before the next epoch")
+            self._repeated |= {name} if repeated else set()
         except DataError as error:
             raise placed(error, f"update({short(image_id)})") from None
 
-    def _check_new(self, name: str) -> None:
-        """Raises `DataError` for an image that was updated or that is not in the ground truth."""
-        if name in self._images:
-            raise DataError("this image was updated already; update each once, and reset() before the next epoch")
+    def _check_known(self, name: str) -> None:
+        """Raises `DataError` for an image that is not in the ground truth."""
         if name not in self._truth.position:
             advice = self._known.meant(name) or "give the ground truth of its set"
             raise DataError(f"{name!r} is not in the ground truth; {advice}", code=UNKNOWN_IMAGE)
@@ -190,8 +198,8 @@ class Evaluator:
         """The results of all images so far, with the rows, percent and signatures of `hoicli eval`; ground truth of
         images without predictions is missed. The options are those of `hoicli.evaluate`. Further updates may follow.
 
-        Raises `DataError` if no image was updated, or most predictions have no class, and `UsageError` for a bad
-        option.
+        Warns with `HoicliWarning` if most predictions have no class (the signature says so, too) or the boxes do not
+        fit. Raises `DataError` if no image was updated, and `UsageError` for a bad option.
         """
         with called() as notes:
             notes += self._notes
@@ -207,9 +215,15 @@ class Evaluator:
                 batch = Batch(scenes_of_detections(chunk, self._vocabulary), self._truth)
                 coverage.add(batch)
                 tally.add_batch(batch, match_all(batch, self._protocols, self._filters))
-            check_counted(tally, self._vocabulary, "compute()", allowed=self._filters.allow_uncounted)
+            problem = without_class(tally, self._vocabulary)
+            tally.uncounted = bool(problem)
             tally.add_truth(self._truth)
             coverage.report(self._truth, self._protocols)
+            if self._repeated:
+                note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
+            doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, self._protocols)]
+            for doubt in filter(None, doubts):
+                warnings.warn(f"compute(): {in_python(doubt)}", HoicliWarning, stacklevel=3)
             one = (tally, self._vocabulary, self._filters.signature())
             return Evaluations([one], split, ignore_no_interaction, resampling, own_tags, self._views).result(
                 notes, per_class=per_class
@@ -217,11 +231,11 @@ class Evaluator:
 
     def reset(self) -> None:
         """Forget all images; the ground truth stays."""
-        self._images = {}
+        self._images, self._repeated = {}, set()
 
     def merge(self, other: Evaluator | Mapping[str, Any]) -> Evaluator:
         """Add the images of another Evaluator, or of a `state()`, and return this one. The order does not matter. An
-        image that comes twice must have the same predictions each time, and counts once.
+        image that comes twice must have the same predictions each time, as in `update`, and counts once.
 
         Raises `DataError` for an image with other predictions here, for one that is not in the ground truth, and for a
         state that is none or is of another dataset; then nothing is added.
@@ -229,20 +243,22 @@ class Evaluator:
         if isinstance(other, Evaluator):
             other._of(self._vocabulary)
             images = iter(other._images.values())
+            repeated = self._repeated | other._repeated
         else:
-            images = self._images_of(other)
+            images, repeated = self._images_of(other), self._repeated.copy()
         merged = self._images.copy()
         for image in images:
             place = f"merge(): image {short(image.image_id)}"
             if image.image_id not in self._truth.position:
                 raise DataError("is not in the ground truth; merge what shares one", place=place, code=UNKNOWN_IMAGE)
-            if not image.same_as(merged.setdefault(image.image_id, image)):
+            repeated |= {image.image_id} & merged.keys()
+            if not _add(image, merged):
                 raise DataError(
                     "has other predictions here; give each process images of its own (a sampler that repeats images to "
                     "fill up: range(rank, images, processes) does not)",
                     place=place,
                 )
-        self._images = merged
+        self._images, self._repeated = merged, repeated
         return self
 
     def state(self) -> State:
@@ -321,6 +337,15 @@ class Evaluator:
     def __repr__(self) -> str:
         names = ", ".join(protocol.name for protocol in self._protocols)
         return f"Evaluator({names}; {len(self._images):,} of {len(self._truth.position):,} images)"
+
+
+def _add(image: Detections, images: dict[str, Detections]) -> bool:
+    """Add an image to these; False if it is there with other predictions."""
+    before = images.get(image.image_id)
+    kept = image if before is None else before.either(image)
+    if kept is not None:
+        images[image.image_id] = kept
+    return kept is not None
 
 
 def _counts(counts: NDArray[Any]) -> Ints:

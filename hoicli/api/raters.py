@@ -123,7 +123,7 @@ def shoe_eval(
     Raises `DataError` for what is wrong with the data, `UsageError` for what is wrong with the call.
     """
     with called() as notes, _wordnet(wordnet):
-        several = [delta] if isinstance(delta, int | float | str) else list(() if delta is None else delta)
+        several = delta if isinstance(delta, list | tuple) else () if delta is None else (delta,)
         asked = ShoeOptions.of(
             delta=",".join(map(str, several)),
             against=against,

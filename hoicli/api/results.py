@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import UsageError
@@ -31,13 +32,19 @@ class Result:
     classes: Callable[[], Sequence[Row]] | None = field(default=None, repr=False, compare=False)
     """Computes the rows of classes where `rows` has none; None if they have to be asked for."""
 
-    def to_dict(self) -> dict[str, float | None]:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a pickle: with the rows of classes, in place of the predictions that they are made of."""
+        classes = None if self.classes is None else partial(list[Row], self.classes())
+        return type(self), (self.rows, self.notes, classes)
+
+    def to_dict(self, *, drop_none: bool = True) -> dict[str, float | None]:
         """`{"hico/mAP/full": 31.2, ...}` for a tracker: PROTOCOL/METRIC/SUBSET of each value that is about no single
         class or image; what else tells values apart comes behind it (an error type, an oracle, `iou:0.75`,
-        `objects:small`), and a model's name in front."""
+        `objects:small`), and a model's name in front. Values that there are not (nothing to average) are left out,
+        since trackers refuse None; drop_none: False keeps them."""
         found: dict[str, float | None] = {}
         for row in self.rows:
-            if not any(key in row for key in _PART_OF):
+            if not any(key in row for key in _PART_OF) and not (drop_none and row["value"] is None):
                 found[_key(row)] = row["value"]
         return found
 

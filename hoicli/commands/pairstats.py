@@ -100,7 +100,6 @@ def pairstats(
     """
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.coverage import check_counted, served
-    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import protocol_of
     from hoicli.figures.pairs import plot_pairs
@@ -126,7 +125,6 @@ def pairstats(
     truth_lines = Stream([gt], "ground truth", opening.truth)
     truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=allow_uncounted)
     served(truth, [protocol])
-    allowance = Filters(allow_uncounted=allow_uncounted).allowance()
     measure = partial(
         pair_statistics,
         one_to_one=one_to_one,
@@ -138,7 +136,8 @@ def pairstats(
     for model in models:
         statistics = measure(model.stream.unmatched("pairstats"), truth, settings, policy)
         check_counted(statistics.tally, vocabulary, model.stream.name, allowed=allow_uncounted)
-        rows += pair_rows(statistics, settings=allowance, tags={"model": model.name, **tags} if model.tagged else tags)
+        whose = {"model": model.name, **tags} if model.tagged else tags
+        rows += pair_rows(statistics, settings=statistics.tally.leave, tags=whose)
         _tell(statistics, truth, f"{model.name}: " if len(models) > 1 else "")
     policy.report()
     out.write(rows)

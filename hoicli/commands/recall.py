@@ -68,7 +68,6 @@ def recall(
     is the mean share found over images, mR@K the mean over verbs of such means, F1@K the harmonic mean of the two. With
     graph constraint only the best prediction of each pair of boxes counts. Values are in percent.
     """
-    from hoicli.evaluation.filters import Filters
     from hoicli.evaluation.predictions import Predictions
     from hoicli.evaluation.run import read_truth
     from hoicli.recall.conventions import PUBLISHED, RELEASED
@@ -101,8 +100,7 @@ def recall(
     found = measured(
         Predictions(paths, opening.predictions).unmatched("recall"), truth, convention, policy, unseen=unseen
     )
-    allowance = Filters(allow_uncounted=allow_uncounted).allowance()
-    settings = {"data": vocabulary.signed, **truth.signed, **allowance}
+    settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates the shipped datasets so
         settings["extension"] = "recall"
     rows = list(

@@ -107,17 +107,19 @@ def compare(
 
     yield from of_protocols()
     settings = {**filters.signature(), "data": vocabulary.signed}
+    leave = {key: value for side in sides for run in side for key, value in run.tally.leave.items()}
     for number, view in enumerate(errors_of):
         same = [
             Diagnosed(name, [run.diagnoses[number] for run in side]) for name, side in zip(together, sides, strict=True)
         ]
-        yield from error_rows(same, settings | truth.settings(view) | view.settings(), shared)
+        yield from error_rows(same, settings | leave | truth.settings(view) | view.settings(), shared)
 
 
 def _kept(model: Model, gathered: Gathered, truth: GroundTruth, filters: Filters) -> DiagnosedModel:
     diagnosis = gathered.diagnoses[0]
     protocol = diagnosis.protocol
-    signed = {"data": truth.vocabulary.signed, **filters.signature(), **truth.settings(protocol), **protocol.settings()}
+    signed = {"data": truth.vocabulary.signed, **filters.signature(), **gathered.tally.leave}
+    signed |= {**truth.settings(protocol), **protocol.settings()}
     return DiagnosedModel(model.name, model.tagged, truth.vocabulary, diagnosis, signed, gathered.kept)
 
 

@@ -208,7 +208,7 @@ def _of_predictions(
     check_counted(tally, vocabulary, model.stream.name, allowed=filters.allow_uncounted)
     coverage.report(truth, wanted, model=model.name if whose else None)
     for columns in parts:
-        yield columns.confused(model.name, filters.signature(), tagged=model.tagged)
+        yield columns.confused(model.name, filters.signature() | tally.leave, tagged=model.tagged)
 
 
 def _of_matches(
@@ -243,7 +243,7 @@ def _of_matches(
             with_part(view)
             whole = _with_unseen(columns, truth, view, vocabulary, KINDS[:1])
             settings |= truth.settings(protocol)
-        settings |= stream.settings.get(key, {}) | filters.allowance()
+        settings |= stream.signed(key)
         settings |= stream.truth_settings(key) if truth is None else {}
         yield Confused(model.name, model.tagged, view, vocabulary, whole, settings)
 

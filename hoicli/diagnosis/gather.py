@@ -180,7 +180,6 @@ def each_match(
     matches on parts of a slice of triplets.
     """
     stream = MatchStream({protocol.name: protocol})
-    tallies: dict[str, Tally] = {}
     registers: dict[str, ImageRegister] = {}
     lines = iter(predictions)
     with no_garbage_collection():
@@ -203,17 +202,16 @@ def each_match(
                 stream.add_heads(key, of_view)
                 found = _located_records(of_view, vocabulary, protocol)
                 add(stream.views[key], found)
-                tally = tallies.setdefault(key, Tally([], len(vocabulary.interactions)))
+                tally = stream.tallies.setdefault(key, Tally([], len(vocabulary.interactions)))
                 tally.add(found.image_ids, found.image, found.interaction, found.score, {})
-    if not tallies:
+    if not stream.tallies:
         advice = f"write them with hoicli match --protocol {protocol.name}"
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
-    keys = [key for key in stream.of([protocol.name]) if key in tallies]
+    keys = [key for key in stream.of([protocol.name]) if key in stream.tallies]
     for key in keys:
         check_diagnosed(stream.views[key])
-        allowed = allow_uncounted or "uncounted" in stream.settings[key]
-        check_counted(tallies[key], vocabulary, predictions.name, allowed=allowed)
+        stream.check_counted(key, vocabulary, predictions.name, allowed=allow_uncounted)
     return keys, stream
 
 

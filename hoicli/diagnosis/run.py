@@ -201,7 +201,7 @@ def diagnose_models(
                 model.stream, truth, [], wanted, filters, policy, reading=reading, collector=keep
             )
             whole.coverage.report(truth, wanted, model=model.name if len(models) > 1 else None)
-            settings |= filters.signature() | truth.settings(protocol)
+            settings |= filters.signature() | whole.tally.leave | truth.settings(protocol)
             for diagnosis in whole.diagnoses:
                 signed = settings | diagnosis.protocol.settings()
                 made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed, whole.kept)
@@ -220,7 +220,7 @@ def diagnose_models(
                 with_part(diagnosis.protocol)
                 diagnosis.add_unseen(truth)
                 signed |= truth.settings(protocol)
-            signed |= stream.settings.get(key, {}) | filters.allowance()
+            signed |= stream.signed(key)
             signed |= stream.truth_settings(key) if truth is None else {}
             made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed)
             diagnosed.append(replace(made, slices=views.of_classes))

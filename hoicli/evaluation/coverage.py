@@ -21,24 +21,32 @@ from hoicli.vocabulary.labels import Vocabulary
 
 OF_NO_CLASS = (
     "no {0} interaction (verb and object) and count for nothing: labels of another dataset, or another numbering? "
-    "hoicli validate tells; --allow-uncounted computes with the others alone"
+    "hoicli validate tells"
 )
+ALLOW = "; --allow-uncounted computes with the others alone"
 
 
 def check_counted(tally: Tally, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
-    """Raises `DataError` at `place` if most predictions have no class in the vocabulary, unless that is `allowed`. Most
-    is more than half of all predictions, and of the best predictions of the images: a dump that scores every verb for
-    every pair has many predictions without a class, but not at the top. Too few images raise no error."""
-    if allowed:
-        return
+    """Note in the tally whether most predictions have no class. Raises `DataError` at `place` if that is so and not
+    `allowed`."""
+    problem = without_class(tally, vocabulary)
+    if problem and not allowed:
+        raise DataError(problem + ALLOW, place=place)
+    tally.uncounted |= bool(problem)
+
+
+def without_class(tally: Tally, vocabulary: Vocabulary) -> str:
+    """What is wrong if most predictions have no class in the vocabulary; else "". Most is more than half of all
+    predictions, and of the best predictions of the images: a dump that scores every verb for every pair has many
+    predictions without a class, but not at the top. Of too few images nothing is concluded."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
-        return
+        return ""
     best, images = tally.listed.classless_best()
-    if 2 * best > images >= ENOUGH_IMAGES:
-        top = f"the best of {best:,} of {images:,} images among them"
-        problem = f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
-        raise DataError(problem, place=place)
+    if not 2 * best > images >= ENOUGH_IMAGES:
+        return ""
+    top = f"the best of {best:,} of {images:,} images among them"
+    return f"{classless:,} of {total:,} predictions, {top}, are {OF_NO_CLASS.format(vocabulary.name)}"
 
 
 def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str] | None = None) -> list[Protocol]:
@@ -98,6 +106,13 @@ class Coverage:
         self.unlabelled += other.unlabelled
         self.boxes.add(other.boxes.images)
 
+    def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
+        """What is wrong if the boxes do not fit the annotated ones; "" if they do, or no view looks at them."""
+        off = None if all(row.whole_image for row in views) else self.boxes.finding()
+        if off is None:
+            return ""
+        return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
+
     def report(
         self, truth: GroundTruth, views: Sequence[Protocol], *, shard: bool = False, model: str | None = None
     ) -> None:
@@ -132,10 +147,8 @@ class Coverage:
                 f"{', '.join(by_label)}: {self.unlabelled:,} of {self.triplets:,} predictions have an object box "
                 "without a label, as official V-COCO lists do, and match no object there; it needs a dump with labels"
             )
-        looked_at = not all(row.whole_image for row in protocols)
-        if looked_at and (off := self.boxes.finding()) is not None:
-            option = truth.vocabulary.option
-            tell(f"do the boxes fit? {off[0]}; hoicli validate{option} --gt GT PREDS tells more")
+        if doubt := self.doubt(truth, views):
+            tell(doubt)
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")

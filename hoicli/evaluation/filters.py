@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from hoicli.errors import UsageError
 
+UNCOUNTED = {"uncounted": "allowed"}
+"""What a signature says where a number is about the smaller part alone: without leave it is refused."""
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -34,12 +37,12 @@ class Filters:
         return self.top_k is not None or self.nms is not None
 
     def allowance(self) -> dict[str, str]:
-        """The setting that `allow_uncounted` adds to a signature."""
-        return {"uncounted": "allowed"} if self.allow_uncounted else {}
+        """The leave that match records pass on to who makes a mean of them; signatures have it where it was needed."""
+        return dict(UNCOUNTED) if self.allow_uncounted else {}
 
     def signature(self) -> dict[str, str]:
         """The settings in force, for signatures; empty if there are none."""
-        settings = self.allowance()
+        settings = {}
         if self.top_k is not None:
             settings["topk"] = str(self.top_k)
         if self.nms is not None:

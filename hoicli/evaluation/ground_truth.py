@@ -16,6 +16,7 @@ from hoicli.arrays.fingerprint import Hashes, of_scenes, total_of
 from hoicli.arrays.kit import Bools, Ints, expanded, find, run_starts, starts_of
 from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
+from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.evaluation.slicing import image_parts, triplet_parts
@@ -95,8 +96,20 @@ class GroundTruth:
 
     @property
     def signed(self) -> dict[str, str]:
-        """The setting that says which annotations they are."""
-        return signed(self.total)
+        """The settings that say which annotations they are, and whether most of them are left uncounted."""
+        return {**signed(self.total), **(UNCOUNTED if self.uncounted else {})}
+
+    @cached_property
+    def classless(self) -> Ints:
+        """[N, 2] the triplets of each image that have no class, and all of them."""
+        image = self.scenes.image_of_hoi[self.scenes.interaction < 0]
+        start = self.scenes.hoi_start
+        return np.stack([np.bincount(image, minlength=len(start) - 1), np.diff(start)], axis=1)
+
+    @cached_property
+    def uncounted(self) -> bool:
+        """Whether more than half of the triplets have no class: no number is made of these without leave."""
+        return 2 * int((self.scenes.interaction < 0).sum()) > len(self.scenes.interaction)
 
     @cached_property
     def hashes(self) -> Hashes:

@@ -48,11 +48,13 @@ def match_records(
     of_truth = batch.truth.scenes.caveats[batch.image] & caveats.TRUTH
     masks = (of_truth | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
     hashes = batch.truth.hashes[batch.image].tolist()
+    classless = _classless(batch.truth, batch.image, filters)
     hoi, box = (starts.tolist() for starts in (batch.predictions.hoi_start, batch.predictions.box_start))
     for row, image_id in enumerate(batch.predictions.image_ids):
         for (head, predictions), truth, boxes in zip(parts, truths, matches, strict=True):
             yield {
                 **head(image_id, masks[row], hashes[row]),
+                **classless[row],
                 "predictions": _array(predictions[hoi[row] : hoi[row + 1]]),
                 "gt": truth[row],
                 "box_matches": boxes[box[row] : box[row + 1]],
@@ -67,11 +69,12 @@ def missed_records(
     heads = [_head(protocol, filters, truth.vocabulary) for protocol in protocols]
     for some in np.split(rows, range(BATCH, len(rows), BATCH)):
         texts = [_truth(truth, some, truth.counted(protocol)) for protocol in protocols]
+        classless = _classless(truth, some, filters)
         masks, hashes = (truth.scenes.caveats[some] & caveats.TRUTH).tolist(), truth.hashes[some].tolist()
         for place, row in enumerate(some.tolist()):
             for head, gt in zip(heads, texts, strict=True):
                 record = head(image_ids[row], masks[place], hashes[place])
-                yield {**record, "predictions": [], "gt": gt[place], "box_matches": []}
+                yield {**record, **classless[place], "predictions": [], "gt": gt[place], "box_matches": []}
 
 
 def _head(protocol: Protocol, filters: Filters, vocabulary: Vocabulary) -> Callable[[str, int, int], Record]:
@@ -83,7 +86,7 @@ def _head(protocol: Protocol, filters: Filters, vocabulary: Vocabulary) -> Calla
         "protocol": protocol.name,
         **({"view": dict(protocol.view)} if protocol.view else {}),
         **({} if told else {"dataset": vocabulary.signed}),
-        "settings": {**filters.signature(), **protocol.settings()},
+        "settings": {**filters.allowance(), **filters.signature(), **protocol.settings()},
     }
     concerned = protocol.depends_on
 
@@ -92,6 +95,13 @@ def _head(protocol: Protocol, filters: Filters, vocabulary: Vocabulary) -> Calla
         return {"image_id": image_id, **same, **found, "gt_hash": f"{gt_hash:016x}"}
 
     return head
+
+
+def _classless(truth: GroundTruth, image: Ints, filters: Filters) -> list[Record]:
+    """With leave to count the smaller part alone, what tells of each image whether it was needed: a shard cannot."""
+    if not filters.allow_uncounted:
+        return [{}] * len(image)
+    return [{"gt_classless": counts} for counts in truth.classless[image].tolist()]
 
 
 def _predictions(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Texts:

@@ -15,6 +15,8 @@ from hoicli.annotations.named import signed
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
+from hoicli.evaluation.coverage import check_counted
+from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS, Protocol, view_key
 from hoicli.evaluation.selection import rows_of
@@ -49,6 +51,8 @@ class MatchStream:
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
     caveats: dict[str, int] = field(default_factory=dict)
     truth_totals: dict[str, int | None] = field(default_factory=dict)
+    classless: dict[str, int] = field(default_factory=dict)
+    """By how many the triplets of the ground truth without a class are more than those with one."""
 
     def add_heads(self, name: str, records: Iterable[Record]) -> None:
         """Add the caveats of a view's checked records, and the hashes of their ground truth, whose sum is not known if
@@ -57,11 +61,26 @@ class MatchStream:
             self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
             total, own = self.truth_totals.get(name, 0), record.get("gt_hash")
             self.truth_totals[name] = None if total is None or own is None else total + int(own, 16)
+            without, every = record.get("gt_classless", (0, 0))
+            self.classless[name] = self.classless.get(name, 0) + 2 * without - every
 
     def truth_settings(self, name: str) -> dict[str, str]:
         """What the ground truth adds to the signatures of a view's rows, as `GroundTruth.settings`."""
         concerned = self.caveats[name] & self.views[name].depends_on if name in self.caveats else 0
-        return {**signed(self.truth_totals.get(name)), **caveats.settings(concerned)}
+        uncounted = UNCOUNTED if self.classless.get(name, 0) > 0 else {}
+        return {**signed(self.truth_totals.get(name)), **uncounted, **caveats.settings(concerned)}
+
+    def check_counted(self, name: str, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
+        """`coverage.check_counted` of a view; whoever matched with leave need not ask again."""
+        check_counted(
+            self.tallies[name], vocabulary, place, allowed=allowed or UNCOUNTED.keys() <= self.settings[name].keys()
+        )
+
+    def signed(self, name: str) -> dict[str, str]:
+        """The settings of a view's lines as signatures have them: the leave that they pass on only where the
+        predictions needed it."""
+        own = {key: value for key, value in self.settings[name].items() if key not in UNCOUNTED}
+        return own | self.tallies[name].leave
 
     def key(self, record: Record) -> str:
         """The key of a checked record's view, which is noted."""
@@ -87,6 +106,7 @@ class MatchStream:
             missed = truth.counted(row) & absent[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
             tally.truth_total = self.truth_totals[name] = truth.total
+            tally.uncounted = truth.uncounted
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
@@ -140,6 +160,9 @@ def match_problems(
     gt_hash = record.get("gt_hash", "0")
     if type(gt_hash) is not str or GT_HASH.fullmatch(gt_hash) is None:
         yield Problem("gt_hash", "must be up to 16 hexadecimal digits; hoicli match writes them")
+    counts = record.get("gt_classless", [0, 0])
+    if type(counts) is not list or len(counts) != 2 or not all(type(n) is int and 0 <= n < 1 << 40 for n in counts):
+        yield Problem("gt_classless", "must be two counts; hoicli match writes them")
     settings = record.get("settings", {})
     if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
         yield Problem("settings", "must be an object of strings; hoicli match writes one")
@@ -249,6 +272,7 @@ def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vo
     stream.add_heads(name, (record for _, record in images))
     tally.caveats |= stream.caveats[name]
     tally.truth_total = stream.truth_totals[name]
+    tally.uncounted = stream.classless[name] > 0
     tally.add(
         image_ids,
         image,

@@ -12,7 +12,7 @@ from hoicli.arrays.reading import made_of_scenes, read_scenes
 from hoicli.arrays.scenes import Scenes, compact
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
+from hoicli.evaluation.coverage import ALLOW, OF_NO_CLASS, Coverage, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_records import match_records
@@ -48,14 +48,13 @@ def read_truth(
         scenes = compact(parts, register.ids)
     if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
-    classless = int((scenes.interaction < 0).sum())
-    total = len(scenes.interaction)
-    if 2 * classless > total and not allow_uncounted:
-        problem = f"{classless:,} of {total:,} triplets are {OF_NO_CLASS.format(vocabulary.name)}"
-        raise DataError(problem, place=stream.name)
+    truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
+    if truth.uncounted and not allow_uncounted:
+        counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
+        raise DataError(f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{ALLOW}", place=stream.name)
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
-    return GroundTruth(scenes, vocabulary, stream.name)
+    return truth
 
 
 def matched_batches(
@@ -225,9 +224,8 @@ def tallies(
     if truth is not None:
         stream.add_missed(truth, asked)
     for key in keys:
-        settings = stream.settings[key] | filters.allowance()
-        check_counted(stream.tallies[key], vocabulary, predictions.name, allowed="uncounted" in settings)
-        yield stream.tallies[key], vocabulary, settings
+        stream.check_counted(key, vocabulary, predictions.name, allowed=filters.allow_uncounted)
+        yield stream.tallies[key], vocabulary, stream.signed(key)
 
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:

@@ -18,6 +18,7 @@ from hoicli.arrays.compact import Column
 from hoicli.arrays.kit import Bools, Floats, Ints, joined, starts_of
 from hoicli.errors import UsageError
 from hoicli.evaluation.average_precision import enveloped_ap, interpolated_ap, max_recall
+from hoicli.evaluation.filters import UNCOUNTED
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.listed import Listed, Ranked, taken
 from hoicli.evaluation.matching import Batch, Outcomes
@@ -114,6 +115,8 @@ class Tally:
         """The mask of the caveats of these images' records or match records."""
         self.truth_total: int | None = None
         """The sum of the hashes of the ground truth (`GroundTruth.total`), None as long as it is not known."""
+        self.uncounted = False
+        """Whether most of the ground truth, or of the predictions (`coverage.check_counted`), is left uncounted."""
 
     def add(
         self,
@@ -140,6 +143,7 @@ class Tally:
         """Add the ground truth of all images, with or without predictions."""
         self.caveats |= truth.caveats
         self.truth_total = truth.total
+        self.uncounted |= truth.uncounted
         for protocol in self._protocols:
             if not protocol.mean_of:
                 self.add_annotated(protocol.key, truth.scenes.image_ids, *truth.annotated(protocol))
@@ -169,8 +173,14 @@ class Tally:
             "protocol": protocol.name,
             **protocol.settings(),
             **signed(self.truth_total),
+            **self.leave,
             **caveats.settings(self.caveats & protocol.depends_on),
         }
+
+    @property
+    def leave(self) -> dict[str, str]:
+        """The setting that says that numbers are about the smaller part alone; empty where they are not."""
+        return dict(UNCOUNTED) if self.uncounted else {}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Each protocol's per-class results."""

@@ -245,19 +245,20 @@ def _dump(model: Model, found: Gathered, gt: Stream, truth: GroundTruth, request
         return {"curves": list(_curves(found.tally, request, tags))}
 
     def confused() -> dict[str, Any]:
-        confused = found.kept[1].confused(model.name, request.filters.signature(), tagged=model.tagged)
+        signed = request.filters.signature() | found.tally.leave
+        confused = found.kept[1].confused(model.name, signed, tagged=model.tagged)
         return {"confusions": list(confused.rows(confused.cells(), top=request.top, tags=request.tags))}
 
     def diagnosed() -> dict[str, Any]:
         diagnosis = found.diagnoses[0]
-        settings = request.settings | truth.settings(diagnosis.protocol)
+        settings = request.settings | found.tally.leave | truth.settings(diagnosis.protocol)
         rows = diagnosis_rows(
             diagnosis, request.vocabulary, per_class=False, top=request.top, settings=settings, tags=tags
         )
         return {"diagnosis": list(rows), "composition": diagnosis.composition()}
 
     def paired() -> dict[str, Any]:
-        return {"pairs": list(pair_rows(found.kept[0], tags=tags, settings=request.filters.allowance()))}
+        return {"pairs": list(pair_rows(found.kept[0], tags=tags, settings=found.tally.leave))}
 
     def measured(some: Sequence[Callable[[], dict[str, Any]]]) -> dict[str, Any]:
         return {kind: rows for kinds in some for kind, rows in kinds().items()}

@@ -137,6 +137,12 @@ class Audit:
         """The triplets that the models predict and nobody annotated."""
         return missing(self.truth, self.opinions, self.rules.levels, self.rules.votes or 1, self.rules.same)
 
+    @property
+    def signed(self) -> dict[str, str]:
+        """What the predictions add to signatures: how they were filtered, and whether most of a model's count."""
+        leave = {key: value for tally in self.tallies for key, value in tally.leave.items()}
+        return self.filters.signature() | leave
+
     def settings(self, kind: str) -> dict[str, str]:
         """What a candidate of a kind depends on, for its signature."""
         settings = {"data": self.truth.vocabulary.signed, **self.truth.settings(self.protocol)}
@@ -144,7 +150,7 @@ class Audit:
             return settings | {"audit": f"same-{self.rules.same:g}"}
         asked = f"{self.rules.of_models}/{self.rules.votes}-of-{len(self.opinions)}"
         asked += f"/same-{self.rules.same:g}" if kind == MISSING else ""
-        return settings | self.filters.signature() | {"audit": asked}
+        return settings | self.signed | {"audit": asked}
 
     def changed(self, kinds: Sequence[str]) -> Scenes:
         """The annotations with the candidates of these kinds added, removed and merged, in this order."""

@@ -223,7 +223,7 @@ class AuditRows:
 
     def _of(self, tally: Tally, model: str, name: str, kinds: Sequence[str]) -> Iterator[Row]:
         """The mAP of one model on annotations of a name, which are without these kinds of candidates."""
-        settings = self._audit.filters.signature()
+        settings = self._audit.signed
         if kinds:
             settings["audit"] = "/".join([name, *dict.fromkeys(self._audit.settings(kind)["audit"] for kind in kinds)])
         tags = {"model": model, **self._tags, "annotations": name}

@@ -51,9 +51,10 @@ def load(dataset: str) -> Vocabulary:
         return _shipped(dataset)
     if not _is_path(dataset):
         raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}, or give a FILE.json")
-    path = Path(dataset)
-    stamp = path.stat().st_mtime_ns if path.is_file() else 0  # a pipe can be read once
-    return _of_file(dataset, stamp)
+    from hoicli.vocabulary.files import dataset_bytes
+
+    pipe = Path(dataset).is_fifo()
+    return _of_file(dataset, _of_pipe(dataset, Path(dataset).stat().st_ino) if pipe else dataset_bytes(dataset))
 
 
 @cache
@@ -68,11 +69,19 @@ def shipped_content(dataset: str) -> dict[str, Any]:
 
 
 @cache
-def _of_file(path: str, stamp: int) -> Vocabulary:  # noqa: ARG001 (a key of the cache)
-    """The vocabulary in a file, read once until it changes (`stamp`: the time of its last change)."""
-    from hoicli.vocabulary.files import read_dataset
+def _of_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
+    """What came through a pipe, which can be read once; `number` is the pipe's own."""
+    from hoicli.vocabulary.files import dataset_bytes
 
-    content = read_dataset(path, taken=DATASETS)
+    return dataset_bytes(path)
+
+
+@cache
+def _of_file(path: str, data: bytes) -> Vocabulary:
+    """The vocabulary in a file of this content: another file may stand at the path now, whatever its time."""
+    from hoicli.vocabulary.files import dataset_content
+
+    content = dataset_content(data, path, taken=DATASETS)
     return replace(vocabulary_of(content), digest=content_digest(content), path=path)
 
 

@@ -15,17 +15,22 @@ LARGEST = 1 << 26
 """Bytes of a file: SWIG-HOI's 14,130 interactions take a quarter of a megabyte."""
 
 
-def read_dataset(path: str, *, taken: Collection[str] = ()) -> dict[str, Any]:
-    """The checked content of a dataset's file, which may be compressed. `taken`: names it may not have.
-
-    Raises `DataError` with the file, the field, what is wrong and what to do.
-    """
+def dataset_bytes(path: str) -> bytes:
+    """What is in a dataset's file, unpacked. Raises `DataError` that names the file."""
     if path == "-":
         raise DataError("a dataset is read from a file, not from stdin", place="--dataset")
     with open_input(path) as stream, readable(path):
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise DataError(f"more than {LARGEST >> 20} MiB: no file of a dataset's classes; {MAKE}", place=path)
+    return data
+
+
+def dataset_content(data: bytes, path: str, *, taken: Collection[str] = ()) -> dict[str, Any]:
+    """The checked content of a dataset's file. `taken`: names it may not have.
+
+    Raises `DataError` with the file, the field, what is wrong and what to do.
+    """
     if not data.strip():
         raise DataError(f"is empty; {MAKE}", place=path)
     try:

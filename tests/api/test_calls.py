@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import inspect
 import json
+import pickle
 import pydoc
 import re
 import subprocess
@@ -202,7 +203,50 @@ def test_every_value_has_a_key_of_its_own() -> None:
         if isinstance(result, list):
             continue
         wanted = [row for row in result.rows if not {"verb", "object", "role", "image_id"} & row.keys()]
-        assert len(result.to_dict()) == len(wanted), result.to_dict()
+        found = result.to_dict(drop_none=False)
+        assert len(found) == len(wanted), found
+        assert result.to_dict() == {key: value for key, value in found.items() if value is not None}
+
+
+def test_what_has_no_value_is_not_in_the_dictionary() -> None:
+    """A tracker refuses None."""
+    result = api.evaluate(records(GT)[:1], records(PREDICTIONS)[:1], protocol="qpic")
+    without = [key for key, value in result.to_dict(drop_none=False).items() if value is None]
+    assert without
+    assert not set(without) & result.to_dict().keys()
+
+
+def test_every_result_can_be_pickled() -> None:
+    for _, call, _ in CALLS:
+        found = call()
+        again = pickle.loads(pickle.dumps(found))
+        assert type(again) is type(found)
+        assert (again, again.notes) == (found, found.notes)
+        if not isinstance(found, list) and found.classes:
+            assert again.per_class == found.per_class
+            assert pickle.loads(pickle.dumps(again)).per_class == found.per_class
+
+
+@pytest.mark.parametrize("text", ["a", "\x1b[2J" * 400, "x" * 5000])
+@pytest.mark.parametrize(
+    "error", [lambda text: UsageError(text), lambda text: DataError(text, place="p:1", field="f", code="c")]
+)
+def test_errors_come_from_another_process_as_they_are(error: Callable[[str], HoicliError], text: str) -> None:
+    one = error(text)
+    other = pickle.loads(pickle.dumps(one))
+    assert (type(other), str(other), vars(other)) == (type(one), str(one), vars(one))
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    def rows(**options: Any) -> Any:
+        return api.evaluate(GT, PREDICTIONS, protocol="hico", **options).rows
+
+    assert rows(iou=np.float32(0.7)) == rows(iou=0.7)
+    assert rows(iou=np.array([0.5, 0.75])) == rows(iou=[np.float16(0.5), 0.75]) == rows(iou="0.5,0.75")
+    assert rows(nms=np.float32(0.7), top_k=np.int64(3)) == rows(nms=0.7, top_k=3)
+    assert rows(bootstrap=np.uint8(10), seed=np.array(1)) == rows(bootstrap=10, seed=1)
+    assert rows(per_class=np.bool_(True)) == rows(per_class=True)
+    assert api.Evaluator(GT, wrong(np.array(["hico"])), nms=wrong(np.float32(0.7)))._filters.nms == 0.7
 
 
 def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,9 +293,16 @@ def wrong(given: object) -> Any:
         (lambda: api.evaluate(GT, PREDICTIONS, per_class=wrong(1)), UsageError, "per_class=1: give True or False"),
         (lambda: api.evaluate(GT, PREDICTIONS, bootstrap=True), UsageError, "bootstrap=True: give a whole number or"),
         (lambda: api.evaluate(GT, PREDICTIONS, nms=wrong("x")), UsageError, "nms='x': give a number or None"),
-        (lambda: api.evaluate(GT, PREDICTIONS, protocol=wrong(3)), UsageError, "3: give a name, or a list of names"),
-        (lambda: api.Evaluator(GT, wrong([3])), UsageError, "[3]: give a name, or a list of names"),
+        (lambda: api.evaluate(GT, PREDICTIONS, protocol=wrong(3)), UsageError, "protocol=3: give a name, or a list of"),
+        (lambda: api.Evaluator(GT, wrong([3])), UsageError, "protocols=[3]: give a name, or a list of names"),
         (lambda: api.Evaluator(GT, top_k=wrong("x")), UsageError, "top_k='x': give a whole number or None"),
+        (lambda: api.evaluate(GT, PREDICTIONS, iou=wrong(object)), UsageError, "iou=<class 'object'>: give a number"),
+        (lambda: api.evaluate(GT, PREDICTIONS, iou=wrong([None])), UsageError, "iou=[None]: give a number, or a list"),
+        (lambda: api.evaluate(GT, PREDICTIONS, iou=True), UsageError, "iou=True: give a number, or a list of numbers"),
+        (lambda: api.evaluate(GT, PREDICTIONS, image_list=wrong(3)), UsageError, "image_list=3: give a path or None"),
+        (lambda: api.compare(GT, PREDICTIONS, OTHER, names=wrong(5)), UsageError, "names=5: give a list of texts"),
+        (lambda: api.shoe_eval(SHOE_GT, SHOE_FOUND, SIM, delta=wrong(1j)), UsageError, "delta=1j: give a number, or a"),
+        (lambda: api.agree(RATINGS, model_scale=wrong(5)), UsageError, "model_scale=5: give a text or a list of texts"),
         (lambda: api.evaluate(GT, PREDICTIONS, split="nix"), UsageError, "split='nix': hico has uc0"),
         (lambda: api.evaluate(GT, PREDICTIONS, bootstrap=1), UsageError, "bootstrap=1: give a number of rounds"),
         (lambda: api.evaluate(GT, PREDICTIONS, on_error="x"), UsageError, "on_error='x': choose stop or skip"),

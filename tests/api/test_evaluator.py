@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hoicli
-from hoicli.errors import DataError, HoicliError, UsageError
+from hoicli.errors import DataError, HoicliError, HoicliWarning, UsageError
 from hoicli.vocabulary.datasets import load
 from tests.support.arrays import GT, PREDICTIONS, Record, arrays, records
 from tests.support.project import FIXTURES, Hoicli
@@ -181,6 +181,71 @@ def test_an_image_of_two_processes_counts_once_if_it_is_the_same() -> None:
     assert evaluator.compute().rows == rows
 
 
+def noisy(scale: float) -> hoicli.Evaluator:
+    """All images; the first as another run of a network has it."""
+    evaluator = filled(FOUND[1:])
+    random_ = np.random.default_rng(1)
+    changed = {name: GOOD[name] * (1 + scale * random_.uniform(-1, 1, GOOD[name].shape)) for name in ("boxes", "score")}
+    evaluator.update(IMAGE, **GOOD | changed)
+    return evaluator
+
+
+@pytest.mark.parametrize("as_state", [False, True])
+def test_an_image_that_a_sampler_repeats_counts_once_but_for_noise(*, as_state: bool) -> None:
+    """As one of the two that it was, whichever came first; an update that repeats it, too."""
+    one, other = filled(FOUND, iou=0.5), noisy(1e-6)
+    merged = [
+        hoicli.Evaluator(TRUTH).merge(first).merge(second.state() if as_state else second)
+        for first, second in ((one, other), (other, one))
+    ]
+    states = [{image: found.score.tolist() for image, found in each._images.items()} for each in merged]
+    assert states[0] == states[1]
+    assert "7 images came again with the same predictions, and count once" in merged[0].compute().notes
+    with pytest.raises(DataError, match="has other predictions here"):
+        noisy(1e-3).merge(one)
+    one.update(IMAGE, **GOOD | {"score": GOOD["score"] + 1e-7})
+    assert "1 images came again with the same predictions, and count once" in one.compute().notes
+    one.reset()
+    assert not [note for note in filled(FOUND, one).compute().notes if "came again" in note]
+
+
+def strange(count: int, verb: str = "adjust") -> list[Record]:
+    """Predictions for so many images of triplets that are no class."""
+    boxes = {"boxes": [[0, 0, 50, 50], [20, 20, 90, 90]], "labels": ["person", "car"]}
+    hois = [{"subject": 0, "object": 1, "verb": verb, "score": 0.5}] * 3
+    return [{"image_id": record["image_id"], **boxes, "hois": hois} for record in records(GT)[:count]]
+
+
+def test_a_network_that_has_learnt_nothing_ends_no_job() -> None:
+    """Where the command refuses a number there is a warning, and the signature says it."""
+    evaluator = filled(strange(8), protocols="hico")
+    with pytest.warns(HoicliWarning) as caught:
+        rows = evaluator.compute().rows
+    said = [str(warning.message) for warning in caught]
+    assert said[0].startswith(
+        "compute(): 24 of 24 predictions, the best of 8 of 8 images among them, are no hico inter"
+    )
+    assert any(text.startswith("compute(): do the boxes fit?") for text in said)
+    assert {warning.filename for warning in caught} == {__file__}
+    assert all("|uncounted:allowed|" in row["signature"] for row in rows)
+    with pytest.raises(DataError, match="allow_uncounted computes with the others alone"):
+        hoicli.evaluate(GT, strange(8), protocol="hico")
+    assert rows == hoicli.evaluate(GT, strange(8), protocol="hico", allow_uncounted=True).rows
+
+
+@pytest.mark.parametrize("score", [0.0, 0.5, -1e300])
+@pytest.mark.parametrize("triplets", [0, 6])
+def test_nothing_found_and_all_scores_equal_have_a_number(score: float, triplets: int) -> None:
+    evaluator = hoicli.Evaluator(TRUTH, "hico", allow_uncounted=True)
+    for record in FOUND:
+        given = arrays(record)
+        of_triplets = {name: given[name][:triplets] for name in ("subject", "object", "verb")}
+        evaluator.update(record["image_id"], **given | of_triplets | {"score": [score] * len(of_triplets["verb"])})
+    result = evaluator.compute(bootstrap=10)
+    assert all("uncounted" not in row["signature"] for row in result.rows)
+    assert (result.to_dict()["hico/mAP/full"] == 0) == (triplets == 0)
+
+
 def replaced(name: str, index: int, value: float) -> Any:
     """One of GOOD's arrays with another value."""
     array = GOOD[name].astype(np.float64).copy()
@@ -240,7 +305,7 @@ def test_what_is_wrong_with_an_array_is_said_in_one_line(given: Record, message:
 def test_images_that_cannot_be(image_id: Any, message: str) -> None:
     evaluator = filled(FOUND)
     with pytest.raises(DataError) as caught:
-        evaluator.update(image_id, **GOOD)
+        evaluator.update(image_id, **GOOD | {"score": GOOD["score"] / 2})
     assert str(caught.value) == message
 
 

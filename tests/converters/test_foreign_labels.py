@@ -191,6 +191,60 @@ def test_what_is_allowed_is_in_the_signature(name: str, hoicli: Hoicli, tmp_path
         assert all("|uncounted:allowed|" in row["signature"] for row in rows)
 
 
+@pytest.mark.parametrize("name", ["eval", "diagnose", "pairstats", "compare", "recall", "curves", "confusion", "audit"])
+@pytest.mark.parametrize("strange", ["truth", "predictions", "none"])
+def test_leave_that_was_not_needed_is_in_no_signature(name: str, strange: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    """The same numbers have the same signature, whether anybody gave leave or not."""
+    for folder in ("most", "few"):
+        (tmp_path / folder).mkdir()
+    most, few = (
+        truth_and_predictions(count, 5 - count, tmp_path / folder) for count, folder in ((4, "most"), (1, "few"))
+    )
+    truth, found = (most if strange == "truth" else few)[0], (most if strange == "predictions" else few)[1]
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(found.read_bytes())
+    more = [other] if name in ("compare", "audit") else []
+    command = [*COMMANDS.get(name, (name,)), "--gt", truth, found, *more]
+    allowed = hoicli(*command, "--allow-uncounted")
+    assert allowed.code == 0, allowed.err
+    signatures = [row["signature"] for row in map(json.loads, allowed.out.splitlines())]
+    needed = strange == "truth" or (strange == "predictions" and name != "recall")
+    assert signatures or name == "confusion"  # nothing is confused where all are right
+    if name != "audit" or strange != "predictions":  # where candidates of duplicates have no predictions
+        assert all(("|uncounted:allowed|" in signature) == needed for signature in signatures)
+    if strange == "none":
+        assert hoicli(*command).out == allowed.out
+
+
+@pytest.mark.parametrize(("strange", "code"), [("truth", 1), ("predictions", 1), ("none", 0)])
+def test_matches_tell_in_shards_whether_leave_was_needed(
+    strange: str, code: int, hoicli: Hoicli, tmp_path: Path
+) -> None:
+    """Of ground truth in shards, too, one of which may need it alone."""
+    for folder in ("most", "few"):
+        (tmp_path / folder).mkdir()
+    most, few = (
+        truth_and_predictions(count, 5 - count, tmp_path / folder) for count, folder in ((4, "most"), (1, "few"))
+    )
+    truth, found = (most if strange == "truth" else few)[0], (most if strange == "predictions" else few)[1]
+    whole = hoicli("eval", "--protocol", "diag", "--gt", truth, "--allow-uncounted", found)
+    assert hoicli("eval", "--protocol", "diag", "--gt", truth, found).code == code
+    assert ("|uncounted:allowed|" in whole.out) == bool(code)
+    matches = b""
+    for number, part in enumerate((slice(0, 1), slice(1, 5))):
+        shard = [tmp_path / f"{number}{name}.jsonl" for name in ("gt", "p")]
+        for path, source in zip(shard, (truth, found), strict=True):
+            path.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[part]))
+        done = hoicli("match", "--protocol", "diag", "--gt", shard[0], "--allow-uncounted", shard[1])
+        assert done.code == 0, done.err
+        matches += done.out.encode()
+    joined = tmp_path / "m.jsonl"
+    joined.write_bytes(matches)
+    assert hoicli("eval", joined).out == whole.out
+    diagnosed = [hoicli("diagnose", *given) for given in ((joined,), ("--gt", truth, "--allow-uncounted", found))]
+    assert diagnosed[0].out == diagnosed[1].out
+
+
 @pytest.mark.parametrize(("strange", "known"), [(0, 1), (1, 1), (2, 3)])
 def test_half_or_less_is_noted_and_computed(strange: int, known: int, hoicli: Hoicli, tmp_path: Path) -> None:
     truth, found = truth_and_predictions(strange, known, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,27 @@ def test_a_file_may_be_compressed_and_is_read_again_when_it_changes(tmp_path: Pa
     assert load(str(path)) is first
     path.write_bytes(gzip.compress(json.dumps(SITE | {"name": "other"}).encode()))
     assert load(str(path)).name == "other"
+
+
+def test_another_file_at_the_same_path_and_of_the_same_time_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, box in (("a", "edges"), ("b", "inclusive")):
+        (tmp_path / name).mkdir()
+        os.utime(written(tmp_path / name, SITE | {"box": box}), ns=(0, 0))
+        monkeypatch.chdir(tmp_path / name)
+        assert load("site.json").box == box
+
+
+def test_a_pipe_is_read_once() -> None:
+    for name in ("site", "other"):  # two pipes, one after the other, at one path
+        reading, writing = os.pipe()
+        with open(reading, "rb"), open(writing, "wb") as file:
+            file.write(json.dumps(SITE | {"name": name}).encode())
+            file.close()
+            path = f"/dev/fd/{reading}"
+            assert load(path) is load(path)
+            assert load(path).name == name
 
 
 def test_the_shipped_datasets_are_files_of_this_kind() -> None:
