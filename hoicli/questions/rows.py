@@ -49,6 +49,7 @@ def choice_rows(
     settings |= {"released": released} if released else {}
     settings |= {"choose": str(selection)} if answers.detected else {}
     settings |= {"missing": str(answers.missing)} if answers.missing else {}
+    settings |= {"refused": str(answers.refused)} if answers.refused else {}
     ends = {} if resampling is None else tally.intervals(resampling)
     settings |= {} if resampling is None else resampling.signature()
     scores = tally.scores()
