@@ -388,6 +388,15 @@ def test_the_id_of_a_prompt_is_of_its_letters() -> None:
     assert len(set(ids)) == 3
 
 
+def test_few_options_get_one_none(hoicli: Hoicli, tmp_path: Path) -> None:
+    bank = {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": ["hold a/an horse"]}}
+    asked = hoicli("prompts", "--task", "choice", written(tmp_path / "bank.json", bank))
+    line = json.loads(asked.out)
+    assert [*line["options"]] == ["A", "B", "C"]
+    assert line["options"]["C"] == "None"
+    assert "(D)" not in line["prompt"]
+
+
 def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:
     asked = ("prompts", "--task", "choice", CHOICE / "pair.json")
     assert "--image-list" in hoicli(*asked).err

@@ -22,10 +22,12 @@ PREPOSITIONS = frozenset(
 """Words that follow a verb and belong to it."""
 MOST_WORDS = 3
 """Words of a verb, or of a name; what is longer is prose."""
-_NO_WORDS = frozenset(
-    "no not non none nobody nothing never neither nor cannot without absent except false hardly barely almost nearly "
-    "or either if maybe perhaps possibly probably may might could would unknown unclear unsure is are true".split()
-)
+_NO_WORDS = frozenset({
+    "no", "not", "non", "none", "nobody", "nothing", "never", "neither", "nor", "cannot", "without",
+    "absent", "except", "false", "hardly", "barely", "almost", "nearly", "or", "either", "if", "maybe",
+    "perhaps", "possibly", "probably", "may", "might", "could", "would", "unknown", "unclear", "unsure", "is",
+    "are", "true",
+})  # fmt: skip
 """Words that are no part of a verb or a name: what they stand in denies or doubts."""
 
 
