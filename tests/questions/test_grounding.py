@@ -240,7 +240,7 @@ def test_another_scale_is_noticed(hoicli: Hoicli, tmp_path: Path, scale: int | N
         found = [[scale * v / side for v, side in zip(box, sides, strict=True)] for box in boxes] if scale else boxes
         row = {"image_path": f"{width}.jpg", "gt_pairs": [pair(*boxes)]}
         rows.append({**row, "predicted_pairs": [pair(*found)]})
-    wrong = {"image_path": "x.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair([0, 0, 1, 1])]}
+    wrong = {"image_path": "x.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair([0, 0, 1, 1], [0, 0, 1, 1])]}
     result = hoicli("ground-eval", written(tmp_path, [*rows, wrong]))
     assert result.code == 0
     assert (f"the predicted boxes look like {told} of the picture" in result.err) == bool(told)
