@@ -65,8 +65,8 @@ def choice_eval(
 
     Answers are lines of `hoicli prompts --task choice` with the model's text as `response`, or the JSON that the
     released scripts save. An answer that is anything but letters, options or a marked conclusion is refused, and counts
-    as answered with nothing. What was not offered counts for nothing. A detector chooses what its best predictions name on the boxes that the question shows. Values
-    are in percent.
+    as answered with nothing. What was not offered counts for nothing. A detector chooses what its best predictions name
+    on the boxes that the question shows. Values are in percent.
     """
     from hoicli.questions.answers import read_answers
     from hoicli.questions.bank import read_bank
