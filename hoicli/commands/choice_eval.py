@@ -64,9 +64,9 @@ def choice_eval(
     """Which options were chosen: macro, instance and micro F1, and exact match, as CrossHOI-Bench has them.
 
     Answers are lines of `hoicli prompts --task choice` with the model's text as `response`, or the JSON that the
-    released scripts save. An answer that can be read in two ways is refused, and both are told. What was not offered
-    counts for nothing. A detector chooses what its best predictions name on the boxes that the question shows. Values
-    are in percent.
+    released scripts save. An answer that is anything but letters, options or a marked conclusion is refused, and counts
+    as answered with nothing. What was not offered counts for nothing. A detector chooses what its best predictions name
+    on the boxes that the question shows. Values are in percent.
     """
     from hoicli.questions.answers import read_answers
     from hoicli.questions.bank import read_bank

@@ -52,7 +52,7 @@ class _Converted(Written):
             "what a vision-language model answered",
         ),
         ("hoicli convert --list", "the formats"),
-        ("hoicli convert --list-forms", "how models may answer"),
+        ("hoicli convert --list-forms", "which answers of models are read"),
     ],
     see=["validate", "match", "eval", "prompts"],
     old={"--images": "--image-list", "--split": "--part"},
@@ -151,7 +151,7 @@ def convert(
     on_error: str = options.ON_ERROR,
     output: str = options.output(_Converted(check_output)),
     list_formats: bool = flag("--list", "List the formats and stop."),
-    list_forms: bool = flag("--list-forms", "List the forms of answers that are read, and stop.", panel=ANSWERS),
+    list_forms: bool = flag("--list-forms", "List the answers that are read, and stop.", panel=ANSWERS),
 ) -> None:
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 

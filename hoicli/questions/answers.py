@@ -27,7 +27,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.questions.bank import FIRST, Bank
 from hoicli.questions.detectors import DUMP_KEYS, Detected, Detector, Selection, of_dump, of_record
-from hoicli.questions.letters import Choice, read_choice, released_choice
+from hoicli.questions.letters import Choice, RefusedError, read_choice, released_choice
 from hoicli.questions.replies import prompted, reply_of
 from hoicli.questions.results import listed
 from hoicli.records.image import problems
@@ -36,6 +36,8 @@ from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, parse, short
 from hoicli.vocabulary.datasets import DATASETS
 
+_REFUSED = "answers that are not read, which count as answered with nothing"
+
 Key = tuple[str, str]
 """(image, name of the question)."""
 
@@ -43,13 +45,13 @@ Key = tuple[str, str]
 @dataclass
 class Answers:
     """The answers to the questions of a bank. given: the options that each answer names, in the order of the answer and
-    as often as named; silent: how many are no answers. named: what is wrong with others, each with how often and the
+    as often as named; refused: how many are not read. named: what is wrong with others, each with how often and the
     first place. images: those of which the files say something; detected: whether a detector answers."""
 
     bank: Bank
     given: dict[Key, list[str]] = field(default_factory=dict)
     named: dict[str, tuple[int, str]] = field(default_factory=dict)
-    silent: int = 0
+    refused: int = 0
     images: set[str] = field(default_factory=set)
     detected: bool = False
 
@@ -83,8 +85,8 @@ def read_answers(
     paths: Sequence[str], bank: Bank, policy: ErrorPolicy, opening: Opening, selection: Selection, *, released: bool
 ) -> Answers:
     """The answers of all files. selection: which predictions of a detector count. released: answers in text are read as
-    the released scripts read them, which refuse nothing. Raises `DataError` for an answer that cannot be read, or can
-    be read in two ways, unless the policy skips; then the question has none."""
+    the released scripts read them, which refuse nothing. An answer that is refused is counted, and chooses nothing.
+    Raises `DataError` for a bad row, unless the policy skips; then the question has no answer."""
     answers = Answers(bank)
     images: dict[str, Detected] = {}
     scores: list[Any] = []
@@ -109,8 +111,10 @@ def read_answers(
         every = np.concatenate([*scores, np.zeros(0, dtype=np.float32)])
         for question, chosen in Detector(images, every, bank, selection, released).choices():
             answers.add(question.key, chosen, question.image_id)
-    if not answers.given or (answers.silent and not any(answers.given.values())):
+    if not answers.given or (answers.refused and not any(answers.given.values())):
+        refused = answers.named.get(_REFUSED)
         problem = "no answer to a question of the file" if not answers.given else "no answer names an option"
+        problem += f" (the first that is not read: {refused[1]})" if refused else ""
         raise DataError(f"{problem}; give answers to these questions", place=", ".join(paths))
     return answers
 
@@ -214,13 +218,14 @@ def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPol
         if released:
             answers.add(key, released_choice(entry.answer, entry.labels or {}), place)
             return
-        saved = entry.labels is None and entry.answer == []
-        choice = Choice() if saved else read_choice(entry.answer, entry.labels or {}, question.options)
+        try:
+            choice = read_choice(entry.answer, entry.labels or {}, question.options)
+        except RefusedError as refusal:
+            choice = Choice()
+            answers.refused += 1
+            answers.count(_REFUSED, place, f"{short(entry.answer)}: {refusal}")
         for other in choice.others:
             answers.count("choices of what was not offered, which count for nothing", place, short(other))
-        answers.silent += choice.silent
-        if choice.silent:
-            answers.count("answers that are none, which count as answered with nothing", place, short(entry.answer))
         answers.add(key, (*choice.options, *choice.others), place)
     except DataError as error:
         policy.handle(DataError(error.problem, place=place, field=error.field))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
-from hoicli.questions.results import Grounding
+from hoicli.questions.results import NOWHERE, Grounding
 from hoicli.resampling.draws import Resampling, blocks
 from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.weighted import Weights
@@ -130,7 +130,7 @@ def grounded(rows: Sequence[Grounding], match: str, *, most: int | None = None, 
     asked = [row for row in rows if row.truth]
     images = {name: at for at, name in enumerate(sorted({row.image for row in asked}))}
     truth_starts = starts_of([len(row.truth) for row in asked])
-    found = [row.found[:most] for row in asked]
+    found = [[pair for pair in row.found[:most] if pair != NOWHERE] for row in asked]
     found_starts = starts_of([len(pairs) for pairs in found])
     truth, predicted = _boxes(chain.from_iterable(row.truth for row in asked)), _boxes(chain.from_iterable(found))
     of_found = runs_of(found_starts)

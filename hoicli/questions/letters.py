@@ -1,9 +1,6 @@
-"""The options that an answer chooses: letters, lists, options in words, prose with letters. Never guessed: an answer
-that can be read in two ways is refused, and both ways are told.
-
-Where an answer marks its conclusion (`<answer>`, `\\boxed{}`, `Answer:`), that alone is read; what stands in `<think>`
-is not. Otherwise all of it is: letters alone, JSON, "none", or prose, in which options count that are named by a letter
-with a mark (`A)`, `(A)`, `**A**`, `option A`) or by their own words.
+"""The options that an answer chooses, read strictly: it is nothing but letters or options, JSON with these, "none", or
+a marked conclusion (`<answer>`, `\\boxed{}`, a last line "Answer: ...") that is nothing but that. Every other answer is
+refused.
 """
 
 from __future__ import annotations
@@ -19,63 +16,32 @@ from hoicli.errors import DataError
 from hoicli.questions.bank import BETWEEN, NOTHING, PADDING
 
 LONGEST = 100_000
-"""Characters of an answer that are read."""
+"""Characters of an answer; a longer one is refused."""
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_CONCLUDED = (
-    re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE),
-    re.compile(r"\\boxed\{([^{}]*)\}"),
-    re.compile(
-        r"\banswers?\b\W{0,4}(?:is|are|:|=)\W{0,4}(?:options?\s+|choices?\s+)?"
-        r"(\S(?:(?!\banswers?\b)[^\n])*(?:\n\s*(?:[-*•]|\(?[A-Z][).:,])[^\n]*)*)",
-        re.IGNORECASE,
-    ),
-)
-"""How an answer marks its conclusion; the last one takes the lines of a list that follow."""
-_NONE = re.compile(
-    r"\W*(?:(?:i (?:would )?(?:choose|select|pick) |there (?:is|are) )?"
-    r"(?:none|nothing|no (?:options?|choices?|interactions?))"
-    r"(?: of (?:the|these|them|those)(?: above| options| choices| listed)?(?: options| choices| interactions)?)?"
-    r"(?: (?:apply|applies|is (?:correct|right)|are (?:correct|right)))?|n/?a|\[\s*\]|\{\s*\})\W*",
-    re.IGNORECASE,
-)
-_ALL = re.compile(
-    r"\W*all(?: of(?: the| these| them)?)?(?: the)?(?: above| options| choices)*(?: apply| are correct)?\W*",
-    re.IGNORECASE,
-)
-_SEPARATED = re.compile(r"(?:[\s,;/&+|.:)\]}*\"'`-]|\band\b)+", re.IGNORECASE)
+_FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
+_TAGGED = re.compile(r"<answer>(.*?)</answer>|\\boxed\{([^{}]*)\}", re.DOTALL | re.IGNORECASE)
+_CONCLUDED = re.compile(r"[\s*_#]{0,4}(?:final )?answers?[*_]{0,3}:[*_\s]{0,5}(.*)", re.IGNORECASE)
+_NONE = re.compile(r"none(?: of (?:(?:the|these|them)\b(?: above| options| choices)?|(?P<listed>.+)))?", re.IGNORECASE)
+_BETWEEN = re.compile(r"\s*(?:[,;&\n]|\band\b)[\s,;&]*(?:and\b\s*)?", re.IGNORECASE)
+_BULLET = re.compile(r"[-*•]\s+")
+_LABEL = re.compile(r"[(\[]?([A-Za-z]|\d{1,2})(?!\w)[)\]]?[.)]?")
+_MARK = re.compile(r":?\s?")
 _JOINED = re.compile(r"[A-Z]{2,26}")
-_OR = re.compile(r"\bor\b", re.IGNORECASE)
-_CLAUSE = re.compile(r"[.;\n!?]|,|\bbut\b|\bwhile\b|\bwhereas\b|\balthough\b|\bhowever\b", re.IGNORECASE)
-_DOUBT = re.compile(
-    r"\b(?:not|no|never|neither|nor|cannot|incorrect|wrong|false|unlikely|except|excluding|eliminate|eliminated|without|"
-    r"maybe|perhaps|possibly|might|unclear|unsure|either|or)\b|n['\u2019]t\b",
-    re.IGNORECASE,
-)
-_MARKED = re.compile(
-    r"\(\s*([A-Za-z]|\d{1,2})\s*\)"  # (A)
-    r"|\*\*\s*\(?([A-Z]|\d{1,2})\)?[.):]?\s*\*\*"  # **A**
-    r"|(?<![\w(*'\u2019.-])([A-Z]|\d{1,2})[).:](?=[\s*_\"'`]|$)"  # A) A. A:
-    r"|\b(?:options?|choices?|letters?)\s+\W?([A-Z]|\d{1,2})(?![\w'\u2019])"  # option A
-)
-_LONE = re.compile(
-    r"(?<!erson )(?<!ubject )(?<![\w'\u2019.-])"
-    r"(?:([B-HJ-Z])(?![\w'\u2019-])|(A)(?=\s*(?:[,;&/]|$|\.\s|\b(?:and|or|is|are)\b)))"
-)
-"""A capital without a mark, which counts if it was offered. A is a word, too, but not before these; I always is."""
+
+
+class RefusedError(Exception):
+    """An answer that is not read, and why."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """What an answer chooses: `options` of those offered, each once, in their order there; `others`, what it names that
-    was not offered, as it is written. silent: nothing in it is an answer. An answer that says that no option is right
-    has neither options nor others."""
+    was not offered, as it is written. An answer that says that no option is right has neither."""
 
     options: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
-    silent: bool = False
 
 
 Labels = Mapping[str, str]
@@ -84,23 +50,14 @@ Labels = Mapping[str, str]
 
 def read_choice(answer: Any, labels: Labels, options: Sequence[str]) -> Choice:
     """The options that an answer chooses: a text, a list of texts, or an object with one of these. labels: what the
-    letters stand for, empty where that is not known; options: those of the question. Raises `DataError` for an answer
-    that can be read in two ways, and for letters without `labels`."""
-    if isinstance(answer, dict):
-        inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
-        return read_choice(inner[0], labels, options) if len(inner) == 1 else Choice(silent=True)
-    if isinstance(answer, list):
-        return _of_items(answer, labels, options)
-    if isinstance(answer, int) and not isinstance(answer, bool):
-        answer = str(answer)
-    if not isinstance(answer, str):
-        return Choice(silent=True)
-    return _of_text(answer[:LONGEST], _Reader(labels, options))
+    letters stand for, empty where that is not known; options: those of the question. Raises `RefusedError` for anything
+    else, and `DataError` for letters without `labels`."""
+    return _Reader(labels, options).read(answer)
 
 
-_KEYS = frozenset(
-    {"answer", "answers", "choice", "choices", "letters", "letter", "options", "option", "selected", "final_answer"}
-)
+_KEYS = frozenset({"answer", "answers", "choice", "choices", "letters", "letter", "selected", "final_answer"})
+_BESIDE = frozenset({"reasoning", "reason", "explanation", "rationale", "thought", "thoughts", "confidence"})
+"""What may stand beside the answer in an object."""
 
 
 def released_choice(answer: Any, labels: Labels) -> list[str]:
@@ -144,11 +101,11 @@ def shown(option: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.replace("_", " ").lower().split())
+    return " ".join(text.replace("_", " ").lower().rstrip(".").split())
 
 
 class _Reader:
-    """Finds options in text. named: the pattern of the options' own words, the longest first."""
+    """Reads the answers to a question. by_words: the options by the ways to write them."""
 
     def __init__(self, labels: Labels, options: Sequence[str]) -> None:
         self.labels = {label.upper(): option for label, option in labels.items()}
@@ -160,165 +117,135 @@ class _Reader:
                 self.by_words.setdefault(words, option)
         longest = sorted(self.by_words, key=len, reverse=True)
         words = "|".join(re.escape(text).replace(r"\ ", r"[\s_]+") for text in longest)
-        self.words = re.compile(rf"(?<!\w)(?:{words})(?!\w)" if words else r"(?!)", re.IGNORECASE)
+        self.words = re.compile(rf"(?:{words})(?!\w)[.]?" if words else r"(?!)", re.IGNORECASE)
 
-    def choice(self, options: Iterable[str], others: Iterable[str] = ()) -> Choice:
+    def read(self, answer: Any) -> Choice:
+        """What an answer chooses."""
+        if isinstance(answer, dict):
+            inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
+            if len(inner) != 1 or any(str(key).lower() not in _KEYS | _BESIDE for key in answer):
+                raise RefusedError("an object with other keys than an answer")
+            if isinstance(inner[0], dict):
+                raise RefusedError("an object in an object")
+            return self.read(inner[0])
+        if isinstance(answer, list):
+            return self._of_items(answer)
+        if isinstance(answer, int) and not isinstance(answer, bool):
+            answer = str(answer)
+        if not isinstance(answer, str):
+            raise RefusedError("no text, list or object")
+        if len(answer) > LONGEST:
+            raise RefusedError(f"longer than {LONGEST:,} characters")
+        return self._of_text(answer)
+
+    def _of_items(self, items: list[Any]) -> Choice:
+        """A list: each item a letter, an option, or something that was not offered."""
+        chosen: list[str] = []
+        others: list[str] = []
+        for item in items:
+            if isinstance(item, bool) or not isinstance(item, str | int):
+                raise RefusedError("a list of other things than letters and options")
+            text = str(item).strip()
+            found = item if item in self.order else self.by_words.get(_plain(text))
+            try:
+                part = self._of_segment(text) if found is None else self._chosen([str(found)])
+            except RefusedError:
+                part = Choice(others=(text[:60],))
+            chosen += part.options
+            others += part.others
+        return self._chosen(chosen, others)
+
+    def _of_text(self, text: str) -> Choice:
+        """The conclusion of a text if it marks one, else all of it."""
+        text = _THOUGHT.sub("", text).strip()
+        if _THINKING.search(text):  # the thought does not end, so nothing was answered
+            raise RefusedError("a thought without an end")
+        tagged = list(_TAGGED.finditer(text))
+        if tagged:
+            found = {self._of_segment(next(filter(None, match.groups()), "")) for match in tagged}
+            if len(found) > 1 or text[tagged[-1].end() :].strip(" \n.$*`"):
+                raise RefusedError("several conclusions, or more after it")
+            return found.pop()
+        ends = [match[1] for match in map(_CONCLUDED.fullmatch, text.split("\n")) if match]
+        if ends and (len(set(ends)) > 1 or not text.endswith(ends[-1])):
+            raise RefusedError("several conclusions, or more after it")
+        return self._of_segment(ends[-1] if ends else text)
+
+    def _of_segment(self, text: str) -> Choice:
+        fenced = _FENCED.fullmatch(text.strip())
+        text = (fenced[1] if fenced else text).strip()
+        if text[:1] in ("[", "{", '"'):
+            try:
+                return self.read(orjson.loads(text))
+            except orjson.JSONDecodeError:
+                pass
+        text = text.replace("*", "").replace("`", "").strip(" \n\"'")
+        if not text:
+            raise RefusedError("nothing")
+        none = _NONE.fullmatch(text.rstrip("."))
+        if none is not None:
+            if none["listed"] and set(self._listed(none["listed"])) != set(self.labels):
+                raise RefusedError("none of some options, and nothing about the others")
+            return self._chosen([PADDING])
+        if text.lower() in ("[]", "{}", "n/a"):
+            return self._chosen([PADDING])
+        return self._lettered(self._listed(text))
+
+    def _listed(self, text: str) -> list[str]:
+        """The letters that a text lists, and the letters of the options it writes out, or these themselves. Raises
+        `RefusedError` where it has anything else."""
+        if _JOINED.fullmatch(text) and len(set(text)) == len(text) and self.labels.keys() >= set(text):
+            return list(text)
+        text = text.removeprefix("[").removesuffix("]") if text[:1] == "[" and text[-1:] == "]" else text
+        found: list[str] = []
+        written, at = 0, 0
+        while at < len(text):
+            bullet = _BULLET.match(text, at)
+            at = bullet.end() if bullet else at
+            words = self.words.match(text, at)
+            label = None if words else _LABEL.match(text, at)
+            if label is not None:
+                if not self._is_label(label[1]):
+                    break
+                words = self.words.match(text, _MARK.match(text, label.end()).end())  # type: ignore[union-attr]
+            option = self.by_words[_plain(words[0])] if words else None
+            if label is None and option is None:
+                break
+            if label is not None and option is not None and self.labels.get(label[1].upper()) != option:
+                raise RefusedError("a letter beside the words of another option")
+            written += words is not None
+            found.append(label[1].upper() if label is not None else str(option))
+            at = (words or label).end()  # type: ignore[union-attr]
+            between = _BETWEEN.match(text, at)
+            if between is None:
+                break
+            at = between.end()
+        if at < len(text):
+            raise RefusedError("more than letters and options")
+        if written and len(set(found)) == len(self.order) > 1:
+            raise RefusedError("every option, written out: chosen or repeated")
+        return found
+
+    def _lettered(self, listed: Sequence[str]) -> Choice:
+        """What letters and options choose; letters that were not offered are others. Raises `DataError` where it is not
+        known what letters stand for."""
+        letters = [one for one in listed if one not in self.order]
+        if letters and not self.labels:
+            problem = "letters, and nothing says what they stand for"
+            raise DataError(f"{problem}; keep `options` or `custom_id` of hoicli prompts in the line")
+        chosen = [self.labels.get(one, one) for one in listed]
+        return self._chosen(chosen, [one for one in chosen if one not in self.order])
+
+    def _chosen(self, options: Iterable[str], others: Iterable[str] = ()) -> Choice:
         """The options in order; an option that only fills the list is a way to say that none is right."""
         chosen = set(options)
+        if PADDING in chosen and not self.none and (len(chosen) > 1 or others):
+            raise RefusedError("none, and some")
         listed = tuple(option for option in self.order if option in chosen and (option != PADDING or self.none))
         return Choice(listed, tuple(dict.fromkeys(others)))
 
-    def lettered(self, labels: Iterable[str]) -> Choice:
-        """What letters choose; those that were not offered are others. Raises `DataError` where it is not known what
-        letters stand for."""
-        known = [label.upper() for label in labels]
-        if known and not self.labels:
-            problem = "letters, and nothing says what they stand for"
-            raise DataError(f"{problem}; keep `options` or `custom_id` of hoicli prompts in the line")
-        found = [self.labels[label] for label in known if label in self.labels]
-        return self.choice(found, [label for label in known if label not in self.labels])
-
-    def is_label(self, text: str) -> bool:
+    def _is_label(self, text: str) -> bool:
         """Whether a text is a letter or number by which an option may be called, offered or not."""
         if any(label.isdigit() for label in self.labels):
-            return text.isdecimal() and len(text) <= 2
-        return len(text) == 1 and text.isascii() and text.isalpha()
-
-
-def _of_items(items: list[Any], labels: Labels, options: Sequence[str]) -> Choice:
-    """A list: each item a letter, an option, or something that was not offered."""
-    reader = _Reader(labels, options)
-    chosen: list[str] = []
-    others: list[str] = []
-    for item in items:
-        if isinstance(item, dict | list):
-            return Choice(silent=True)
-        text = str(item).strip()
-        found = reader.by_words.get(_plain(text))
-        if item in reader.order or found is not None:
-            chosen.append(item if item in reader.order else str(found))
-        elif text:
-            part = _of_text(text, reader)
-            chosen += part.options
-            others += part.others or ([text[:60]] if part.silent else [])
-    return reader.choice(chosen, others)
-
-
-def _of_text(text: str, reader: _Reader) -> Choice:
-    text = _THOUGHT.sub("", text)
-    if _THINKING.search(text):  # the thought does not end, so nothing was answered
-        return Choice(silent=True)
-    for pattern in _CONCLUDED:
-        ends = [next(group for group in match.groups() if group is not None) for match in pattern.finditer(text)]
-        found = [_of_segment(end, reader) for end in ends]
-        found = [choice for choice in found if not choice.silent]
-        if found:
-            return _only(found)
-    return _of_segment(text, reader)
-
-
-def _only(found: Sequence[Choice]) -> Choice:
-    different = list(dict.fromkeys(found))
-    if len(different) > 1:
-        _refuse(different[0], different[-1])
-    return different[0]
-
-
-def _refuse(first: Choice, second: Choice) -> None:
-    """Raises `DataError` that tells both readings."""
-    one, other = (", ".join((*map(shown, choice.options), *choice.others)) or "none" for choice in (first, second))
-    raise DataError(f"can be read in two ways, {one!r} and {other!r}; ask again, or write the letters that are meant")
-
-
-def _of_segment(text: str, reader: _Reader) -> Choice:
-    fenced = _FENCED.match(text)
-    text = (fenced[1] if fenced else text).strip()
-    if text[:1] in ("[", "{", '"'):
-        try:
-            return read_choice(orjson.loads(text), reader.labels, reader.order)
-        except orjson.JSONDecodeError:
-            pass
-    if not text:
-        return Choice(silent=True)
-    if _NONE.fullmatch(text):
-        nothing = next((option for option in reader.order if NOTHING in option), None)
-        if nothing is not None and "interaction" in text.lower():
-            _refuse(Choice(), reader.choice([nothing]))
-        return reader.choice([PADDING])
-    if _ALL.fullmatch(text):
-        return reader.choice(reader.labels.values() or reader.order)
-    bare = [part for part in _SEPARATED.split(text.replace("(", " ").replace("[", " ").replace("*", " ")) if part]
-    if bare and all(map(reader.is_label, bare)):
-        return reader.lettered(bare)
-    if _OR.search(text):
-        either = [part for part in re.split(r"[\s,;()]+", _OR.sub(" ", text)) if part]
-        if len(either) > 1 and all(map(reader.is_label, either)):
-            _refuse(reader.lettered(either[:1]), reader.lettered(either[1:]))
-    if _JOINED.fullmatch(text) and len(set(text)) == len(text) and all(letter in reader.labels for letter in text):
-        return reader.lettered(text)
-    return _of_prose(text, reader)
-
-
-@dataclass(frozen=True)
-class _Mention:
-    """Where a text names an option: by a letter, `label`, or by the option's own words, `option`."""
-
-    begin: int
-    end: int
-    label: str = ""
-    option: str = ""
-
-
-def _of_prose(text: str, reader: _Reader) -> Choice:
-    mentions = _mentions(text, reader)
-    letters = [mention for mention in mentions if mention.label]
-    words = [mention for mention in mentions if mention.option]
-    if words and not reader.labels:
-        letters, mentions = [], words
-    by_letter, by_words = reader.lettered(each.label for each in letters), reader.choice(each.option for each in words)
-    if not mentions:
-        return Choice(silent=True)
-    for letter in letters:  # `A) ride an elephant`, where A is another option
-        meant = reader.labels.get(letter.label)
-        beside = next((word for word in words if 0 <= word.begin - letter.end <= 3), None)
-        if meant is not None and beside is not None and meant != beside.option:
-            _refuse(reader.choice([meant]), reader.choice([beside.option]))
-    if by_letter.options and not set(by_words.options) <= set(by_letter.options):
-        _refuse(by_letter, by_words)
-    read = reader.choice((*by_letter.options, *by_words.options), by_letter.others)
-    sure = _sure(text, mentions)
-    if len(sure) < len(mentions):
-        certain = reader.lettered(each.label for each in sure if each.label)
-        _refuse(read, reader.choice((*certain.options, *(each.option for each in sure if each.option)), certain.others))
-    return read
-
-
-def _mentions(text: str, reader: _Reader) -> list[_Mention]:
-    """Every place that names an option, in order. Letters inside an option's words are none."""
-    found = [_Mention(*match.span(), option=reader.by_words[_plain(match[0])]) for match in reader.words.finditer(text)]
-    taken = [(each.begin, each.end) for each in found]
-    for pattern in (_MARKED, _LONE):
-        for match in pattern.finditer(text):
-            label = next(group for group in match.groups() if group is not None).upper()
-            offered = label in reader.labels or (pattern is _MARKED and reader.is_label(label))
-            if offered and not any(begin < match.end() and match.start() < end for begin, end in taken):
-                found.append(_Mention(*match.span(), label=label))
-                taken.append(match.span())
-    return sorted(found, key=lambda each: each.begin)
-
-
-def _sure(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
-    """The mentions in clauses that neither deny nor doubt."""
-    rest = list(text)
-    for each in mentions:
-        rest[each.begin : each.end] = " " * (each.end - each.begin)
-    plain = "".join(rest)
-    ends = [match.end() for match in _CLAUSE.finditer(plain)] + [len(plain) + 1]
-    sure: list[_Mention] = []
-    begin = 0
-    for end in ends:
-        named = [each for each in mentions if begin <= each.begin < end]
-        if named and not _DOUBT.search(plain[begin:end]):
-            sure += named
-        begin = end
-    return sure
+            return text.isdecimal()
+        return text.isalpha()

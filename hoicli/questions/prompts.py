@@ -1,8 +1,8 @@
 """Multiple-choice questions as prompts for a vision-language model, whose answers `choice-eval` reads.
 
 The words are ours, the options are the benchmark's. Its own script mixes them at random in every run; here their order
-is one that looks random and depends on the question alone. As there, a list of fewer than four is filled up with
-`None`. So `request_id` says what the letters of an answer stand for, without the prompt.
+is one that looks random and depends on the question alone. Where there are fewer than four, one `None` follows; its own
+script adds as many as are missing. So `request_id` says what the letters of an answer stand for, without the prompt.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _REPLY = (
 def lettered(question: Question) -> dict[str, str]:
     """The options by letter, in the order of the prompt. Raises `DataError` for more than there are letters."""
     options = list(question.options)
-    options += [PADDING] * (FEWEST - len(question.listed))
+    if len(question.listed) < FEWEST and PADDING not in options:
+        options.append(PADDING)
     if len(options) > len(string.ascii_uppercase):
         raise DataError(f"{len(options)} options; there are letters for {len(string.ascii_uppercase)}")
     return dict(zip(string.ascii_uppercase, options, strict=False))

@@ -26,8 +26,8 @@ def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tup
     """(a question for every (image, verb, object) of the ground truth, sorted; what caveats add to signatures).
 
     The pairs found are the predictions with this verb and object, by descending score, equal ones and those without a
-    score in their order. Equal pairs are one. Raises `DataError` for a bad record, and for a prediction about an image
-    that the ground truth does not have."""
+    score in their order. Equal pairs count as often as they are there, as in result files. Raises `DataError` for a bad
+    record, and for a prediction about an image that the ground truth does not have."""
     sizes: dict[str, tuple[float, float]] = {}
 
     def add_size(record: Record) -> None:
@@ -44,7 +44,7 @@ def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tup
     true_image, told_image = asked.image_of_hoi[true], image[found.image_of_hoi[told]]
     keys = _keys((asked, true, true_image), (found, told, told_image))
     questions, first, question = np.unique(keys[0], return_index=True, return_inverse=True)
-    truths = [sorted(set(pairs)) for pairs in _by_question(asked, true, question, len(questions))]
+    truths = [sorted(pairs) for pairs in _by_question(asked, true, question, len(questions))]
 
     odd = Oddities()
     question, known = find(questions, keys[1])
@@ -71,8 +71,7 @@ def grounding_of(truth: Stream, predictions: Stream, policy: ErrorPolicy) -> tup
     founds = _by_question(found, told[order], question[order], len(questions))
     images = [asked.image_ids[at] for at in true_image[first].tolist()]
     rows = [
-        Grounding(name, tuple(pairs), tuple(dict.fromkeys(best)))
-        for name, pairs, best in zip(images, truths, founds, strict=True)
+        Grounding(name, tuple(pairs), tuple(best)) for name, pairs, best in zip(images, truths, founds, strict=True)
     ]
     bits = int(np.bitwise_or.reduce(np.concatenate([asked.caveats, found.caveats])))
     return sorted(rows, key=lambda row: (row.image, row.truth, row.found)), caveats.settings(bits & _CONCERNED)

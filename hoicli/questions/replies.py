@@ -11,7 +11,7 @@ from typing import Any
 from hoicli.converters.vlm.batches import Result, result_of
 from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in
 from hoicli.errors import DataError
-from hoicli.questions.bank import FIRST, Bank, Question
+from hoicli.questions.bank import FIRST, PADDING, Bank, Question
 from hoicli.questions.prompts import lettered, request_id
 from hoicli.records.parsing import Record, short
 
@@ -91,9 +91,15 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
         options = {chr(ord("A") + at): option for at, option in enumerate(options)} if len(options) <= 26 else None
     if not isinstance(options, dict) or not all(isinstance(text, str) for text in options.values()):
         raise DataError("is no object of letters and options", field="options")
-    strange = [text for text in options.values() if text not in question.listed and text != "None"]
+    strange = [text for text in options.values() if text not in question.listed and text != PADDING]
     if strange:
         raise DataError(
             f"{short(strange[0])} is no option of the question; are the files of one setting?", field="options"
         )
+    shown = [text for text in options.values() if text != PADDING]
+    if len(set(shown)) < len(shown):
+        raise DataError("several letters stand for one option", field="options")
+    if shown and (missing := set(question.listed) - {PADDING, *shown}):
+        problem = f"without {short(min(missing))}, an option of the question; give all that were shown"
+        raise DataError(problem, field="options")
     return {str(label).upper(): text for label, text in options.items()}

@@ -8,6 +8,7 @@ Grounding: the pairs asked for (`gt_pairs`, or `ground_truth_pairs` of the scrip
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -28,19 +29,26 @@ _IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
 _WRAPPERS = ("results", "predictions", "annotations", "data")
 _FAILED = "requests that failed, which count as answered with nothing"
 
+_TESTED = 500
+"""Questions that are looked at to see the scale of the boxes."""
+
 Box = tuple[float, ...]
 Pair = tuple[Box, Box]
 """The person's box and the other one's, [x1, y1, x2, y2] in pixels."""
+NOWHERE: Pair = ((), ())
+"""A predicted pair without one of the boxes: it finds nothing, and has its place among those of its question."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Grounding:
-    """A question for all pairs of an interaction in an image: those there are, and those found, in their order."""
+    """A question for all pairs of an interaction in an image: those there are, and those found, in their order;
+    `failed`: the request."""
 
     image: str
     truth: tuple[Pair, ...]
     found: tuple[Pair, ...]
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,42 @@ def read_referring(paths: Sequence[str], policy: ErrorPolicy) -> list[Referring]
     return sorted(found, key=lambda row: (row.image, row.truth, row.found, row.failed))
 
 
+def other_scale(rows: Sequence[Grounding]) -> str:
+    """What the predicted boxes seem to be if not pixels ("thousandths", "fractions"), else "": most first pairs that
+    overlap no true pair by half fit one well once each axis is scaled by a number of its own."""
+    asked = [(row.truth, row.found[0]) for row in rows if row.truth and row.found and row.found[0] != NOWHERE][:_TESTED]
+    highest = max((number for _, found in asked for box in found for number in box), default=0)
+    if not asked or highest > 1000:
+        return ""
+    fits = 0
+    for truth, found in asked:
+        as_it_is = max(_overlap(found, pair) for pair in truth)
+        fits += as_it_is < 0.5 and max(_overlap(_scaled_to(found, pair), pair) for pair in truth) > 0.75
+    return ("fractions" if highest <= 1 else "thousandths") if fits > len(asked) / 2 else ""
+
+
+def _scaled_to(found: Pair, truth: Pair) -> Pair:
+    """A pair, each axis scaled by the factor that brings it nearest to another."""
+    factors = []
+    for axis in (0, 1):
+        numbers = [(f[at], t[at]) for f, t in zip(found, truth, strict=True) for at in (axis, axis + 2)]
+        factors.append(sum(f * t for f, t in numbers) / (sum(f * f for f, _ in numbers) or 1.0))
+    first, second = (tuple(number * factors[at % 2] for at, number in enumerate(box)) for box in found)
+    return first, second
+
+
+def _overlap(found: Pair, truth: Pair) -> float:
+    """The mean of the two IoUs."""
+    return sum(map(_iou, found, truth)) / 2
+
+
+def _iou(one: Box, other: Box) -> float:
+    sides = (min(one[at + 2], other[at + 2]) - max(one[at], other[at]) for at in (0, 1))
+    both = math.prod(max(0.0, side) for side in sides)
+    areas = sum(max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1]) for box in (one, other))
+    return both / (areas - both) if areas > both else 0.0
+
+
 def digest_of(content: Sequence[Any]) -> str:
     """Eight hexadecimal digits of what was asked."""
     return hashlib.sha256(orjson.dumps(content)).hexdigest()[:8]
@@ -94,8 +138,14 @@ def digest_of(content: Sequence[Any]) -> str:
 
 def _read(paths: Sequence[str], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str], T]) -> Iterator[T]:
     count = 0
+    given: dict[bytes, str] = {}
     for path in paths:
-        for place, row in _rows(Source(path), policy):
+        source = Source(path)
+        digest = hashlib.sha256(source.data).digest()
+        if digest in given:
+            raise DataError(f"the same content as {given[digest]}; give each file once", place=path)
+        given[digest] = path
+        for place, row in _rows(source, policy):
             try:
                 if not isinstance(row, dict):
                     raise DataError(f"{short(row)} is no row of results; a row is an object")
@@ -149,23 +199,28 @@ def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
         if boxes is None:
             raise DataError("has no person_bbox or no object_bbox", field=f"{truth_key}[{index}]")
         truth.append(boxes)
-    found_key = next((key for key in FOUND_KEYS if key in row), FOUND_KEYS[0])
+    failed = _failed(row)
+    found_key = next((key for key in FOUND_KEYS if key in row), None)
+    if found_key is None and not failed:
+        problem = f"missing ({' or '.join(FOUND_KEYS)}); the row says which pairs were found, [] for none"
+        raise DataError(problem, field=FOUND_KEYS[0])
     found = []
-    for index, pair in enumerate(_list(row, found_key)):
+    for index, pair in enumerate(() if found_key is None or failed else _list(row, found_key)):
         boxes = _pair(pair, f"{found_key}[{index}]")
         if boxes is None:
             odd.count("predicted pairs without one of the boxes, which find nothing", place)
+            found.append(NOWHERE)
             continue
         found.append(boxes)
         if _outside(boxes, row):
             odd.count("predicted pairs with a box outside the picture", place)
         if any(box[2] <= box[0] or box[3] <= box[1] for box in boxes):
             odd.count("predicted pairs with a box without area", place)
-    if _failed(row):
+    if failed:
         odd.count(_FAILED, place)
     if not truth:
         odd.count("questions without a pair to find, which are in no mean", place)
-    return Grounding(_image(row), tuple(truth), tuple(found))
+    return Grounding(_image(row), tuple(truth), tuple(found), failed)
 
 
 def _list(row: Mapping[str, Any], key: str) -> list[Any]:
@@ -204,11 +259,11 @@ def _referring(row: Mapping[str, Any], place: str, odd: Oddities) -> Referring:
     if found is not None and not isinstance(found, str):
         raise DataError(f"{short(found)} is no phrase", field="prediction")
     failed = _failed(row)
-    if failed and not found:
+    if failed:
         odd.count(_FAILED, place)
     elif not (found or "").strip():
         odd.count("empty answers", place)
-    return Referring(_image(row), truth, found or "", failed and not found)
+    return Referring(_image(row), truth, "" if failed else found or "", failed)
 
 
 def _failed(row: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from hoicli.questions.choice import METRICS, tallied
 from hoicli.questions.detectors import Selection
 from hoicli.questions.grounding import grounded
 from hoicli.questions.referring import Similar, referred
-from hoicli.questions.results import Grounding, Referring, digest_of
+from hoicli.questions.results import Grounding, Referring, digest_of, other_scale
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.results import Row, interval_keys, percent, row_ends
 from hoicli.resampling.draws import Resampling
@@ -39,7 +39,7 @@ def choice_rows(
 ) -> Iterator[Row]:
     """METRICS of the answers in percent, by the bank's setting; `n`: questions (macro F1: interactions; micro F1 and
     recall: right options; precision: chosen ones). The signature has the digest of the questions, how many were not
-    answered, and of a detector which predictions count."""
+    answered, how many answers were refused, and of a detector which predictions count."""
     bank = answers.bank
     tally = tallied(answers, released=released is not None)
     if tally.outside:
@@ -49,6 +49,7 @@ def choice_rows(
     settings |= {"released": released} if released else {}
     settings |= {"choose": str(selection)} if answers.detected else {}
     settings |= {"missing": str(answers.missing)} if answers.missing else {}
+    settings |= {"refused": str(answers.refused)} if answers.refused else {}
     ends = {} if resampling is None else tally.intervals(resampling)
     settings |= {} if resampling is None else resampling.signature()
     scores = tally.scores()
@@ -71,11 +72,15 @@ def grounding_rows(
     signed: Mapping[str, str] | None = None,
 ) -> Iterator[Row]:
     """AR, AR@0.5 and AR@0.75 in percent, and AR of small, medium and large objects; `n`: questions, of a size its true
-    pairs. The signature has the rule of matching, a digest of the questions, and `signed`. released: as the released
-    scripts have it, 0 where there is nothing to find."""
+    pairs. The signature has the rule of matching, a digest of the questions, how many failed, and `signed`. released:
+    as the released scripts have it, 0 where there is nothing to find."""
     found = grounded(rows, match, most=most, released=released is not None)
+    if scale := other_scale(rows):
+        note(f"the predicted boxes look like {scale} of the picture, and are read as pixels: convert them to pixels")
+    failed = sum(row.failed for row in rows)
     settings = {"gt": digest_of([[row.image, row.truth] for row in rows]), "match": match}
     settings |= {} if most is None else {"topk": str(most)}
+    settings |= {"failed": str(failed)} if failed else {}
     settings |= signed or {}
     settings |= {"released": released} if released else {}
     ends = {} if resampling is None else found.intervals(resampling)
@@ -103,6 +108,8 @@ def referring_rows(
     the similarity its measure, with a table's digest, and whose senses the true verbs have."""
     found = referred(rows, similar, released=released is not None)
     settings = {"gt": digest_of([[row.image, row.truth] for row in rows])}
+    failed = sum(row.failed for row in rows)
+    settings |= {"failed": str(failed)} if failed else {}
     settings |= {"released": released} if released else {}
     settings |= {} if resampling is None else resampling.signature()
     kind, _, path = sim.partition(":")

@@ -19,7 +19,7 @@ SIGNATURE_KEYS = (
     *("sim", "raters", "prompt", "wordnet", "merge", "delta", "against", "combine", "verb", "ap"),
     *("assign", "minsim", "minscore", "minrank", "filtered", "bins", "setting", "choose", "match"),
     *("runs", "boot", "swaps", "levels", "modelscale", "group", "permutations", "seed"),
-    *("of", "grid", "recipe", "missing", "published", "audit"),
+    *("of", "grid", "recipe", "missing", "refused", "failed", "published", "audit"),
     "version",
 )
 """Every key of a signature, in order. Settings of eval, diagnose and pairstats (the first three lines) appear only if

@@ -69,13 +69,13 @@ def test_an_answer_costs_its_length(hoicli: Hoicli, tmp_path: Path, name: str) -
         assert hoicli("convert", "--from", "vlm", "--coords", "pixels", path).code == 0
 
 
-def test_an_answer_that_is_not_read_to_its_end_says_so(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_an_answer_without_end_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     whole = '[{"human_box":[1,2,3,4],"object_box":[1,2,3,4],"object":"cup","verb":"hold"}] '
-    path.write_text(json.dumps({"file_name": "a_1.jpg", "response": whole + " " * (1 << 20) + whole}) + "\n")
+    path.write_text(json.dumps({"file_name": "a_1.jpg", "response": whole + " " * 100_000 + whole}) + "\n")
     result = hoicli("convert", "--from", "vlm", "--coords", "pixels", path)
-    assert len(json.loads(result.out)["hois"]) == 1
-    assert "the unfinished end of an answer that was cut off: 1 " in result.err
+    assert result.out == ""
+    assert "an answer of more than 100,000 characters: 1 " in result.err
 
 
 # Masks

@@ -200,13 +200,14 @@ def test_answers_in_text(hoicli: Hoicli) -> None:
     assert result.err.splitlines() == [
         f"hoicli: choices of what was not offered, which count for nothing: 1 (the first: {CHOICE}/answers.jsonl:6: "
         '"E")',
-        f"hoicli: answers that are none, which count as answered with nothing: 1 (the first: {CHOICE}/answers.jsonl:7: "
-        '"I cannot tell from this picture.")',
+        "hoicli: answers that are not read, which count as answered with nothing: 1 (the first: "
+        f'{CHOICE}/answers.jsonl:7: "I cannot tell from this picture.": more than letters and options)',
     ]
     found = {row["metric"]: row["value"] for row in map(json.loads, result.out.splitlines())}
     assert found["exact_match"] == pytest.approx(100 * 5 / 7)
     assert found["micro_f1"] == pytest.approx(100 * 2 * 10 / (10 + 13))
     for row in map(json.loads, result.out.splitlines()):
+        assert "|refused:1|" in row["signature"]
         jsonschema.validate(row, json.loads(schema_text("result")))
 
 
@@ -245,7 +246,12 @@ def test_intervals_hold_the_value_and_resample_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"response": "A or B"}, "can be read in two ways, 'ride a/an horse' and 'hold a/an horse'"),
+        ({"response": "A or B"}, "no answer names an option (the first that is not read: "),
+        (
+            {"response": "A", "options": {"A": "ride a/an horse", "B": "ride a/an horse"}},
+            "options: several letters stand for one option",
+        ),
+        ({"response": "A", "options": {"A": "ride a/an horse"}}, 'options: without "hold a/an horse"'),
         ({"response": "A", "options": {}}, "letters, and nothing says what they stand for"),
         ({"response": "A", "options": {"A": "fly a/an kite"}}, 'options: "fly a/an kite" is no option of the question'),
         ({"response": "A", "setting": "pair"}, 'setting: "pair", but the questions are of the setting scene'),
@@ -260,7 +266,7 @@ def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, 
     path = written(tmp_path / "a.jsonl", good | row)
     result = hoicli("choice-eval", "--questions", bank, path)
     assert (result.code, result.out) == (1, "")
-    assert f"{path}:1: " in result.err
+    assert f"{path}:1: " in result.err, result.err
     assert problem in result.err
 
 
@@ -380,6 +386,15 @@ def test_the_id_of_a_prompt_is_of_its_letters() -> None:
     ]
     assert all(each.startswith("a-QA_0-") and len(each) == 15 for each in ids)
     assert len(set(ids)) == 3
+
+
+def test_few_options_get_one_none(hoicli: Hoicli, tmp_path: Path) -> None:
+    bank = {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": ["hold a/an horse"]}}
+    asked = hoicli("prompts", "--task", "choice", written(tmp_path / "bank.json", bank))
+    line = json.loads(asked.out)
+    assert [*line["options"]] == ["A", "B", "C"]
+    assert line["options"]["C"] == "None"
+    assert "(D)" not in line["prompt"]
 
 
 def test_boxes_in_thousandths_need_the_size(hoicli: Hoicli) -> None:

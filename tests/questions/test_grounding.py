@@ -126,7 +126,9 @@ def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
         ({"gt_pairs": [pair([1, 2, 3])]}, "gt_pairs[0].person_bbox: [1, 2, 3] is no box"),
         ({"gt_pairs": [{"person_bbox": PERSON}]}, "gt_pairs[0]: has no person_bbox or no object_bbox"),
         ({"gt_pairs": [pair()], "predicted_pairs": [3]}, "predicted_pairs[0]: 3 is no pair"),
-        ({"gt_pairs": [pair()], "image_path": None}, "names no image"),
+        ({"gt_pairs": [pair()], "predicted_pairs": [], "image_path": None}, "names no image"),
+        ({"gt_pairs": [pair()], "detections": [pair()]}, "predicted_pairs: missing"),
+        ({"gt_pairs": [pair()], "detections": [pair()], "status": "success"}, "predicted_pairs: missing"),
     ],
 )
 def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem: str) -> None:
@@ -205,3 +207,70 @@ def test_scores_decide_the_order_and_are_signed(hoicli: Hoicli, tmp_path: Path) 
     assert "|scores:verb_and_object_tokens|" in signature
     assert "1 of 3 predictions have no score: they come after those of a question that do" in told
     assert f"predicted pairs with a box outside the picture: 3 (the first: {path}: image a)" in told
+
+
+# Numbers that cannot lie
+
+
+def test_what_failed_has_found_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    row = {"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair()]}
+    result = hoicli("ground-eval", written(tmp_path, [row, {**row, "status": "failed"}]))
+    first = json.loads(result.out.splitlines()[0])
+    assert (first["value"], first["n"]) == (50.0, 2)
+    assert "|failed:1|" in first["signature"]
+    assert "requests that failed, which count as answered with nothing: 1" in result.err
+
+
+def test_a_file_counts_once(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": []}])
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(path.read_bytes())
+    for again in (path, copy):
+        result = hoicli("ground-eval", path, again)
+        assert (result.code, result.out) == (1, "")
+        assert f"{again}: the same content as {path}; give each file once" in result.err
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1000, "thousandths"), (1, "fractions"), (None, "")])
+def test_another_scale_is_noticed(hoicli: Hoicli, tmp_path: Path, scale: int | None, told: str) -> None:
+    rows = []
+    for width, height in ((640, 480), (480, 640), (500, 333)):
+        boxes = [[60, 90, 200, 300], [180, 220, 330, 320]]
+        sides = (width, height, width, height)
+        found = [[scale * v / side for v, side in zip(box, sides, strict=True)] for box in boxes] if scale else boxes
+        row = {"image_path": f"{width}.jpg", "gt_pairs": [pair(*boxes)]}
+        rows.append({**row, "predicted_pairs": [pair(*found)]})
+    wrong = {"image_path": "x.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair([0, 0, 1, 1], [0, 0, 1, 1])]}
+    result = hoicli("ground-eval", written(tmp_path, [*rows, wrong]))
+    assert result.code == 0
+    assert (f"the predicted boxes look like {told} of the picture" in result.err) == bool(told)
+    assert ("look like" in result.err) == bool(told)
+
+
+def test_a_pair_without_boxes_keeps_its_place(hoicli: Hoicli, tmp_path: Path) -> None:
+    found = [{"person_bbox": PERSON}, pair()]
+    path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
+    values = [json.loads(hoicli("ground-eval", "--top-k", most, path).out.splitlines()[0])["value"] for most in (1, 2)]
+    assert values == [0.0, 100.0]
+
+
+def test_equal_pairs_count_as_often_as_they_are_there(hoicli: Hoicli, tmp_path: Path) -> None:
+    """In result files and in records, as in the released scripts: two equal true pairs need two predicted ones, and an
+    equal predicted pair uses a place of --top-k."""
+    boxes = [PERSON, OBJECT, [0, 200, 100, 300]]
+
+    def asked(truth: list[int], found: list[int], *options: object) -> list[float]:
+        record = {"image_id": "a", "boxes": boxes, "labels": ["person", "cup", "cup"]}
+        paths = []
+        for name, others in (("gt", truth), ("preds", found)):
+            hois = [{"subject": 0, "object": other, "verb": "hold"} for other in others]
+            paths.append(tmp_path / f"{name}.jsonl")
+            paths[-1].write_text(json.dumps({**record, "hois": hois}) + "\n")
+        sides = ([pair(boxes[0], boxes[other]) for other in others] for others in (truth, found))
+        row = dict(zip(("gt_pairs", "predicted_pairs"), sides, strict=True))
+        calls = ((written(tmp_path, [{"image_path": "a", **row}]),), ("--gt", *paths))
+        return [json.loads(hoicli("ground-eval", *options, *call).out.splitlines()[0])["value"] for call in calls]
+
+    assert asked([1, 1], [1]) == [50.0, 50.0]
+    assert asked([1, 1], [1, 1]) == [100.0, 100.0]
+    assert asked([1, 2], [1, 1, 2], "--top-k", 2, "--match", "both") == [50.0, 50.0]

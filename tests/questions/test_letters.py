@@ -1,4 +1,4 @@
-"""What an answer to a multiple-choice question chooses, as models write it; and what is refused."""
+"""What an answer to a multiple-choice question chooses, and that everything else is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hoicli.errors import DataError
-from hoicli.questions.letters import Choice, read_choice, released_choice
+from hoicli.questions.letters import LONGEST, Choice, RefusedError, read_choice, released_choice
 
 LABELS = {
     "A": "ride a/an elephant",
@@ -16,12 +16,13 @@ LABELS = {
     "D": "feed a/an elephant",
 }
 OPTIONS = list(LABELS.values())
+RESTATED = "".join(f"({letter}) {option}\n" for letter, option in LABELS.items())
 
 
 def chosen(choice: Choice) -> str:
-    """The letters of the chosen options, and behind a + what was not offered; ? for no answer."""
+    """The letters of the chosen options, and behind a + what was not offered."""
     letters = "".join(letter for letter, option in LABELS.items() if option in choice.options)
-    return "?" if choice.silent else letters + "".join(f"+{other}" for other in choice.others)
+    return letters + "".join(f"+{other}" for other in choice.others)
 
 
 @pytest.mark.parametrize(
@@ -29,38 +30,28 @@ def chosen(choice: Choice) -> str:
     [
         # letters alone
         ("A, C", "AC"), ("A,C.", "AC"), ("a, c", "AC"), ("(A) and (C)", "AC"), ("A", "A"), ("A.", "A"), ("BD", "BD"),
-        ("A B", "AB"), ("A/B", "AB"), ("[A, B]", "AB"), ("**A**, **D**", "AD"), ("Both A and B", "AB"),
-        ("A\nC\n", "AC"),
-        ("- A\n- C", "AC"), ("A,A,B", "AB"), ("C, A", "AC"),
-        # none of them, and all
-        ("none", ""), ("None of the above.", ""), ("None of the options apply", ""), ("[]", ""), ("N/A", ""),
-        ("All of the above", "ABCD"), ("all", "ABCD"),
+        ("[A, B]", "AB"), ("**A**, **D**", "AD"), ("A, B and C", "ABC"), ("A\nC\n", "AC"), ("(A, B)", "AB"),
+        ("- A\n- C", "AC"), ("A,A,B", "AB"), ("C, A", "AC"), ("A, B, C, D", "ABCD"),
+        # none of them
+        ("none", ""), ("None of the above.", ""), ("none of the options", ""), ("[]", ""), ("N/A", ""),
+        ("none of A, B, C, D", ""),
         # JSON
         ('["A","C"]', "AC"), ('{"answer": ["A", "D"]}', "AD"), ('{"answer": "A, D"}', "AD"), ('{"answer": []}', ""),
-        ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"),
+        ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
+        ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"), ('<think>C</think>```json\n{"answer": "B"}\n```', "B"),
         (["A", "D"], "AD"), (["ride a/an elephant"], "A"), ([], ""),
         ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""),
         # the words of options
         ("ride an elephant, watch a/an elephant", "AB"), ("Feed the elephant", "D"), ("feed elephant", "D"),
         ("no interaction with the elephant", "C"), ("A) ride an elephant and C) no_interaction with elephant", "AC"),
         ("A: ride an elephant\nD: feed an elephant", "AD"), ("A. ride elephant", "A"),
-        # prose
-        ("The person is riding, so A and B are right.", "AB"), ("Options A and B apply", "AB"),
-        ("B, and A are correct", "AB"),
-        ("I would choose (B).", "B"), ("The person is not feeding the elephant. A) ride an elephant", "A"),
-        ("The correct answers are: **A** and **B**.", "AB"),
-        # a conclusion
-        ("The answer is A and C.", "AC"), ("**Answer:** A, C\nExplanation: B is not shown.", "AC"),
-        ("Answer:\n- A\n- C", "AC"),
-        ("First, B looks wrong. Final answer: A", "A"), ("\\boxed{A,B}", "AB"), ("Answer: none", ""),
-        ("<answer>A,B</answer> Reasoning: C is wrong", "AB"), ("Reasoning: D?\n<answer>B</answer>", "B"),
-        ("<think>Perhaps B or C.</think>\nA", "A"), ("<think>no end, B", "?"),
+        # a marked conclusion
+        ("The man rides; B looks wrong.\nAnswer: A, C", "AC"), ("Final answer: (A)", "A"), ("**Answer:** A", "A"),
+        (f"{RESTATED}Answer: A", "A"), ("Not B. \\boxed{A,B}", "AB"), ("so $\\boxed{A}$.", "A"), ("Answer: none", ""),
+        ("Reasoning: D?\n<answer>B</answer>", "B"), ("<answer>A</answer>\n<answer>A</answer>", "A"),
+        ("<think>Perhaps B or C.</think>\nA", "A"),
         # not offered
-        ("E", "+E"), ("A, E", "A+E"), ("A) ride an elephant, F) swim", "A+F"), (["A", "swim"], "A+swim"),
-        # no answer
-        ("", "?"), ("I cannot help with that.", "?"), ("A man on an elephant.", "?"), ("I think he rides.", "?"),
-        (None, "?"),
-        (True, "?"), ({"a": 1}, "?"), ([["A"]], "?"), ("1, 2", "?"), ("riding", "?"),
+        ("E", "+E"), ("A, E", "A+E"), (["A", "swim"], "A+swim"),
     ],
 )  # fmt: skip
 def test_what_is_chosen(answer: Any, expected: str) -> None:
@@ -68,42 +59,43 @@ def test_what_is_chosen(answer: Any, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "first", "second"),
+    "answer",
     [
-        ("A or B", "ride a/an elephant", "watch a/an elephant"),
-        ("It is either A or B", "ride a/an elephant, watch a/an elephant", "none"),
-        ("A and D; B is not shown.", ", ".join(OPTIONS[:2] + OPTIONS[3:]), "ride a/an elephant, feed a/an elephant"),
-        ("A) watch an elephant", "ride a/an elephant", "watch a/an elephant"),
-        ("<answer>A</answer>\n<answer>B</answer>", "ride a/an elephant", "watch a/an elephant"),
-        ("Answer: A. On reflection, the answer is B.", "ride a/an elephant", "watch a/an elephant"),
-        ("Option A. They feed an elephant.", "ride a/an elephant", "feed a/an elephant"),
-        ("No interaction", "none", "no_interaction with elephant"),
-        ("maybe D", "feed a/an elephant", "none"),
+        # what a reader of prose once read, some of it as its opposite
+        "A (80%), B (20%)", "A=1, B=0, C=0, D=0", "A ✓, B ✗", "✅ A\n❌ B", "A: Y, B: N", "A: 1, B: 0", "A to C", "A-C",
+        "I choose none, although A is close", f"{RESTATED}I choose A.", RESTATED,
+        "Options B, C, D can be excluded, leaving A", "Present: A. Absent: B, C, D.", "none of A, B", "A, none",
+        "Answer: B. Actually, wait, A.", "Answer: A\nAnswer: B", "**Answer:** A, C\nExplanation: B is not shown.",
+        "Hold a horse? No. Ride a horse? Yes.", "Ride an elephant? No.", "not A", "A or B", "A/B", "maybe D",
+        "The person is riding, so A and B are right.", "The answer is A.", "A and D; B is not shown.",
+        "A) watch an elephant", "Option A. They feed an elephant.", "No interaction", "All of the above",
+        "<answer>A</answer>\n<answer>B</answer>", "<answer>A</answer> Or rather B.", "<answer>not A</answer>",
+        "| option | present |\n|---|---|\n| A | no |", "A" * 9, "A, " * LONGEST,
+        # JSON of another shape
+        {"A": "yes", "B": "no"}, {"answer": "A", "present": False}, {"answer": {"A": True}}, [["A"]], {"a": 1},
+        {"answer": "A", "choice": "B"}, {"rejected": ["A"]}, {"answer": "A", "rejected": ["B"]}, '{"answer": NaN}',
+        '{"A": 1, "B": 0}', [{"A": 1}], [True], True, None,
+        # no answer
+        "", "I cannot help with that.", "A man on an elephant.", "1, 2", "riding", "<think>no end, B",
     ],
 )  # fmt: skip
-def test_what_can_be_read_in_two_ways(answer: str, first: str, second: str) -> None:
-    with pytest.raises(DataError) as raised:
+def test_what_is_refused(answer: Any) -> None:
+    with pytest.raises(RefusedError):
         read_choice(answer, LABELS, OPTIONS)
-    assert f"two ways, {first!r} and {second!r};" in str(raised.value)
 
 
 def test_numbers_in_place_of_letters() -> None:
     labels = {"1": "ride", "2": "feed", "10": "hug"}
-    for answer, options in (
-        ("1, 2", ("ride", "feed")),
-        ("(10)", ("hug",)),
-        (2, ("feed",)),
-        ("2 people feed", ("feed",)),
-    ):
+    for answer, options in (("1, 2", ("ride", "feed")), ("(10)", ("hug",)), (2, ("feed",))):
         assert read_choice(answer, labels, list(labels.values())).options == options
+    for answer in ("2 people feed", "1: 1, 2: 0", "1 (80%)"):
+        with pytest.raises(RefusedError):
+            read_choice(answer, labels, list(labels.values()))
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["answer", "answers", "choice", "choices", "letters", "letter", "options", "option", "selected", "final_answer"],
-)
+@pytest.mark.parametrize("key", ["answer", "answers", "choice", "choices", "letters", "letter", "selected"])
 def test_the_keys_of_an_answer(key: str) -> None:
-    assert read_choice({"why": "B", key: ["A"]}, LABELS, OPTIONS).options == (OPTIONS[0],)
+    assert read_choice({"reason": "B", key: ["A"]}, LABELS, OPTIONS).options == (OPTIONS[0],)
     assert read_choice({key.upper(): "A"}, LABELS, OPTIONS).options == (OPTIONS[0],)
 
 

@@ -106,6 +106,19 @@ def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any
     assert problem in result.err
 
 
+def test_what_failed_matches_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    row = {"file_name": "a.jpg", "ground_truth": "riding bicycle", "prediction": "riding bicycle"}
+    path.write_text(json.dumps([row, {**row, "status": "failed"}]))
+    for found in values(hoicli, path).values():
+        assert (found["value"], found["n"]) == (50.0, 2)
+        assert "|failed:1|" in found["signature"]
+    assert values(hoicli, "--as-released", "hoi-benchmarks", path)["exact_match"]["n"] == 1
+    refused = hoicli("refer-eval", path, path)
+    assert (refused.code, refused.out) == (1, "")
+    assert "give each file once" in refused.err
+
+
 def test_models_are_asked_elsewhere(hoicli: Hoicli) -> None:
     result = hoicli("refer-eval", "--sim", "llm", ROWS)
     assert result.code == 2

@@ -1,28 +1,27 @@
-"""The forms of answers that `convert --from vlm` reads: a table, tried in its order. A new form is a row here, and
-answers in fixtures/vlm/forms.jsonl.
+"""The answers that `convert --from vlm` reads: JSON in one of the shapes below, alone or in one code fence, and box
+tokens. Everything else is refused. A new shape is a row here, and answers in fixtures/vlm/forms.jsonl.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from hoicli.converters.vlm.claims import Claims, claims_of
+from hoicli.converters.vlm.claims import Claims, NotReadError, Persons, claims_of
 from hoicli.converters.vlm.frames import Frame
-from hoicli.converters.vlm.lines import bracketed_rows, keyed_rows, separated_rows, table_rows
-from hoicli.converters.vlm.sentences import CONVENTIONS, claims_of_sentences, plain_mentions, token_mentions
-from hoicli.converters.vlm.text import Spoken, final_part, values_in
+from hoicli.converters.vlm.persons import names_person
+from hoicli.converters.vlm.text import Spoken, Values, final_part, values_in
+from hoicli.converters.vlm.tokens import CONVENTIONS, claims_of_tokens, kinds_in
 
 
 @dataclass
 class Reading:
-    """What a form makes of an answer. `reports`: (reason, readings) of what it leaves out; `notes`: what is worth a
-    note; `frame`: the convention that its tokens imply, `source`: what these are; `declined`: why it is no answer."""
+    """What is read in an answer. `reports`: (reason, readings) of what is left out; `frame`: the convention that its
+    tokens imply, `source`: what these are; `form`: json or tokens, "" for an answer that is refused."""
 
     claims: Claims = field(default_factory=Claims)
     reports: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     frame: Frame | None = None
     source: str = ""
     form: str = ""
@@ -34,157 +33,103 @@ class Reading:
 
 @dataclass(frozen=True)
 class Question:
-    """What a row says about its question: the verbs and the object's name, for answers of boxes alone."""
+    """What a row says about its question: the verbs and the object's name, for answers of boxes alone. persons: who may
+    act, by name."""
 
     verbs: Sequence[str] = ()
     label: str | None = None
+    persons: Persons = names_person
 
 
 @dataclass(frozen=True)
 class Form:
-    """A row of `--list-forms`. read: takes an answer, and gives None for one that does not have the form."""
+    """A row of `--list-forms`."""
 
     name: str
     families: str
     example: str
-    read: Callable[[str, Question], Reading | None]
-
-
-def _tokens(answer: str, question: Question) -> Reading | None:
-    text = final_part(answer)
-    mentions = token_mentions(text)
-    if not mentions:
-        return None
-    reading = Reading()
-    verbs = question.verbs if question.label is not None else ()
-    reading.claims = claims_of_sentences(text, mentions, reading.report, verbs, question.label)
-    kinds = {mention.kind for mention in mentions} & CONVENTIONS.keys()
-    if len({CONVENTIONS[kind] for kind in kinds}) == 1:
-        reading.frame = Frame(CONVENTIONS[min(kinds)])
-        names = {"box": "<box> or <|box_start|>", "loc": "<loc_>", "patch": "<patch_index_>"}
-        reading.source = f"boxes in {names[min(kinds)]} tokens"
-    return reading
-
-
-def _json(answer: str, question: Question) -> Reading | None:
-    found = values_in(answer)
-    reading = Reading()
-    reading.claims = claims_of(found.values, reading.report, verbs=question.verbs, label=question.label)
-    if found.cut:
-        reading.reports.insert(0, ("the unfinished end of an answer that was cut off", ()))
-    if found.unended_thought and found.values:
-        reading.notes.append("answers whose thought has no end: the last list in it is taken")
-    return reading if reading.claims.understood else None
-
-
-def _rows(read: Callable[[Spoken], list[object]]) -> Callable[[str, Question], Reading | None]:
-    """The reader of a form whose lines give values."""
-
-    def form(answer: str, question: Question) -> Reading | None:
-        reading = Reading()
-        rows = read(final_part(answer))
-        reading.claims = claims_of(rows, reading.report, verbs=question.verbs, label=question.label)
-        told = reading.claims.triplets or reading.claims.located or reading.reports
-        return reading if rows and told else None
-
-    return form
-
-
-def _prose(answer: str, question: Question) -> Reading | None:
-    text = final_part(answer)
-    mentions = plain_mentions(text)
-    if not mentions:
-        return None
-    reading = Reading()
-    verbs = question.verbs if question.label is not None else ()
-    reading.claims = claims_of_sentences(text, mentions, reading.report, verbs, question.label)
-    return reading
-
-
-_NOTHING = re.compile(
-    r"\W*(?:(?:there\s+(?:is|are)\s+)?(?:no|not\s+any)\s+(?:\w+\s+){0,2}?(?:human[\s-]+object\s+)?(?:interactions?|pairs?|hois?)\b"
-    r"|none\W*$|no\s*interaction\W*$)[^\[\]{}<>]{0,120}",
-    re.IGNORECASE,
-)
-
-
-def _nothing(answer: str, _: Question) -> Reading | None:
-    text = final_part(answer)
-    if len(text) > 400 or _NOTHING.fullmatch(text) is None:
-        return None
-    return Reading(Claims(understood=True))
 
 
 FORMS = (
     Form(
-        "tokens",
-        "InternVL, Qwen-VL, Qwen2-VL, Florence-2, Kosmos-2, Groma",
+        "json: triplets",
+        "what hoicli prompts asks for; HOI-R1, hoi-benchmarks, any model that is asked so",
+        '{"interactions": [{"person_box": [100, 200, 300, 400], "object_box": [250, 300, 500, 450], '
+        '"object": "bicycle", "verbs": ["ride"]}]}\n'
+        "[{'human': [100, 200, 300, 400], 'object': [250, 300, 500, 450], 'object class': 'bicycle', "
+        "'verb class': 'ride'}]",
+    ),
+    Form(
+        "json: triplets of named boxes",
+        "Gemini",
+        '[{"subject": {"label": "person", "box_2d": [100, 200, 300, 400]}, "predicate": "ride", '
+        '"object": {"label": "bicycle", "box_2d": [250, 300, 500, 450]}}]',
+    ),
+    Form(
+        "json: boxes by id",
+        "R1-SGG",
+        '{"objects": [{"id": "person.1", "bbox": [100, 200, 300, 400]}, {"id": "bicycle.1", "bbox": '
+        '[250, 300, 500, 450]}], "relationships": [{"subject": "person.1", "predicate": "ride", '
+        '"object": "bicycle.1"}]}',
+    ),
+    Form(
+        "json: a person's box and an object's",
+        "Qwen-VL; the verb beside one of the two, or in the question",
+        '[{"bbox_2d": [100, 200, 300, 400], "label": "person"}, {"bbox_2d": [250, 300, 500, 450], '
+        '"label": "bicycle", "action": "ride"}]',
+    ),
+    Form(
+        "tokens: a sentence",
+        "InternVL, Qwen-VL, Qwen2-VL, Kosmos-2, Groma: a person, a verb and an object, nothing else",
         "<ref>man</ref><box>[[100,200,300,400]]</box> is riding a <ref>bicycle</ref><box>[[250,300,500,450]]</box>",
-        _tokens,
     ),
     Form(
-        "json",
-        "all: in prose, fences or lines; triplets, boxes with ids and relations, nested by person, lists",
-        '[{"person_bbox": [100, 200, 300, 400], "object_bbox": [250, 300, 500, 450], "object": "bicycle", '
-        '"verb": "ride"}]',
-        _json,
-    ),
-    Form(
-        "table",
-        "GPT, Claude, Gemini: a Markdown table (a line a row)",
-        "| person | verb | object |\n|---|---|---|\n"
-        "| man [100, 200, 300, 400] | riding | bicycle [250, 300, 500, 450] |",
-        _rows(table_rows),
-    ),
-    Form(
-        "keys",
-        "Claude, GPT, LLaVA: lines or lists of `key: value`, as in YAML",
-        "- person: [100, 200, 300, 400]\n  verb: riding\n  object: bicycle\n  object_box: [250, 300, 500, 450]",
-        _rows(keyed_rows),
-    ),
-    Form(
-        "tuples",
-        "LLaVA, Qwen-VL: a list of words and boxes in brackets",
-        "(person, ride, bicycle, [100, 200, 300, 400], [250, 300, 500, 450])",
-        _rows(bracketed_rows),
-    ),
-    Form(
-        "csv",
-        "GPT, Claude: separated by commas, semicolons or tabs, with a header or without",
-        "person,100,200,300,400,riding,bicycle,250,300,500,450",
-        _rows(separated_rows),
-    ),
-    Form(
-        "prose",
-        "Shikra, CogVLM, LLaVA, GPT, Claude: boxes in brackets beside the nouns",
-        "A man [100, 200, 300, 400] is riding a bicycle [250, 300, 500, 450].",
-        _prose,
-    ),
-    Form("nothing", "all: an answer that says there is none", "There are no interactions in this image.", _nothing),
-)
-"""The forms, in the order in which they are tried."""
-
-_NO_ANSWERS = (
-    ("points instead of boxes", re.compile(r"<points?\s[^>]{0,2000}>")),
-    (
-        "an answer that declines",
-        re.compile(
-            r"\b(?:i'?m|i\s+am)\s+(?:sorry|unable|not\s+able)\b|\b(?:i|we)\s+(?:cannot|can't|can\s?not|won't)\b|\bas\s+an\s+ai\b",
-            re.IGNORECASE,
-        ),
+        "tokens: boxes",
+        "the same, Florence-2 and PaliGemma: boxes with names, which give no triplet",
+        "man<loc_100><loc_200><loc_300><loc_400>bicycle<loc_250><loc_300><loc_500><loc_450>\n"
+        "<loc0205><loc0102><loc0410><loc0307> man ; <loc0307><loc0256><loc0461><loc0512> bicycle",
     ),
 )
-UNREADABLE = "an answer in which nothing can be read"
+"""What is read, for `--list-forms`."""
+
+NOT_READ = "an answer that is no JSON, and no box tokens"
 
 
-def read_answer(answer: str, question: Question) -> Reading:
-    """The first form's reading that understands the answer; without one, a reading whose report says why."""
-    for form in FORMS:
-        reading = form.read(answer, question)
-        if reading is not None and reading.claims.understood:
-            reading.form = form.name
-            return reading
+def is_phrase(answer: str) -> bool:
+    """Whether an answer is a few words, as for what a given pair does."""
+    return len(answer) <= 200 and not set("[{<`").intersection(answer)
+
+
+def read_answer(answer: Any, question: Question) -> Reading:
+    """What is read in an answer, a text or parsed already; without a form, the report says why it is refused."""
     reading = Reading()
-    text = answer[: 1 << 16].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
-    reading.report(next((reason for reason, pattern in _NO_ANSWERS if pattern.search(text)), UNREADABLE))
+    try:
+        text = final_part(answer) if isinstance(answer, str) else Spoken.at("", 0)
+        kinds = kinds_in(text)
+        verbs = tuple(question.verbs) if question.label is not None else ()
+        if kinds:
+            reading.claims = claims_of_tokens(text, reading.report, question.persons, verbs, question.label)
+            _set_frame(reading, kinds)
+        else:
+            found = values_in(text) if isinstance(answer, str) else Values([answer])
+            if not found.values:
+                raise NotReadError("an answer that was cut off before anything whole" if found.cut else NOT_READ)
+            reading.claims = claims_of(
+                found.values, reading.report, question.persons, verbs=question.verbs, label=question.label
+            )
+            if found.cut:
+                reading.reports.insert(0, ("the unfinished end of an answer that was cut off", ()))
+        reading.form = "tokens" if kinds else "json"
+    except (NotReadError, ValueError) as refused:
+        reading.claims, reading.reports = Claims(), [(str(refused), ())]
     return reading
+
+
+def _set_frame(reading: Reading, kinds: set[str]) -> None:
+    """The convention that the tokens imply."""
+    conventions = {CONVENTIONS.get(kind) for kind in kinds}
+    if len(conventions) == 1 and None not in conventions:
+        kind = min(kinds)
+        names = {"box": "<box> or <|box_start|>", "points": "<box> or <|box_start|>", "loc": "<loc_>"}
+        names |= {"patch": "<patch_index_>", "bins": "<loc>"}
+        reading.frame, reading.source = Frame(CONVENTIONS[kind]), f"boxes in {names[kind]} tokens"

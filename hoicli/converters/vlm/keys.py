@@ -10,7 +10,6 @@ from math import isfinite
 from typing import Any, Protocol
 
 from hoicli.converters.vlm.names import label_of
-from hoicli.converters.vlm.text import Spoken
 
 Place = list[float] | int | str | None
 """Where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
@@ -45,11 +44,19 @@ VERBS = re.compile(
     r"predicate|relation(?:ship)?|activity|hoi|phrase"
 )
 SCORE = re.compile(r"score|confidence|conf|probability|prob")
-PERSON_LIST = re.compile(r"(?:persons?|people|humans?|subjects?)(?:_?\d+)?")
-"""The key of a list of persons, or of one."""
-BESIDE = re.compile(r"(?:inter)?actions?|relation(?:ship)?s?|hois?|objects?|activities|pairs|targets?|doing")
-"""The key of what a person does, beside the person's box."""
+PERSON_LIST = re.compile(r"persons?|people|humans?|subjects?")
+"""The key of a list of persons."""
+TRIPLETS = re.compile(r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets")
+"""The key of a list of triplets."""
+LISTS = re.compile(rf"{TRIPLETS.pattern}|objects|detections|boxes|labels")
+"""The keys of an object that has lists."""
+BESIDE = re.compile(
+    r"reason(?:ing|s)?|explanations?|rationale|thoughts?|analysis|evidence|comments?|notes?|description|caption|summary|"
+    r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
+)
+"""The keys of what may stand beside a claim, and is not read."""
 
+CORNER = re.compile(r"[xy](?:_?min|_?max|[12])?|w|h|width|height")
 _CORNERS = (("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"), ("x_min", "y_min", "x_max", "y_max"))
 
 
@@ -61,15 +68,8 @@ def plain_key(key: str) -> str:
 
 
 def by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
-    """An object with plain keys; corners with keys of their own (`x1` to `y2`, `person_x1` to `person_y2`) are also
-    one box."""
-    plain = {plain_key(key): value for key, value in entry.items()}
-    for corners in _CORNERS:
-        for key in [key for key in plain if key.endswith(corners[0])]:
-            prefix = key.removesuffix(corners[0])
-            if all(prefix + corner in plain for corner in corners):
-                plain.setdefault(f"{prefix}box", {corner: plain[prefix + corner] for corner in corners})
-    return plain
+    """An object with plain keys."""
+    return {plain_key(key): value for key, value in entry.items()}
 
 
 def value_of(entry: dict[str, Any], keys: re.Pattern[str]) -> Any:
@@ -92,24 +92,6 @@ def name_of(entry: dict[str, Any]) -> str | None:
 def text_of(value: Any) -> str | None:
     """A text with something in it, else None."""
     return value if isinstance(value, str) and value.strip() else None
-
-
-_CELL = re.compile(r"\s*([^\[\](){}<>]{1,80}?)[\s:@(]*([\[(][^\[\](){}]{7,120}[\])])[\s)]*")
-
-
-def cell_of(value: Any) -> Any:
-    """A text of a name and its box, "bicycle [1, 2, 3, 4]", as an object with both; other values as they are."""
-    match = _CELL.fullmatch(value) if isinstance(value, str) and len(value) < 250 else None
-    box = numbers_of(match[2]) if match else None
-    if match is None or box is None:
-        return value
-    name = re.sub(r"\s+(?:at|in|box|bbox|located)$", "", match[1].strip())
-    return {"label": span_kept(value, name), "box": box}
-
-
-def span_kept(whole: str, part: str) -> str:
-    """A part of a string of an answer, with its place if the whole has one."""
-    return Spoken.at(part, whole.start + whole.index(part)) if isinstance(whole, Spoken) else part
 
 
 def place_of(value: Any) -> Place:

@@ -12,7 +12,7 @@ from hoicli.converters.vlm.claims import Claim, Claims
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, parse_frame
 from hoicli.converters.vlm.keys import Named, Place
 from hoicli.converters.vlm.names import label_of
-from hoicli.converters.vlm.persons import PERSONS
+from hoicli.converters.vlm.persons import PERSONS, names_person
 from hoicli.converters.vlm.spelling import Spelling
 from hoicli.errors import DataError, UsageError
 from hoicli.records.caveats import BY_TOKENS
@@ -101,6 +101,7 @@ class Placer:
         self._context = context
         self._indexed = indexed
         self._spelling = Spelling(context.vocabulary) if context.to_vocabulary else None
+        self._subject, self._subjects = context.subject, frozenset(context.vocabulary.subjects)
         self._boxes = 0
         self._outside = Noticed()
 
@@ -110,7 +111,8 @@ class Placer:
         if claim.label is not None and label is None:
             self._drop("an object outside the vocabulary")
             return
-        subject = self._placed(image, claim.subject, SUBJECT, claims, frame)
+        acts = self._subject if claim.acts is None else self._subject_name(claim.acts)
+        subject = self._placed(image, claim.subject, acts, claims, frame)
         object_ = self._placed(image, claim.object, label, claims, frame)
         if subject is None or object_ is None:
             return
@@ -130,6 +132,14 @@ class Placer:
             self._located(image, box, name, frame).row(image.table)
         except _NotPlacedError as error:
             self._drop(str(error))
+
+    def acts(self, name: str) -> bool:
+        """Whether a name is one of who acts: one of the dataset's subjects, or a person's where that is one of them."""
+        return name in self._subjects or (SUBJECT in self._subjects and names_person(name))
+
+    def _subject_name(self, name: str) -> str:
+        """The label of a subject: its own among the dataset's, else that of all."""
+        return name if name in self._subjects else self._subject
 
     def announce(self) -> None:
         """Say how many boxes reach far out of their images."""
@@ -187,7 +197,8 @@ class Placer:
     def _located(self, image: AnsweredImage, box: list[float], name: str, frame: Frame | None) -> _Placed:
         """A box with a name as a box of the record; all names of persons become `person`."""
         pixels = self._pixels(box, image, frame)
-        label = SUBJECT if name in PERSONS else self._object_name(name)
+        own = label_of(name) in self._subjects - {SUBJECT}
+        label = label_of(name) if own else SUBJECT if label_of(name) in PERSONS else self._object_name(name)
         if label is None:
             raise _NotPlacedError("an object outside the vocabulary")
         return _Placed(pixels, label)

@@ -32,14 +32,13 @@ from hoicli.converters.context import Context, Noticed
 from hoicli.converters.vlm.batches import Result, image_id_in, result_of
 from hoicli.converters.vlm.claims import Claim, claims_of
 from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
-from hoicli.converters.vlm.forms import UNREADABLE, Question, Reading, read_answer
+from hoicli.converters.vlm.forms import Question, Reading, is_phrase, read_answer
 from hoicli.converters.vlm.frames import Frame, parse_frame
 from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
 from hoicli.converters.vlm.rows import ANSWER_KEYS, benchmark_of, content, image_named_in, is_answers, rows
-from hoicli.converters.vlm.text import values_in
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
@@ -100,14 +99,15 @@ class _AnswerReader:
         person, other = (numbers_of(row.get(name)) for name in ("person_bbox", "object_bbox"))
         action = row.get("action") if isinstance(row.get("action"), str) else None
         label = next((row[name] for name in ("object_category", "object") if isinstance(row.get(name), str)), None)
-        if person and other and isinstance(answer, str) and not values_in(answer).values:
+        if person and other and isinstance(answer, str) and is_phrase(answer):
             phrase = {"subject": person, "object": other, "object_class": label, "verb": answer}
-            claims = claims_of([phrase], self._drop)
+            claims = claims_of([phrase], self._drop, self._placer.acts)
             image.read |= bool(claims.triplets)
             frame: Frame | None = self._frame or self._known("pixels", "person_bbox and object_bbox of the rows")
         else:
             row_frame = self._row_frame(row, key)
-            reading = self._read(answer, Question(verbs_of(action, label) if action is not None else [], label))
+            verbs = verbs_of(action, label) if action is not None else []
+            reading = self._read(answer, Question(verbs, label, self._placer.acts))
             claims = reading.claims
             if not claims.understood:
                 return
@@ -207,18 +207,10 @@ class _AnswerReader:
             self._context.announce(what)
 
     def _read(self, answer: Any, question: Question) -> Reading:
-        """An answer by the form that understands it; what it leaves out is counted."""
-        if isinstance(answer, str):
-            reading = read_answer(answer, question)
-        else:
-            reading = Reading()
-            reading.claims = claims_of([answer], reading.report, verbs=question.verbs, label=question.label)
-            if not reading.claims.understood:
-                reading.report(UNREADABLE)
+        """What is read in an answer; what it leaves out is counted."""
+        reading = read_answer(answer, question)
         for reason, readings in reading.reports:
             self._drop(reason, *readings)
-        for what in reading.notes:
-            self._notice(what)
         return reading
 
     def _by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:

@@ -1,8 +1,8 @@
 """The values in the text of a vision-language model's answer: JSON as models write it.
 
-Accepted: prose around, code fences, `<think>` with or without its end, `<answer>`, single quotes, comments, trailing
-or missing commas, Python's words for true and null, parentheses for brackets, and a text that is cut off, of which
-every complete item is kept. Nothing is guessed.
+The text is nothing but JSON, or has it in one code fence; after `<think>`, within `<answer>`. Accepted are single
+quotes, comments, trailing or missing commas, Python's words for true and null, parentheses for brackets, and a text
+that is cut off, of which every complete item is kept. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from typing import Any
 
 DEEPEST = 40
 """Levels of brackets; answers have four."""
-LONGEST = 1 << 20
-"""Characters read of an answer; a model that repeats itself without end is cut off by its own limit long before."""
+LONGEST = 100_000
+"""Characters of an answer; a longer one, by a model that repeats itself without end, is not read."""
 
 
 @dataclass
 class Values:
-    """The content of a text: the values in order; whether the last list was cut off, and whether a thought has no
-    end."""
+    """The content of a text: the values in order, and whether the last one was cut off."""
 
     values: list[Any] = field(default_factory=list)
     cut: bool = False
-    unended_thought: bool = False
 
 
 class Spoken(str):
@@ -58,94 +56,61 @@ def span_of(said: Any, words: str) -> Span | None:
 
 
 def final_part(text: str) -> Spoken:
-    """The part of an answer that counts: after its thoughts, within `<answer>`, and at most `LONGEST` characters."""
-    start, end = 0, min(len(text), LONGEST)
-    if (thought := text.rfind("</think>", 0, end)) >= 0:
-        start = thought + len("</think>")
-    if (answer := text.rfind("<answer>", start, end)) >= 0:
+    """The part of an answer that counts: after its thoughts, within `<answer>`. Raises `ValueError`, whose text is the
+    reason, for a text that is too long, a thought without an end, and several answers."""
+    if len(text) > LONGEST:
+        raise ValueError(f"an answer of more than {LONGEST:,} characters")
+    start, end = max(0, text.rfind("</think>") + len("</think>") if "</think>" in text else 0), len(text)
+    if "<think>" in text[start:] and "<answer>" not in text[start:]:
+        raise ValueError("an answer whose thought has no end")
+    if text.count("<answer>", start) > 1:
+        raise ValueError("several <answer> in one answer")
+    if (answer := text.find("<answer>", start)) >= 0:
         start = answer + len("<answer>")
-        close = text.find("</answer>", start, end)
-        end = close if close >= 0 else end
+        end = text.find("</answer>", start)
+        if end < 0 or text[end + len("</answer>") :].strip():
+            raise ValueError("an <answer> without an end, or with more after it")
     return Spoken.at(text[start:end], start)
 
 
-def values_in(text: str) -> Values:
-    """The objects and lists of an answer, in order. Without any, `values` is empty.
-
-    Thoughts are ignored; if one has no end, its last value counts (later values replace drafts). If any code fence
-    holds a value, only code fences count.
-    """
+def values_in(part: Spoken) -> Values:
+    """The objects and lists of a final part that is nothing but these, or of its one code fence, whatever stands around
+    it. None of any other text. Raises `ValueError` for several fences."""
+    fences = list(_FENCE.finditer(part))
+    if len(fences) > 1:
+        raise ValueError("several code fences in one answer")
+    if fences:
+        part = Spoken.at(fences[0][1], part.start + fences[0].start(1))
     found = Values()
-    part = final_part(text)
-    found.unended_thought = "<think>" in text[:LONGEST] and not {"</think>", "<answer>"} & set(_ENDS.findall(text))
-    effort = Effort(len(part))
-    fenced = [_scan(fence.group(1), effort, part.start + fence.start(1)) for fence in _FENCE.finditer(part)]
-    if any(values for values, _ in fenced):
-        found.values, found.cut = [value for values, _ in fenced for value in values], any(cut for _, cut in fenced)
-    else:
-        found.values, found.cut = _scan(part, effort, part.start)
-    found.cut |= len(text) > LONGEST
-    if found.unended_thought:
-        found.values = found.values[-1:]
-    return found
+    reader = _ValueReader(part, 0, part.start)
+    try:
+        while reader.opens():
+            value = reader.value(0)
+            if value or not reader.cut:
+                found.values.append(value)
+            if reader.cut:
+                found.cut = True
+                return found
+        return found if reader.ended() else Values()
+    except _CutOffError:
+        found.cut = True
+        return found
+    except _NoValueError:
+        return Values()
 
 
 _FENCE = re.compile(r"```[a-zA-Z0-9_]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
-_ENDS = re.compile("</think>|<answer>")
 
 
 class _NoValueError(Exception):
     """There is no value at this place."""
 
 
-class _TooDeepError(Exception):
-    """No answer is nested like this."""
-
-
 class _CutOffError(Exception):
     """The text ends within a value of which nothing complete is left."""
 
 
-class Effort:
-    """How much reading an answer is worth: twice its length, and 256 KiB for a short one, whose end is tried often."""
-
-    def __init__(self, length: int) -> None:
-        self.left = 2 * length + (1 << 18)
-
-
-def _scan(text: str, effort: Effort, base: int) -> tuple[list[Any], bool]:
-    """(values, cut): every object and list that starts outside another, and whether the last one was cut off, or some
-    text was not read for want of `effort`. `base`: where the text begins in the answer."""
-    values: list[Any] = []
-    cut = False
-    position, ends_seen = 0, 0
-    while (found := _OPENING.search(text, position)) and ends_seen < MOST_ENDS:
-        if effort.left <= 0:
-            return values, True
-        reader = _ValueReader(text, found.start(), base)
-        try:
-            value = reader.value(0)
-        except _TooDeepError:
-            position = reader.position
-        except _NoValueError:
-            position = found.end()
-        except _CutOffError:  # an unclosed wrapper; values inside may be complete
-            ends_seen += 1
-            cut = True
-            position = found.end()
-        else:
-            cut = reader.cut
-            position = reader.position
-            if value or not cut:
-                values.append(value)
-        effort.left -= reader.position - found.start()
-    return values, cut
-
-
-MOST_ENDS = 20
-"""How often the end of the text may be reached: by wrappers that are not closed."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_OPENING = re.compile(r"[\[{]")
 _SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _DOUBLE = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _SINGLE = re.compile(r"'((?:[^'\\]|\\.|'(?!\s*(?:[,:}\])]|\Z)))*)'", re.DOTALL)
@@ -164,12 +129,24 @@ class _ValueReader:
         self.position = position
         self.cut = False
 
+    def opens(self) -> bool:
+        """Whether an object or a list comes next, after a comma if need be."""
+        self._skip()
+        if self.text[self.position : self.position + 1] == ",":
+            self.position += 1
+            self._skip()
+        return self.text[self.position : self.position + 1] in ("{", "[")
+
+    def ended(self) -> bool:
+        """Whether nothing is left."""
+        return self.position >= len(self.text)
+
     def value(self, depth: int) -> Any:
         """The value at the position. Raises `_NoValueError`, or `_CutOffError` at the end of the text."""
         self._skip()
         head = self._head()
         if depth > DEEPEST:
-            raise _TooDeepError
+            raise _NoValueError
         if head == "{":
             return self._object(depth)
         if head in _CLOSING:

@@ -56,20 +56,21 @@ def test_an_answer_is_read_or_refused_as_its_entry_says(entry: dict[str, Any], t
     if "refused" not in entry and "left_out" not in entry:
         dropped = [line for line in said.splitlines() if line.endswith("answers.jsonl:1)") and "score" not in line]
         assert dropped == [] or "located" in entry or "note" in entry, said
-    if "located" in entry:
+    if entry.get("located"):
         assert len(records[0]["boxes"]) == entry["located"], said
     assert read_answer(entry["response"], Question()).form == entry["form"], said
 
 
-def test_the_corpus_has_every_form_and_enough_answers() -> None:
-    assert len(CORPUS) >= 120
-    assert {form.name for form in FORMS} <= {entry["form"] for entry in CORPUS}
+def test_the_corpus_has_as_many_refused_as_read() -> None:
+    read = sum("refused" not in entry for entry in CORPUS)
+    assert 40 <= read <= len(CORPUS) - 40
     assert len({entry["id"] for entry in CORPUS}) == len(CORPUS)
     assert len({entry["family"] for entry in CORPUS}) >= 12
 
 
 @pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
-def test_the_example_of_a_form_is_read_by_it(form: Any) -> None:
-    reading = read_answer(form.example, Question())
-    assert (reading.form, reading.reports) == (form.name, [])
-    assert len(reading.claims.triplets) == (form.name != "nothing")
+def test_the_examples_of_a_form_are_read(form: Any) -> None:
+    for example in form.example.splitlines():
+        reading = read_answer(example, Question())
+        assert (reading.form, reading.reports) == (form.name.split(":")[0], [])
+        assert len(reading.claims.triplets) == (form.name != "tokens: boxes")
