@@ -58,6 +58,10 @@ class DataError(HoicliError):
         super().__init__(": ".join(part for part in (place, field, problem) if part))
 
 
+class StoppedError(DataError):
+    """The command that wrote a stream failed. `--on-error skip` does not pass over it: what is lost is not one line."""
+
+
 class UsageError(HoicliError):
     """The call is wrong: an option that does not exist, does not fit another, or has an impossible value."""
 

@@ -30,7 +30,7 @@ class Part:
 class NamedTruth:
     """An annotation set: DATASET:PART. dataset: its vocabulary; source: who publishes it, for people; terms: its
     licence, as far as its publisher says; parts: what to download, in the order in which convert takes the files, none
-    where no address serves the files as they are; digests: `arrays.fingerprint` of its triplets, for each published
+    where no address serves the files as they are; digests: `arrays.fingerprint` of it, for each published
     form of which it is known."""
 
     name: str
@@ -98,7 +98,7 @@ NAMED: Mapping[str, NamedTruth] = {
                     "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
                 ),
             ),
-            digests=("67ce708c",),
+            digests=("7cba1727",),
         ),
         NamedTruth(
             "hico:train",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hoicli.annotations.download import download
 from hoicli.annotations.named import NAMED, NamedTruth, Part, digest_of, meant_by, named
-from hoicli.arrays.fingerprint import of_scenes, total_of
+from hoicli.arrays.fingerprint import total_of
 from hoicli.arrays.reading import concatenate, read_scenes
 from hoicli.converters.context import Context
 from hoicli.converters.conversion import Conversion
@@ -147,7 +147,7 @@ def _digest(path: str, context: Context, place: str) -> tuple[str, int]:
     scenes = concatenate(read_scenes(stream, vocabulary, scored=False, policy=ErrorPolicy()), vocabulary)
     if not scenes.image_ids:
         raise DataError("holds no image", place=place)
-    return digest_of(total_of(of_scenes(scenes, vocabulary))), len(scenes.image_ids)
+    return digest_of(total_of(scenes.hashes)), len(scenes.image_ids)
 
 
 def fetch(name: str) -> Added:

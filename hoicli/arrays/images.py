@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, repeat
 from operator import itemgetter
@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 
 from hoicli.arrays.columns import image_ids, indices, integers, numbers, require
+from hoicli.arrays.fingerprint import Hashes, Stated
 from hoicli.arrays.kit import Floats, Ints, runs_of, starts_of
 from hoicli.io.streams import Line
 from hoicli.records.parsing import Record
@@ -27,7 +28,7 @@ class Images:
 
     image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX
     for no object; score [T], NaN if missing. Image n has boxes box_start[n]:box_start[n + 1] and triplets
-    hoi_start[n]:hoi_start[n + 1].
+    hoi_start[n]:hoi_start[n + 1]. hashes [N] of ground truth (`arrays.fingerprint`), none of predictions.
     """
 
     image_ids: Sequence[str]
@@ -37,6 +38,7 @@ class Images:
     object: Ints
     score: Floats
     hoi_start: Ints
+    hashes: Hashes = field(default_factory=lambda: np.zeros(0, dtype=np.uint64), kw_only=True)
 
     @cached_property
     def image_of_hoi(self) -> Ints:
@@ -67,12 +69,14 @@ def raw_images(
     *,
     scores: Sequence[type],
     nulls: bool,
+    truth: bool = False,
     label: Callable[[Any], Any] | None = None,
     verb: Callable[[Any], Any] | None = None,
 ) -> RawImages:
     """The lines as columns; `add` is called with each record, for its other fields.
 
     scores: the types that a score may have, NoneType for a missing one. nulls: whether an action may have no object.
+    truth: whether images get `hashes`.
     label, verb: functions that convert a name; without them it is unchanged. Raises `ValueError`, or another exception
     that `columns.attempt` expects, for a bad record.
     """
@@ -87,6 +91,7 @@ def raw_images(
     score: list[Any] = []
     lengths: set[int] = set()
     missing = type(None) in scores
+    stated = Stated() if truth else None
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
         boxes, names, hois = record["boxes"], record["labels"], record["hois"]
@@ -102,13 +107,15 @@ def raw_images(
         objects += map(_OBJECT, hois)
         verbs += map(_VERB, hois) if verb is None else map(verb, map(_VERB, hois))
         score += map(dict.get, hois, repeat("score")) if missing else map(_SCORE, hois)
+        if stated is not None:
+            stated.add(record)
         add(record)
     require(lengths <= {4})
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
     image = runs_of(hoi_start)
     first, limit = box_start[image], integers(box_counts)[image]
     first_object = indices(objects, limit, nulls=nulls)
-    return RawImages(
+    raw = RawImages(
         image_ids=image_ids(ids),
         boxes=numbers(coordinates).reshape(-1, 4),
         box_start=box_start,
@@ -119,6 +126,10 @@ def raw_images(
         labels=labels,
         verbs=verbs,
     )
+    if stated is None:
+        return raw
+    columns = raw.image_ids, raw.boxes, raw.box_start, raw.subject, raw.object, raw.hoi_start
+    return replace(raw, hashes=stated.hashes(*columns))
 
 
 Columns = TypeVar("Columns", bound=Images)

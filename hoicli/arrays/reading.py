@@ -16,7 +16,7 @@ from hoicli.arrays.roles import RoleColumns, class_table
 from hoicli.arrays.scenes import Scenes
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.image import problems, truth_problems
+from hoicli.records.image import contradicts_itself, problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import Vocabulary
@@ -92,6 +92,7 @@ def scenes_of(
     masks: list[int] = []
 
     def add(record: Record) -> None:
+        require(scored or not contradicts_itself(record))
         image_hois.append((record.get("image_hois"), record.get("ambiguous_hois")))
         masks.append(caveats.of_record(record.get("caveats")))
         if roles is not None:
@@ -104,6 +105,7 @@ def scenes_of(
         add,
         scores=NUMBERS if scored else (type(None),),
         nulls=roles is not None,
+        truth=not scored,
         label=objects.__getitem__,
         verb=vocabulary.verb_ids.__getitem__,
     )

@@ -93,7 +93,7 @@ def compact(parts: Iterable[Scenes], image_ids: ImageIds) -> Scenes:
     """Ground truth in as few bytes as hold it: the images of all parts, in their order. image_ids: theirs. An image of
     three boxes and two triplets takes 220 bytes, its id included; while it grows no column is there twice."""
     grown = {name: Column(np.int8) for name in (*_OF_IMAGES, *_OF_BOXES, *_OF_TRIPLETS, *_OF_LABELS)}
-    grown |= {"boxes": Column(np.float64, width=4), "annotated": Column(np.bool_)}
+    grown |= {"boxes": Column(np.float64, width=4), "annotated": Column(np.bool_), "hashes": Column(np.uint64)}
     del grown["score"]  # there is none
     for name in ("box_start", "hoi_start"):
         grown[name].add(np.zeros(1, dtype=np.int64))
@@ -117,6 +117,6 @@ def _run_of(starts: Ints) -> Ints:
 
 
 _OF_TRIPLETS = ("subject", "object", "verb", "interaction", "score")
-_OF_IMAGES = ("box_start", "hoi_start", "known_count", "label_count", "caveats")
+_OF_IMAGES = ("box_start", "hoi_start", "known_count", "label_count", "caveats", "hashes")
 _OF_BOXES = ("boxes", "labels", "annotated")
 _OF_LABELS = ("known", "label")

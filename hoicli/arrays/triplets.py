@@ -75,6 +75,7 @@ class Triplets(Images):
             score=self.score[hoi],
             hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
             caveats=self.caveats[keep],
+            hashes=self.hashes[keep] if len(self.hashes) else self.hashes,
         )
 
     def of_triplets(self, keep: Bools) -> Triplets:
@@ -175,7 +176,7 @@ def named_images(
             besides(record)
 
     scores = (type(None),) if truth else (*NUMBERS, type(None))
-    raw = raw_images(lines, add, scores=scores, nulls=True)
+    raw = raw_images(lines, add, scores=scores, nulls=True, truth=truth)
     typed(box_senses, str, type(None))
     typed(verb_senses, str, type(None))
     labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()

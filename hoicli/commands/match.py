@@ -55,7 +55,7 @@ def match(
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.run import matched_lines, read_truth
     from hoicli.evaluation.selection import adjusted
-    from hoicli.records.parsing import dump
+    from hoicli.records.parsing import dump, ending
 
     gt = options.required(gt, "match")
     paths = options.inputs(predictions, "PREDS")
@@ -70,15 +70,15 @@ def match(
         raise UsageError(f"--slice {views.of_classes[0].name}: cuts what is averaged; give it to hoicli eval")
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     truth_lines = Stream([gt], "ground truth", opening.truth)
-    truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
-    matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
     # a shard may be empty: a job array can have more tasks than images
     lines = (
         Stream(paths, "predictions", opening.predictions) if only_predicted else Predictions(paths, opening.predictions)
     )
-    coverage, missed = Coverage(), truth.absent(())
-    with open_output(output) as write:
-        for batch in matched_lines(lines, truth, matched, filters, policy):
+    with open_output(output) as write, ending(write, "match"):
+        truth = read_truth(truth_lines, vocabulary, policy, allow_uncounted=filtering.allow_uncounted)
+        matched = [row for row in views.of(served(truth, chosen, named), named) if not row.mean_of]
+        coverage, missed = Coverage(), truth.absent(())
+        for batch in matched_lines(lines, truth, matched, filters, policy, partial=only_predicted):
             coverage.merge(batch.coverage)
             missed[truth.rows_of(batch.image_ids)] = False
             write(batch.lines)

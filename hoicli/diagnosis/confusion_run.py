@@ -230,7 +230,7 @@ def _of_matches(
         parts.setdefault(view.key, []).append(ConfusionColumns.of(found, view, None, vocabulary))
 
     keys, stream = each_match(
-        model.stream, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol
+        model.stream, vocabulary, policy, add, allow_uncounted=filters.allow_uncounted, protocol=protocol, truth=truth
     )
     if not protocol.person_first:
         note("match records do not hold boxes of other labels: no confusions of objects; give predictions with --gt")

@@ -30,7 +30,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import check_diagnosed
 from hoicli.io.streams import Line
 from hoicli.io.workers import no_garbage_collection
-from hoicli.records.intake import ErrorPolicy, ImageRegister
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.labels import Vocabulary
@@ -151,6 +151,7 @@ def diagnose_matches(
     *,
     allow_uncounted: bool = False,
     protocol: Protocol | None = None,
+    truth: GroundTruth | None = None,
 ) -> tuple[list[Diagnosis], MatchStream]:
     """One model's diagnoses from its match records, one for each view that these are of; see `each_match`."""
     classes = len(vocabulary.interactions)
@@ -160,7 +161,9 @@ def diagnose_matches(
         diagnoses.setdefault(view.key, Diagnosis(view, classes, reading)).add(found, types_of(found, reading))
 
     chosen = protocol or protocol_of(vocabulary)
-    keys, stream = each_match(predictions, vocabulary, policy, add, allow_uncounted=allow_uncounted, protocol=chosen)
+    keys, stream = each_match(
+        predictions, vocabulary, policy, add, allow_uncounted=allow_uncounted, protocol=chosen, truth=truth
+    )
     return [diagnoses[key] for key in keys], stream
 
 
@@ -172,15 +175,16 @@ def each_match(
     *,
     allow_uncounted: bool,
     protocol: Protocol,
+    truth: GroundTruth | None,
 ) -> tuple[list[str], MatchStream]:
     """Hand every batch of match records to `add`, with the view of the protocol that they are of; (the keys of the
-    views in their order, the stream). protocol: the one whose records are read; those of others are ignored.
+    views in their order, the stream). protocol: the one whose records are read; those of others are ignored. truth: the
+    ground truth that is given besides.
 
-    Raises `DataError` for a bad line, an image twice, or a stream without a line of this protocol; `UsageError` for
-    matches on parts of a slice of triplets.
+    Raises `DataError` for a bad line, an image twice, a stream without a line of this protocol, or as
+    `MatchStream.check_whole`; `UsageError` for matches on parts of a slice of triplets.
     """
-    stream = MatchStream({protocol.name: protocol})
-    registers: dict[str, ImageRegister] = {}
+    stream = MatchStream({protocol.name: protocol}, truth)
     lines = iter(predictions)
     with no_garbage_collection():
         while chunk := list(islice(lines, BATCH)):
@@ -193,7 +197,7 @@ def each_match(
                     key, image_id = checked_match(record, line, vocabulary, stream)
                     if record["protocol"] != protocol.name:
                         continue
-                    registers.setdefault(key, ImageRegister()).add(image_id, line)
+                    stream.register(key, image_id, line)
                     _check_indices(record, line, protocol)
                     records.setdefault(key, []).append(record)
                 except DataError as error:
@@ -209,6 +213,7 @@ def each_match(
         problem = f"no match records of protocol {protocol.name} in it; {advice}"
         raise DataError(problem, place=predictions.name)
     keys = [key for key in stream.of([protocol.name]) if key in stream.tallies]
+    stream.check_whole(keys, policy, predictions.name)
     for key in keys:
         check_diagnosed(stream.views[key])
         stream.check_counted(key, vocabulary, predictions.name, allowed=allow_uncounted)

@@ -212,7 +212,7 @@ def diagnose_models(
         if views.thresholds.values or views.of_data:
             raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
         diagnoses, stream = diagnose_matches(
-            model.stream, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol
+            model.stream, vocabulary, policy, reading, allow_uncounted=uncounted, protocol=protocol, truth=truth
         )
         for diagnosis in diagnoses:
             key, signed = diagnosis.protocol.key, dict(settings)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hoicli.annotations.named import signed
 from hoicli.arrays.compact import narrow
-from hoicli.arrays.fingerprint import Hashes, of_scenes, total_of
+from hoicli.arrays.fingerprint import Hashes, total_of
 from hoicli.arrays.kit import Bools, Ints, expanded, find, run_starts, starts_of
 from hoicli.arrays.scenes import Scenes, are_subjects, box_kinds
 from hoicli.errors import DataError
@@ -111,10 +111,10 @@ class GroundTruth:
         """Whether more than half of the triplets have no class: no number is made of these without leave."""
         return 2 * int((self.scenes.interaction < 0).sum()) > len(self.scenes.interaction)
 
-    @cached_property
+    @property
     def hashes(self) -> Hashes:
         """[N] a hash of each image's annotations (`arrays.fingerprint`)."""
-        return of_scenes(self.scenes, self.vocabulary)
+        return self.scenes.hashes
 
     @cached_property
     def total(self) -> int:

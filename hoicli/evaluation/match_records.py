@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from hoicli.annotations.named import digest_of
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Bools, Ints, expanded, starts_of
 from hoicli.evaluation.filters import Filters
@@ -31,13 +32,17 @@ _UNMATCHED = '"gt":null,"iou_subject":null,"iou_object":null'
 
 
 def match_records(
-    batch: Batch, outcomes: Mapping[str, Outcomes], protocols: Sequence[Protocol], filters: Filters
+    batch: Batch,
+    outcomes: Mapping[str, Outcomes],
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    *,
+    partial: bool = False,
 ) -> Iterator[Record]:
     """The match records of a batch: image by image, and for each image protocol by protocol. `predictions` and `gt` are
-    JSON already, for `dump`."""
-    vocabulary = batch.truth.vocabulary
+    JSON already, for `dump`. partial: `missed_records` do not follow."""
     parts = [
-        (_head(protocol, filters, vocabulary), _predictions(batch, outcomes[protocol.key], protocol))
+        (_head(protocol, filters, batch.truth, partial=partial), _predictions(batch, outcomes[protocol.key], protocol))
         for protocol in protocols
     ]
     truths = [
@@ -66,7 +71,7 @@ def missed_records(
 ) -> Iterator[Record]:
     """Match records of the images without predictions (`missed` [N]), so that their triplets count as missed."""
     image_ids, rows = truth.scenes.image_ids, np.flatnonzero(missed)
-    heads = [_head(protocol, filters, truth.vocabulary) for protocol in protocols]
+    heads = [_head(protocol, filters, truth, partial=False) for protocol in protocols]
     for some in np.split(rows, range(BATCH, len(rows), BATCH)):
         texts = [_truth(truth, some, truth.counted(protocol)) for protocol in protocols]
         classless = _classless(truth, some, filters)
@@ -77,16 +82,23 @@ def missed_records(
                 yield {**record, **classless[place], "predictions": [], "gt": gt[place], "box_matches": []}
 
 
-def _head(protocol: Protocol, filters: Filters, vocabulary: Vocabulary) -> Callable[[str, int, int], Record]:
+def _head(
+    protocol: Protocol, filters: Filters, truth: GroundTruth, *, partial: bool
+) -> Callable[[str, int, int], Record]:
     """The first keys of a protocol's match records, from an image's id, its mask of caveats and the hash of its
     annotations: `dataset` if the protocol's name does not tell it; `caveats` are those of the image's records that the
-    protocol depends on."""
+    protocol depends on, and `gt_digest` and `gt_images` say of which whole it is a part, `partial` that the rest of the
+    whole may not be there."""
+    vocabulary = truth.vocabulary
     told = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
     same: Record = {
         "protocol": protocol.name,
         **({"view": dict(protocol.view)} if protocol.view else {}),
         **({} if told else {"dataset": vocabulary.signed}),
         "settings": {**filters.allowance(), **filters.signature(), **protocol.settings()},
+        "gt_digest": digest_of(truth.total),
+        "gt_images": len(truth.scenes.image_ids),
+        **({"partial": True} if partial else {}),
     }
     concerned = protocol.depends_on
 

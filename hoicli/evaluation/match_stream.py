@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hoicli.annotations.named import signed
+from hoicli.annotations.named import digest_of, signed
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.kit import Ints
 from hoicli.errors import DataError
@@ -24,6 +24,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import read_view, view_order, with_part
 from hoicli.io.streams import Line
 from hoicli.records import caveats
+from hoicli.records.ids import MISSING
 from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
@@ -31,7 +32,7 @@ from hoicli.records.parsing import Problem, Record, is_number, parse, short
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
-GT_HASH = re.compile("[0-9a-f]{1,16}")
+GT_HASH, GT_DIGEST = re.compile("[0-9a-f]{1,16}"), re.compile("[0-9a-f]{8}")
 UNKNOWN_PROTOCOL = "unknown-protocol"
 VIEW_KEYS = ("iou", "slice", "part")
 """The keys of a record's `view`: of one threshold, of one part of the data."""
@@ -39,36 +40,53 @@ COUNTED = ("true_positive", "false_positive")
 """The outcomes of predictions that count; such a prediction has a class."""
 
 
+class Origin(NamedTuple):
+    """The ground truth that match records were made with: its digest, how many images it has, and whether images
+    without predictions were left out."""
+
+    digest: str
+    images: int
+    partial: bool
+
+
 @dataclass
 class MatchStream:
-    """A whole match stream: by `Protocol.key` of each view a tally, its images, the settings of its lines, and the mask
-    of their caveats. protocols: the rows that lines may name."""
+    """A whole match stream: by `Protocol.key` of each view a tally, its images, the settings of its lines, the mask of
+    their caveats, and of each origin the number of its images and the sum of their hashes. protocols: the rows that
+    lines may name. truth: the ground truth that is given besides, with which all lines must have been made."""
 
     protocols: Mapping[str, Protocol]
+    truth: GroundTruth | None = None
     views: dict[str, Protocol] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     images: dict[str, set[str]] = field(default_factory=dict)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
     caveats: dict[str, int] = field(default_factory=dict)
-    truth_totals: dict[str, int | None] = field(default_factory=dict)
     classless: dict[str, int] = field(default_factory=dict)
     """By how many the triplets of the ground truth without a class are more than those with one."""
+    origins: dict[str, dict[Origin, tuple[int, int]]] = field(default_factory=dict)
+    _registers: dict[str, ImageRegister] = field(default_factory=dict)
 
     def add_heads(self, name: str, records: Iterable[Record]) -> None:
-        """Add the caveats of a view's checked records, and the hashes of their ground truth, whose sum is not known if
-        one of them is missing."""
+        """Add the caveats of a view's checked records, and the hashes of their ground truth."""
+        origins = self.origins.setdefault(name, {})
         for record in records:
             self.caveats[name] = self.caveats.get(name, 0) | caveats.of_record(record.get("caveats"))
-            total, own = self.truth_totals.get(name, 0), record.get("gt_hash")
-            self.truth_totals[name] = None if total is None or own is None else total + int(own, 16)
             without, every = record.get("gt_classless", (0, 0))
             self.classless[name] = self.classless.get(name, 0) + 2 * without - every
+            origin = Origin(record["gt_digest"], record["gt_images"], record.get("partial", False))
+            count, total = origins.get(origin, (0, 0))
+            origins[origin] = count + 1, total + int(record["gt_hash"], 16)
+
+    def truth_total(self, name: str) -> int:
+        """The sum of the hashes of a view's images."""
+        return sum(total for _, total in self.origins[name].values())
 
     def truth_settings(self, name: str) -> dict[str, str]:
         """What the ground truth adds to the signatures of a view's rows, as `GroundTruth.settings`."""
-        concerned = self.caveats[name] & self.views[name].depends_on if name in self.caveats else 0
+        concerned = self.caveats[name] & self.views[name].depends_on
         uncounted = UNCOUNTED if self.classless.get(name, 0) > 0 else {}
-        return {**signed(self.truth_totals.get(name)), **uncounted, **caveats.settings(concerned)}
+        return {**signed(self.truth_total(name)), **uncounted, **caveats.settings(concerned)}
 
     def check_counted(self, name: str, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
         """`coverage.check_counted` of a view; whoever matched with leave need not ask again."""
@@ -81,6 +99,33 @@ class MatchStream:
         predictions needed it."""
         own = {key: value for key, value in self.settings[name].items() if key not in UNCOUNTED}
         return own | self.tallies[name].leave
+
+    def register(self, name: str, image_id: str, line: Line) -> None:
+        """Note a view's image. Raises `DataError` if it was there before, or `truth` does not have it."""
+        known = None if self.truth is None else self.truth.position
+        register = self._registers.setdefault(name, ImageRegister(known, unit="an image and protocol"))
+        register.add(image_id, line)
+
+    def check_whole(self, names: Iterable[str], policy: ErrorPolicy, place: str) -> None:
+        """Raises `DataError` at `place` for a view that lacks images of the ground truth it was matched with, but for
+        as many as `policy` has skipped lines, or of `truth` if no line is `partial`; without `truth` for a partial one.
+        """
+        for name in names:
+            origins = self.origins[name]
+            whole = sum(count for count, _ in origins.values())
+            partial = any(origin.partial for origin in origins)
+            for origin, (count, total) in origins.items():
+                if not origin.partial:
+                    _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, policy, place)
+                    if count == origin.images and digest_of(total) != origin.digest:
+                        problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
+                        raise DataError(f"{problem}, with which it says it was matched; match again", place=place)
+            if self.truth is None and partial:
+                problem = f"{name}: was matched with --only-predicted, so ground truth is missing"
+                raise DataError(f"{problem}; give the ground truth with --gt", place=place)
+            if self.truth is not None and not partial:
+                images = len(self.truth.position)
+                _check_count(f"{name}: of {self.truth.name}", whole, images, policy, place)
 
     def key(self, record: Record) -> str:
         """The key of a checked record's view, which is noted."""
@@ -105,21 +150,32 @@ class MatchStream:
             row = with_part(chosen.get(name, self.views[name]))
             missed = truth.counted(row) & absent[scenes.image_of_hoi]
             tally.caveats |= truth.caveats
-            tally.truth_total = self.truth_totals[name] = truth.total
+            tally.truth_total = truth.total
             tally.uncounted = truth.uncounted
             tally.add_annotated(name, scenes.image_ids, scenes.image_of_hoi[missed], scenes.interaction[missed])
 
 
-def read_matches(
-    lines: Iterable[Line], vocabulary: Vocabulary, policy: ErrorPolicy, protocols: Mapping[str, Protocol] | None = None
-) -> MatchStream:
-    """Gather a match stream for evaluation by `protocols` (rows by name; None: those of the dataset).
+def _check_count(of: str, found: int, images: int, policy: ErrorPolicy, place: str) -> None:
+    """Raises `DataError` for a number of images that is not that of the ground truth."""
+    if not images - policy.skipped <= found <= images:
+        problem = f"{of}: {found:,} of {images:,} images are there, {images - found:,} missing"
+        raise DataError(f"{problem}; the stream is not whole, match again", place=place)
 
-    Raises `DataError` (or counts it in `policy`) for a bad line, an image that occurs twice for one protocol, and lines
-    matched with different settings.
+
+def read_matches(
+    lines: Iterable[Line],
+    vocabulary: Vocabulary,
+    policy: ErrorPolicy,
+    protocols: Mapping[str, Protocol] | None = None,
+    truth: GroundTruth | None = None,
+) -> MatchStream:
+    """Gather a match stream for evaluation by `protocols` (rows by name; None: those of the dataset). truth: the ground
+    truth that is given besides.
+
+    Raises `DataError` (or counts it in `policy`) for a bad line, an image that occurs twice for one protocol, lines
+    matched with different settings, and an image that `truth` does not have, or with other annotations.
     """
-    stream = MatchStream(rows_of(vocabulary) if protocols is None else protocols)
-    registers: dict[str, ImageRegister] = {}
+    stream = MatchStream(rows_of(vocabulary) if protocols is None else protocols, truth)
     lines = iter(lines)
     while chunk := list(islice(lines, BATCH)):
         grouped: dict[str, list[tuple[str, Record]]] = {}
@@ -127,7 +183,7 @@ def read_matches(
             try:
                 record = parse(line)
                 name, image_id = checked_match(record, line, vocabulary, stream)
-                registers.setdefault(name, ImageRegister(unit="an image and protocol")).add(image_id, line)
+                stream.register(name, image_id, line)
             except DataError as error:
                 policy.handle(error)
                 continue
@@ -157,9 +213,13 @@ def match_problems(
         yield Problem("protocol", text, UNKNOWN_PROTOCOL)
     yield from image_id_problems(record)
     yield from _caveat_problems(record.get("caveats"), known)
-    gt_hash = record.get("gt_hash", "0")
-    if type(gt_hash) is not str or GT_HASH.fullmatch(gt_hash) is None:
-        yield Problem("gt_hash", "must be up to 16 hexadecimal digits; hoicli match writes them")
+    for key, form in (("gt_hash", GT_HASH), ("gt_digest", GT_DIGEST)):
+        if type(record.get(key)) is not str or form.fullmatch(record[key]) is None:
+            yield Problem(key, "missing, or not as hoicli match writes it; match again")
+    if type(record.get("gt_images")) is not int or record["gt_images"] < 1:
+        yield Problem("gt_images", "missing, or no number of images; match again")
+    if type(record.get("partial", False)) is not bool:
+        yield Problem("partial", "must be true or false; match again")
     counts = record.get("gt_classless", [0, 0])
     if type(counts) is not list or len(counts) != 2 or not all(type(n) is int and 0 <= n < 1 << 40 for n in counts):
         yield Problem("gt_classless", "must be two counts; hoicli match writes them")
@@ -260,7 +320,12 @@ def checked_match(record: Record, line: Line, vocabulary: Vocabulary, stream: Ma
     if settings != before:
         text = f"{settings} here and {before} before; match the whole stream with one setting"
         raise DataError(text, place=line.place, field="settings")
-    return key, str(record["image_id"])
+    image_id, truth = str(record["image_id"]), stream.truth
+    at = MISSING if truth is None else truth.position.place(image_id)
+    if truth is not None and at != MISSING and int(truth.hashes[at]) != int(record["gt_hash"], 16):
+        text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
+        raise DataError(text, place=line.place, field="gt_hash")
+    return key, image_id
 
 
 def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vocabulary: Vocabulary) -> None:
@@ -271,7 +336,7 @@ def _gather(stream: MatchStream, name: str, images: list[tuple[str, Record]], vo
     image = np.repeat(np.arange(len(images)), [len(record["predictions"]) for _, record in images])
     stream.add_heads(name, (record for _, record in images))
     tally.caveats |= stream.caveats[name]
-    tally.truth_total = stream.truth_totals[name]
+    tally.truth_total = stream.truth_total(name)
     tally.uncounted = stream.classless[name] > 0
     tally.add(
         image_ids,

@@ -94,9 +94,16 @@ class MatchedLines:
 
 
 def matched_lines(
-    predictions: Stream, truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, policy: ErrorPolicy
+    predictions: Stream,
+    truth: GroundTruth,
+    protocols: Sequence[Protocol],
+    filters: Filters,
+    policy: ErrorPolicy,
+    *,
+    partial: bool = False,
 ) -> Iterator[MatchedLines]:
     """The match records of the predictions, batch by batch, made by as many processes as `predictions` is worth.
+    partial: as `match_records` has it.
 
     Raises `DataError` as `matched_batches`.
     """
@@ -108,7 +115,7 @@ def matched_lines(
         batch, coverage = Batch(scenes, truth, all_boxes=True), Coverage(boxes=kept.further())
         coverage.add(batch)
         kept.add(coverage.boxes.images)
-        records = match_records(batch, match_all(batch, protocols, filters), protocols, filters)
+        records = match_records(batch, match_all(batch, protocols, filters), protocols, filters, partial=partial)
         return MatchedLines(scenes.image_ids, b"".join(map(dump, records)), coverage)
 
     with no_garbage_collection():
@@ -188,7 +195,7 @@ def tallies(
     match stream, seen as `views` have it (without thresholds and slices: all views of a match stream). `vocabulary`:
     that of the protocols' dataset, if it is a file's. `named`: the protocols that the user named, which must be there;
     without any, all of a match stream. `gt`: its stream, or what was read of it. Ground truth with a match stream adds
-    the images that the stream lacks (shards).
+    the images that shards of it lack.
     Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot serve.
     """
     vocabulary = vocabulary or load(chosen[0].dataset)
@@ -209,7 +216,7 @@ def tallies(
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with --gt")
     rows = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
     with no_garbage_collection():
-        stream = read_matches(predictions, vocabulary, policy, rows)
+        stream = read_matches(predictions, vocabulary, policy, rows, truth)
     seen = {row.name for row in stream.views.values()}
     names = [row.name for row in chosen] if named else [name for name in rows if name in seen]
     missing = [name for name in names if name not in seen]
@@ -221,6 +228,7 @@ def tallies(
     keys = list(asked) if views.thresholds.values or views.of_data else stream.of(names)
     for key in keys:
         _check_matched(stream, key, asked[key] if key in asked else rows[stream.views[key].name])
+    stream.check_whole(keys, policy, predictions.name)
     if truth is not None:
         stream.add_missed(truth, asked)
     for key in keys:

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, StoppedError
 from hoicli.io.messages import note
 from hoicli.io.streams import Line
 from hoicli.records.ids import MISSING, ImageIds
@@ -35,7 +35,7 @@ class ErrorPolicy:
 
     def handle(self, error: DataError) -> None:
         """Raise `error`, or count it."""
-        if not self.skip:
+        if not self.skip or isinstance(error, StoppedError):
             raise error
         self.skipped += 1
         self._first = self._first or error

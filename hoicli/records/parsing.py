@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from hoicli.errors import MALFORMED, DataError
+from hoicli.errors import MALFORMED, DataError, StoppedError, UsageError
 from hoicli.io.inputs import open_input
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
@@ -43,7 +44,8 @@ class Problem:
 def parse(line: Line) -> Record:
     """One JSON object from one line.
 
-    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON.
+    Raises `DataError` with the place, and with the field if a NaN or an infinity makes it invalid JSON; `StoppedError`
+    for the last line of a stream whose command failed.
     """
     try:
         record = orjson.loads(line.data)
@@ -53,7 +55,26 @@ def parse(line: Line) -> Record:
     if type(record) is not dict:
         problem = _LIST if type(record) is list else f"{json_type(record)}, not an object; {_FOREIGN}"
         raise DataError(problem, place=line.place)
+    if record.keys() == _STOPPED:
+        raise StoppedError(f"{record[STOPPED]}; mend that, and make the whole stream again", place=line.place)
     return record
+
+
+STOPPED = "error"
+_STOPPED = {STOPPED}
+"""The keys of the line that ends a stream whose command failed: no reader may take what came before for the whole."""
+
+
+@contextmanager
+def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
+    """End the stream that `write` writes with a line that says so, if the command fails."""
+    try:
+        yield
+    except (BrokenPipeError, UsageError):
+        raise
+    except BaseException as error:
+        write(dump({STOPPED: f"{command} stopped: {error or type(error).__name__}"}))
+        raise
 
 
 _FOREIGN = "a foreign dump goes through `hoicli convert` first"

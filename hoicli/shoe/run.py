@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.annotations.named import signed
-from hoicli.arrays.fingerprint import of_triplets, total_of
+from hoicli.arrays.fingerprint import total_of
 from hoicli.arrays.kit import Bools
 from hoicli.arrays.triplets import Triplets, read_triplets
 from hoicli.errors import DataError
@@ -121,7 +121,7 @@ class Evaluation:
         self._backend = sim if isinstance(sim, str) else ""
         self._table: SimilarityTable | None = None
         self._known = frozenset(self._truth.image_ids)
-        self._signed = {"data": self._vocabulary.signed, **signed(total_of(of_triplets(self._truth)))}
+        self._signed = {"data": self._vocabulary.signed, **signed(total_of(self._truth.hashes))}
 
     def run(self, predictions: Stream) -> Run:
         """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that

@@ -309,7 +309,7 @@ def _apart(
 
 
 def _truth(digest: str) -> str:
-    """A ground truth by its name, as published numbers have it, where it has one: hico-test of hico-test-67ce708c."""
+    """A ground truth by its name, as published numbers have it, where it has one: hico-test of hico-test-7cba1727."""
     return re.sub(r"(?<=.)-[0-9a-f]{8}$", "", digest)
 
 

@@ -16,7 +16,7 @@ from hoicli.arrays.images import Images, raw_images
 from hoicli.arrays.kit import Bools, Floats, Ints, run_starts
 from hoicli.io.streams import Line
 from hoicli.records import caveats
-from hoicli.records.image import pair_problems, statement_problems
+from hoicli.records.image import contradicts_itself, pair_problems, statement_problems
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -190,6 +190,7 @@ def _check_besides(record: Record, vocabulary: Vocabulary | None, *, scored: boo
             typed([record[key]], list)
             typed(record[key], list)
             typed(chain.from_iterable(record[key]), str)
+    require(scored or not contradicts_itself(record))
     for key in ("width", "height"):
         require(key not in record or (is_number(record[key]) and record[key] > 0))
     typed([hoi["verb_score"] for hoi in record["hois"] if "verb_score" in hoi], int, float)

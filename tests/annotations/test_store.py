@@ -148,3 +148,8 @@ def test_two_names_never_share_a_file() -> None:
     assert store.path_of("a-b:c") != store.path_of("a:b-c")
     with pytest.raises(UsageError):
         store.add("a:b/../c", [str(GT)])
+
+
+def test_the_published_test_set_has_its_name(shared: Path) -> None:
+    added = store.add("hico:test", [str(shared / "data/hico-det/instances_test2015.json")])
+    assert added.published is True

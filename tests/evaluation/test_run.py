@@ -172,7 +172,18 @@ def test_a_match_stream_says_all_that_it_has_or_what_is_named(matches: Path, hoi
 
 
 def test_ground_truth_adds_what_shards_of_matches_lack(matches: Path, hoicli: Hoicli, tmp_path: Path) -> None:
-    kept = [line for line in matches.read_text().splitlines() if records(GT)[0]["image_id"] not in line]
-    shard = tmp_path / "shard.jsonl"
-    shard.write_text("".join(line + "\n" for line in kept))
-    assert hoicli("eval", shard).out != hoicli("eval", shard, "--gt", GT).out
+    """Of shards alone: a stream that should be whole was cut off."""
+    first = records(GT)[0]["image_id"]
+    shard = write(tmp_path / "shard.jsonl", [row for row in records(PREDICTIONS) if row["image_id"] != first])
+    partial = tmp_path / "partial.jsonl"
+    command = ("--protocol", "hico,diag", "--iou", "0.5,0.75", "--gt", GT, shard)
+    assert hoicli("match", "--only-predicted", *command, "-o", partial).code == 0
+    assert hoicli("eval", partial, "--gt", GT).out == hoicli("eval", *command).out
+    refused = hoicli("eval", partial)
+    assert (refused.code, refused.out) == (1, "")
+    assert "give the ground truth with --gt" in refused.err
+    kept = [row for row in map(json.loads, matches.read_text().splitlines()) if row["image_id"] != first]
+    for options in ((), ("--gt", GT)):
+        result = hoicli("eval", write(shard, kept), *options)
+        assert (result.code, result.out) == (1, "")
+        assert "7 of 8 images are there, 1 missing" in result.err

@@ -57,6 +57,22 @@ def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.Mo
         assert verdict.code == 0, verdict.said
 
 
+@pytest.mark.parametrize("name", [name for name, reader in BY_NAME.items() if reader.seed.suffix == ".jsonl"])
+def test_the_end_of_a_stream_that_stopped_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of matches under --on-error skip, too: what is lost is not one line."""
+    stopped = b'{"error":"match stopped: preds.jsonl:2: bad"}\n'
+    monkeypatch.setattr(judging, "broken", lambda _, data, __: (data.rstrip(b"\n") + b"\n" + stopped, "stopped"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    reader = BY_NAME[name]
+    matches = name.endswith(":matches") and reader.command != "validate"
+    for call in reader.calls if matches else [call for call in reader.calls if "skip" not in call][:1]:
+        verdict = judging.judge(Reader(**{**vars(reader), "calls": [call]}), 0, tmp_path / "case")
+        assert (verdict.code, verdict.faults) == (1, ()), verdict
+        assert not matches or "stopped: preds.jsonl:2: bad; mend that" in verdict.said
+
+
 @pytest.fixture(scope="module")
 def tallies() -> dict[str, Tally]:
     return campaign(list(BY_NAME), first=0, count=CASES)

@@ -143,8 +143,13 @@ def test_matches_and_results_are_checked_too() -> None:
     row = {"metric": "mAP", "subset": "full", "value": 1.0, "n": 1, "unit": "%", "protocol": "hico", "tags": {}}
     assert found(row) == {}
     assert found({**row, "value": "1.0"})["malformed"][1].startswith("p:1: value: missing or no finite number")
-    match = {"image_id": "a", "protocol": "hico", "settings": {}, "predictions": [], "gt": [], "box_matches": []}
+    match: dict[str, Any] = {"image_id": "a", "protocol": "hico", "settings": {}, "predictions": [], "gt": []}
+    match["box_matches"] = []
+    assert "match again" in found(match)["malformed"][1]  # of a version that did not say which ground truth it was
+    match |= {"gt_digest": "5e0e30fe", "gt_images": 1, "gt_hash": "1"}
     assert found(match) == {}
+    for key, value in (("gt_digest", "5e"), ("gt_images", 0), ("gt_images", True), ("partial", 1)):
+        assert found({**match, key: value})["malformed"][1].startswith(f"p:1: {key}: ")
     future = {**match, "protocol": "hico-2030"}
     assert found(future)["unknown-protocol"][1].startswith("p:1: protocol: unknown protocol 'hico-2030'; choose from ")
     assert found(future).keys() == {"unknown-protocol"}

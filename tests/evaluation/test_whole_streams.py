@@ -1,0 +1,146 @@
+"""A number out of matches is signed with the ground truth it was matched with, all of it, or there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.arrays import GT, PREDICTIONS, records
+from tests.support.project import Hoicli
+
+Record = dict[str, Any]
+
+
+def write(path: Path, content: list[Record]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in content))
+    return path
+
+
+def moved(record: Record) -> Record:
+    """The same image with a box a pixel wider."""
+    x1, y1, x2, y2 = record["boxes"][0]
+    return {**record, "boxes": [[x1, y1, x2 + 1, y2], *record["boxes"][1:]]}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """An older ground truth: its first image is annotated otherwise."""
+    first, *rest = records(GT)
+    return write(tmp_path / "old.jsonl", [moved(first), *rest])
+
+
+@pytest.mark.parametrize("command", ["eval", "diagnose", "confusion", "curves"])
+@pytest.mark.parametrize("shards", [(), ("--only-predicted",)], ids=["whole", "shards"])
+def test_matches_of_one_ground_truth_are_never_signed_with_another(
+    hoicli: Hoicli, old: Path, tmp_path: Path, command: str, shards: tuple[str, ...]
+) -> None:
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", *shards, "--gt", old, "--protocol", "diag", PREDICTIONS, "-o", matches).code == 0
+    result = hoicli(command, "--gt", GT, matches)
+    assert (result.code, result.out) == (1, "")
+    assert f"{matches}:1: gt_hash: was matched with other annotations of " in result.err
+    lines = [record for record in records(matches) if record["image_id"] != records(GT)[0]["image_id"]]
+    expected = hoicli(command, "--gt", GT, write(matches, lines))
+    assert expected.code == (0 if shards else 1)  # the other images are the same, and shards may lack one
+
+
+def test_images_that_the_ground_truth_lacks_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    less, matches = write(tmp_path / "less.jsonl", records(GT)[:-1]), tmp_path / "matches.jsonl"
+    for shards in ((), ("--only-predicted",)):
+        assert hoicli("match", *shards, "--gt", GT, PREDICTIONS, "-o", matches).code == 0
+        for command in ("eval", "diagnose"):
+            result = hoicli(command, "--gt", less, matches)
+            assert (result.code, result.out) == (1, "")
+            assert "is not in the ground truth" in result.err or "of 8 images" in result.err
+
+
+@pytest.mark.parametrize("options", [(), ("--gt", GT)], ids=["alone", "with the ground truth"])
+@pytest.mark.parametrize("command", ["eval", "diagnose", "confusion"])
+def test_a_stream_that_was_cut_is_refused_wherever(
+    hoicli: Hoicli, tmp_path: Path, command: str, options: tuple[object, ...]
+) -> None:
+    """At the end of an image, and of a protocol within one."""
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--gt", GT, "--protocol", "hico,diag", PREDICTIONS, "-o", matches).code == 0
+    lines = records(matches)
+    for end in (len(lines) - 1, len(lines) - 2, 2):
+        result = hoicli(command, *options, write(matches, lines[:end]))
+        assert (result.code, result.out) == (1, "")
+        assert f"{end // 2} of 8 images are there, {8 - end // 2} missing" in result.err
+
+
+def test_only_predicted_needs_the_ground_truth(hoicli: Hoicli, tmp_path: Path) -> None:
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--only-predicted", "--gt", GT, "--protocol", "diag", PREDICTIONS, "-o", matches).code == 0
+    for command in ("eval", "diagnose"):
+        result = hoicli(command, matches)
+        assert (result.code, result.out) == (1, "")
+        assert "give the ground truth with --gt" in result.err
+
+
+def test_a_match_that_stops_ends_its_stream_so_that_nobody_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
+    many = [{**records(PREDICTIONS)[0], "image_id": f"i{number}"} for number in range(600)]
+    truth = [{**records(GT)[0], "image_id": record["image_id"]} for record in many]
+    gt = write(tmp_path / "many.jsonl", truth)
+    preds = write(tmp_path / "bad.jsonl", [*many[:-1], {"image_id": "i599"}])
+    stopped = hoicli("match", "--gt", gt, "--protocol", "hico", preds)
+    assert stopped.code == 1
+    last = json.loads(stopped.out.splitlines()[-1])
+    assert last.keys() == {"error"}
+    assert f"match stopped: {preds}:600: " in last["error"]
+    assert len(stopped.out.splitlines()) > 500
+    matches = tmp_path / "matches.jsonl"
+    for content in (stopped.out, stopped.out.splitlines()[-1]):
+        matches.write_text(content)
+        for options in ((), ("--gt", gt), ("--on-error", "skip")):
+            result = hoicli("eval", *options, matches)
+            assert (result.code, result.out) == (1, "")
+    assert hoicli("match", "--gt", gt, "--protocol", "hico", preds, "-o", tmp_path / "file.jsonl").code == 1
+    assert not (tmp_path / "file.jsonl").exists()
+    skipped = hoicli("match", "--gt", gt, "--protocol", "hico", "--on-error", "skip", preds)
+    matches.write_text(skipped.out)
+    assert skipped.code == 0
+    direct = hoicli("eval", "--gt", gt, "--protocol", "hico", "--on-error", "skip", preds).out
+    assert hoicli("eval", matches).out == direct
+
+
+def test_shards_with_ground_truth_of_their_own(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Their sum has the digest of the whole. A shard lost whole is seen beside the ground truth alone."""
+    truth, preds, parts = records(GT), {row["image_id"]: row for row in records(PREDICTIONS)}, []
+    for number in range(3):
+        own = truth[number::3]
+        gt = write(tmp_path / f"gt{number}.jsonl", own)
+        shard = write(tmp_path / f"p{number}.jsonl", [preds[r["image_id"]] for r in own if r["image_id"] in preds])
+        parts.append(hoicli("match", "--gt", gt, "--protocol", "hico,diag", shard).out)
+    direct = {
+        command: hoicli(command, "--gt", GT, PREDICTIONS, *options).out
+        for command, options in (("eval", ("--protocol", "hico,diag")), ("diagnose", ()))
+    }
+    matches = tmp_path / "matches.jsonl"
+    matches.write_text("".join(reversed(parts)))
+    for command, rows in direct.items():
+        assert hoicli(command, matches).out == rows
+        assert hoicli(command, "--gt", GT, matches).out == rows
+    matches.write_text("".join(parts[:2]))
+    assert hoicli("eval", matches).code == 0
+    refused = hoicli("eval", "--gt", GT, matches)
+    assert (refused.code, refused.out) == (1, "")
+    assert "of 8 images are there" in refused.err
+
+
+def test_annotations_that_are_not_of_their_digest_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    matches = tmp_path / "matches.jsonl"
+    assert hoicli("match", "--gt", GT, "--protocol", "hico", PREDICTIONS, "-o", matches).code == 0
+    lines = records(matches)
+    lines[3]["gt_hash"] = "1"
+    result = hoicli("eval", write(matches, lines))
+    assert (result.code, result.out) == (1, "")
+    for key in ("gt_hash", "gt_digest", "gt_images"):
+        of_old = [{name: line[name] for name in line if name != key} for line in lines]
+        result = hoicli("eval", write(matches, of_old))
+        assert (result.code, result.out) == (1, "")
+        assert f"matches.jsonl:1: {key}: missing" in result.err
+        assert "match again" in result.err
