@@ -18,6 +18,7 @@ from hoicli.converters.numbers import OBJECT_ORDERS
 from hoicli.converters.postprocessing import PostProcessing
 from hoicli.converters.vlm.rows import SCORES
 from hoicli.errors import DataError, UsageError
+from hoicli.io.claims import watched, writes
 from hoicli.io.destinations import check_new_folder, check_output
 from hoicli.io.outputs import open_output
 from hoicli.io.progress import Progress
@@ -102,17 +103,14 @@ def convert(
     """
     settings = {name: value for name, value in locals().items() if name not in ("output", "to")}
     target = os.fspath(output)
-    with called() as notes:
+    with called() as notes, watched():
         if to is not None and (to not in FORMATS or not FORMATS[to].writes):
             raise UsageError(f"to {to!r}: choose from {', '.join(row.name for row in FORMATS.values() if row.writes)}")
         if target == "-":
             raise UsageError("output: give a file; `hoicli.read` returns the records")
         (check_new_folder if to and FORMATS[to].folder else check_output)(target, "output")
+        writes(target, "output")
         with _conversion(**settings, target=to or "") as (conversion, paths, context):
-            if any(
-                os.path.exists(path) and os.path.exists(target) and os.path.samefile(path, target) for path in paths
-            ):
-                raise UsageError(f"output {target}: is an input too; give another name")
             records = conversion.records(paths, Progress("convert", unit=" images"))
             if to is not None:
                 converter(to).write(records, target, context)

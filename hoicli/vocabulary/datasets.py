@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.errors import UsageError
+from hoicli.io.claims import reads
 from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, nearest, normalise
 
 DATASETS = {
@@ -52,6 +53,7 @@ def load(dataset: str) -> Vocabulary:
     if not _is_path(dataset):
         raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}, or give a FILE.json")
     path = Path(dataset)
+    reads(path)  # a file that was read before, too
     stamp = path.stat().st_mtime_ns if path.is_file() else 0  # a pipe can be read once
     return _of_file(dataset, stamp)
 
