@@ -22,6 +22,7 @@ from hoicli.io.claims import watched, writes
 from hoicli.io.destinations import check_new_folder, check_output
 from hoicli.io.outputs import open_output
 from hoicli.io.progress import Progress
+from hoicli.io.spool import temporary_folder
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
@@ -165,7 +166,7 @@ def _conversion(
         context.images, context.image_numbers, context.image_sizes = read_image_list(os.fspath(image_list), context)
     conversion = Conversion(context, source_format, dataset)
     paths = paths_of(source, "source")
-    with tempfile.TemporaryDirectory(prefix="hoicli-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hoicli-", dir=temporary_folder()) as folder:
         inside = os.path.join(folder, "")
         if paths is None:
             paths = [f"{inside}source"]
