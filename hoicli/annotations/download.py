@@ -46,7 +46,9 @@ def download(part: Part, folder: Path) -> Path:
     partial = target.with_name(f"{target.name}.part")
     with writable(str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
-        with open(partial, "ab") as file:
+        if partial.is_symlink() or (partial.exists() and not (partial.is_file() and partial.stat().st_nlink == 1)):
+            raise DataError("is a link, or no plain file; remove it, and fetch again", place=str(partial))
+        with open(partial, "ab", opener=_itself) as file:
             alone(file.fileno(), partial)  # two that append would spoil it
             _transfer(part, file)
             file.flush()
@@ -57,6 +59,11 @@ def download(part: Part, folder: Path) -> Path:
                 raise DataError(problem, place=part.url)
             os.replace(partial, target)
     return target
+
+
+def _itself(path: str, flags: int) -> int:
+    """Opens a file, but not what a link leads to, and waits for no pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
 
 
 def _check_address(url: str) -> None:

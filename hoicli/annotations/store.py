@@ -1,7 +1,7 @@
 """The user's own copy of named ground truth: records in a folder, made once from the published files.
 
 The folder is $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME, ~/.cache). It holds
-DATASET/PART.jsonl of every set, and what is being downloaded.
+DATASET/PART.jsonl of every set, and in DATASET/.PART.download what is being downloaded.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from hoicli.io.outputs import atomic_path, writable
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
 from hoicli.io.workers import no_garbage_collection
+from hoicli.io.working import locked
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import dump
 from hoicli.records.results import Row
@@ -158,10 +159,16 @@ def fetch(name: str) -> Added:
     row = named(name)
     if not row.parts:
         raise UsageError(f"{name} cannot be downloaded by a program: {_way_to(row)}")
-    downloads = folder() / ".downloads"
-    files = [str(_unpacked(part, download(part, downloads))) for part in row.parts]
-    added = add(name, files)
-    shutil.rmtree(downloads, ignore_errors=True)
+    target = path_of(name)
+    downloads = target.with_name(f".{target.stem}.download")
+    with writable(str(downloads)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = locked(downloads)
+    try:
+        added = add(name, [str(_unpacked(part, download(part, downloads))) for part in row.parts])
+        shutil.rmtree(downloads, ignore_errors=True)
+    finally:
+        os.close(lock)
     return added
 
 
@@ -170,12 +177,14 @@ def _unpacked(part: Part, path: Path) -> Path:
     if not part.member:
         return path
     target = path.with_name(part.file_name)
+    with writable(str(target)):
+        target.unlink(missing_ok=True)  # what stands there, or a link to it, is not written to
     try:
         with (
             zipfile.ZipFile(path) as archive,
             archive.open(part.member) as packed,
             writable(str(target)),
-            open(target, "wb") as file,
+            open(target, "xb") as file,
         ):
             shutil.copyfileobj(packed, file, 1 << 20)
     except (zipfile.BadZipFile, KeyError):  # only where the table above is wrong: the archive's checksum was right
@@ -184,8 +193,10 @@ def _unpacked(part: Part, path: Path) -> Path:
 
 
 def rows() -> list[Row]:
-    """Every set that is known or was added: name, title, where it is, where it comes from, and its terms."""
-    here = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
+    """Every set that is known or was added: name, title, where it is, where it comes from, and its terms. A file in
+    their folder that no name can mean is none."""
+    there = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
+    here = {name: path for name, path in there.items() if _NAME.fullmatch(name)}
     found = [_row(row, here.pop(row.name, None)) for row in NAMED.values()]
     return [*found, *[{"name": name, "title": "added by you", "path": path} for name, path in here.items()]]
 

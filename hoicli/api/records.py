@@ -18,9 +18,11 @@ from hoicli.converters.numbers import OBJECT_ORDERS
 from hoicli.converters.postprocessing import PostProcessing
 from hoicli.converters.vlm.rows import SCORES
 from hoicli.errors import DataError, UsageError
+from hoicli.io.claims import watched, writes
 from hoicli.io.destinations import check_new_folder, check_output
 from hoicli.io.outputs import open_output
 from hoicli.io.progress import Progress
+from hoicli.io.spool import temporary_folder
 from hoicli.io.workers import no_garbage_collection
 from hoicli.records.parsing import Record, dump
 from hoicli.vocabulary.datasets import load
@@ -102,17 +104,14 @@ def convert(
     """
     settings = {name: value for name, value in locals().items() if name not in ("output", "to")}
     target = os.fspath(output)
-    with called() as notes:
+    with called() as notes, watched():
         if to is not None and (to not in FORMATS or not FORMATS[to].writes):
             raise UsageError(f"to {to!r}: choose from {', '.join(row.name for row in FORMATS.values() if row.writes)}")
         if target == "-":
             raise UsageError("output: give a file; `hoicli.read` returns the records")
         (check_new_folder if to and FORMATS[to].folder else check_output)(target, "output")
+        writes(target, "output")
         with _conversion(**settings, target=to or "") as (conversion, paths, context):
-            if any(
-                os.path.exists(path) and os.path.exists(target) and os.path.samefile(path, target) for path in paths
-            ):
-                raise UsageError(f"output {target}: is an input too; give another name")
             records = conversion.records(paths, Progress("convert", unit=" images"))
             if to is not None:
                 converter(to).write(records, target, context)
@@ -167,7 +166,7 @@ def _conversion(
         context.images, context.image_numbers, context.image_sizes = read_image_list(os.fspath(image_list), context)
     conversion = Conversion(context, source_format, dataset)
     paths = paths_of(source, "source")
-    with tempfile.TemporaryDirectory(prefix="hoicli-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hoicli-", dir=temporary_folder()) as folder:
         inside = os.path.join(folder, "")
         if paths is None:
             paths = [f"{inside}source"]

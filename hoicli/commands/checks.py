@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import inspect
 import os
-import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hoicli.commands import choices
 from hoicli.errors import UsageError
-from hoicli.io import destinations
+from hoicli.io import claims, destinations
 from hoicli.io.inputs import parts_of
-from hoicli.io.outputs import descriptor, lies_in
+from hoicli.io.outputs import descriptor
 
 Given = Mapping[str, Any]
 """The values given on the command line, by parameter name."""
@@ -81,14 +79,6 @@ class Written:
         """Raises `UsageError` if `path` cannot be written. values: of all options, since another may set the file's
         kind."""
         self.check(path, option)
-
-    def file(self, path: str) -> object:
-        """The identity of the written file (`file_of`)."""
-        return file_of(path, standard=1)
-
-    def holds(self, path: str, other: str) -> bool:
-        """Whether `path` is a folder that is replaced, and another file or folder is in it, or is it."""
-        return self.whole and other != "-" and lies_in(Path(other), Path(path))
 
 
 @dataclass(frozen=True)
@@ -171,12 +161,11 @@ def located(marked: Mapping[str, Mark], values: Given) -> dict[str, str]:
 
 def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -> None:
     """Raises `UsageError` if a count is out of range, a name is unknown, two inputs are stdin, a folder to read does
-    not exist, or an output cannot be written, is also an input, or is also another output. Links and ./ are followed,
-    so two names of one file are found. Raises `DataError` if stdout is closed.
+    not exist, or an output cannot be written, is also an input, or is also another output (`claims`, which from here on
+    knows them). Raises `DataError` if stdout is closed.
 
     names: how messages call each parameter: its option, or an argument's metavar.
     """
-    outputs: list[tuple[str, str, Written]] = []
     for name, mark in sorted(marked.items(), key=lambda one: names[one[0]] != "-o"):
         value = values.get(name)
         if isinstance(mark, Count | OneOf):
@@ -185,23 +174,12 @@ def check(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given) -
             raise UsageError(f"{names[name]}: the name is empty; give one (an unset variable?)")
         elif isinstance(mark, Written) and value is not None:
             mark.refuse(value, names[name], values)
-            outputs.append((names[name], value, mark))
+            claims.writes(value, names[name], whole=mark.whole)
     inputs = list(_inputs(marked, names, values))
     if sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
-    taken: dict[object, str] = {}
-    for option, path, written in outputs:
-        file = written.file(path)
-        for given, read in inputs:
-            if written.holds(path, read) or (file is not None and file_of(read) == file):
-                shown = "stdout" if path == "-" else f"{option} {path}"
-                raise UsageError(f"{shown}: is an input, too ({given}); give another name")
-        key = "stdout" if path == "-" else file
-        if key is not None and taken.setdefault(key, option) != option:
-            raise UsageError(f"{option} {path}: is the output of {taken[key]} already; give another file")
-        for other, inside, _ in outputs:
-            if other != option and written.holds(path, inside):
-                raise UsageError(f"{option} {path}: is the output of {other} already; give another file")
+    for called, path in inputs:
+        claims.reads(path, called)
     for name, mark in marked.items():
         if isinstance(mark, Read) and mark.folder and values.get(name) is not None and not os.path.isdir(values[name]):
             raise UsageError(f"{names[name]} {values[name]}: there is no such folder")
@@ -215,15 +193,3 @@ def _inputs(marked: Mapping[str, Mark], names: Mapping[str, str], values: Given)
             for path in mark.paths(values.get(name), values, argument=argument):
                 for part in parts_of(path):
                     yield "stdin" if part == "-" else part if argument else f"{names[name]} {part}", part
-
-
-def file_of(path: str, *, standard: int = 0) -> object:
-    """The identity of a file, the same under all its names; None for a pipe, a device or a folder, which may be shared.
-
-    standard: the number of the stream that - means.
-    """
-    try:
-        found = os.fstat(standard) if path == "-" else os.stat(path)
-    except OSError:
-        return None if path == "-" else os.path.realpath(path)
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None

@@ -26,6 +26,7 @@ from typer.core import TyperCommand
 from hoicli.commands.checks import check, located, marks
 from hoicli.commands.values import unconverted
 from hoicli.errors import UsageError
+from hoicli.io.claims import watched
 
 EXIT_CODES = {
     0: "done",
@@ -138,8 +139,9 @@ class ManualCommand(TyperCommand):
         assert self.callback is not None
         marked = marks(self.callback)
         ctx.params.update(located(marked, ctx.params))
-        check(marked, {param.name: _shown_name(param) for param in self.params}, ctx.params)
-        return super().invoke(ctx)
+        with watched():
+            check(marked, {param.name: _shown_name(param) for param in self.params}, ctx.params)
+            return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The usage line shows the arguments' metavars, whose dots say where several are allowed."""

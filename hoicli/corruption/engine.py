@@ -29,6 +29,7 @@ from hoicli.corruption.pixels import Image, Shape
 from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError
+from hoicli.io.claims import reads
 from hoicli.io.outputs import lies_in, writable, write_whole
 from hoicli.io.pool import keep_memory, ordered_map
 from hoicli.io.progress import Progress
@@ -125,6 +126,7 @@ def record_job(line: Line, plan: Plan) -> Job:
 def checked_job(record: Record, source: Path, place: str, span: tuple[int, int] | None = None) -> Job:
     """The job of a record with a file name. Raises `DataError` for one with boxes, a size or an id that are none."""
     record = {"image_id": PurePosixPath(record["file_name"]).stem, **record}
+    reads(source, kept=False)
     for problem in problems(record, None, scored=False, besides=("size",)):
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):

@@ -10,26 +10,11 @@ from hoicli.errors import UsageError
 from hoicli.io.destinations import check_made_folder
 from hoicli.io.outputs import atomic_folder
 
-OWN = frozenset({"index.html", "page.css", "page.js", "data", "pictures"})
-"""What a folder holds that an explorer was written to, and nothing else: such a folder is replaced."""
-
-MADE = b'<meta name="generator" content="hoicli'
-"""What its index.html has near its beginning."""
-
 HOW = {
     "link": "symbolic links to the images: nothing is copied, and the folder is for this machine",
     "copy": "copies: the folder can be sent on",
 }
 """What stands in the folder for the pictures."""
-
-
-def is_explorer(folder: Path) -> bool:
-    """Whether an explorer was written there and nothing was added since."""
-    try:
-        with (folder / "index.html").open("rb") as page:
-            return MADE in page.read(1000) and {path.name for path in folder.iterdir()} <= OWN
-    except OSError:
-        return False
 
 
 def check_folder(path: str, option: str) -> None:
@@ -39,7 +24,7 @@ def check_folder(path: str, option: str) -> None:
         raise UsageError(f"give {option} DIR, the folder to write, or --serve to look at once")
     if path.lower().endswith((".html", ".htm")) and not Path(path).is_dir():
         raise UsageError(f"{option} {path}: a folder is written, whose index.html is the page; give a folder's name")
-    check_made_folder(path, option, is_explorer)
+    check_made_folder(path, option)
 
 
 def write_folder(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hoicli.io.claims import reads
 from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
 from hoicli.records.parsing import Record, short
@@ -54,6 +55,7 @@ def _picture(folder: Path, name: object) -> tuple[Path | None, str]:
         path = folder / name
         if not path.is_file():  # a pipe would block for ever
             return None, ""
+        reads(path, kept=False)
         with path.open("rb") as stream:
             start = stream.read(8)
     except (OSError, ValueError):  # unreadable; or a name that no file can have

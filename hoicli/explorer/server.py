@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,6 +38,8 @@ class Explorer(ThreadingHTTPServer):
         except OSError as error:
             raise UsageError(f"--port {port}: {error.strerror or error}; give another, or 0 for any") from None
         self.hosts = {f"{name}:{self.server_port}" for name in NAMES}
+        if self.server_port == HTTP_PORT:  # which browsers leave out
+            self.hosts.update(NAMES)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that has left in the middle of an answer is no failure."""

@@ -9,6 +9,7 @@ import struct
 import warnings
 from pathlib import Path
 
+from hoicli.io.claims import reads
 from hoicli.io.outputs import stays_inside
 
 LARGEST_IMAGE = 8 * 1024 * 1024
@@ -73,6 +74,7 @@ def image_bytes(folder: Path | None, file_name: str, largest: int = LARGEST_IMAG
         path = folder / file_name
         if not path.is_file() or path.stat().st_size > largest:  # is_file: a pipe would block for ever
             return b""
+        reads(path, kept=False)
         return path.read_bytes()
     except (OSError, ValueError):  # unreadable; or a name that no file can have
         return b""

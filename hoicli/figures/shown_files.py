@@ -29,17 +29,11 @@ def kind_of(path: str) -> str:
     return KINDS.get(ending, FOLDER)
 
 
-def is_shown(folder: Path) -> bool:
-    """Whether pictures were written there and nothing was added since."""
-    names = {path.name for path in folder.iterdir()}
-    return LIST in names and all(name.endswith(".png") for name in names - {LIST})
-
-
 def check_shown(path: str, option: str) -> None:
     """Raises `UsageError` where writing would: for a folder with anything in it but earlier pictures, and without
     Pillow."""
     if kind_of(path) == FOLDER:
-        check_made_folder(path, option, is_shown)
+        check_made_folder(path, option)
     else:
         check_file(path, option)
     if find_spec("PIL") is None:
@@ -64,7 +58,7 @@ def names_of(image_ids: Sequence[str]) -> list[str]:
 
 def write_pictures(path: str, overlays: Sequence[Overlay], pictures: Iterable[bytes]) -> None:
     """Write a PNG file for each image, and LIST; whole or not at all. Raises as `check_shown`."""
-    check_made_folder(path, "-o", is_shown)
+    check_made_folder(path, "-o")
     names = names_of([overlay.image_id for overlay in overlays])
     with atomic_folder(path, replace=True) as folder:
         lines = []

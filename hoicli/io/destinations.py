@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from hoicli.errors import UsageError
-from hoicli.io.outputs import beside, compressor, is_to_be_replaced, writable
+from hoicli.io.outputs import beside, compressor, is_to_be_replaced, others_in, writable
 
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'hoicli[plot]'"
@@ -49,13 +48,13 @@ def check_figure(path: str, option: str = "--plot") -> None:
     check_file(path, option)
 
 
-def check_made_folder(path: str, option: str, own: Callable[[Path], bool]) -> None:
+def check_made_folder(path: str, option: str) -> None:
     """Raises `UsageError` if the folder cannot be created or replaced: the last part of its path may be new, the folder
-    may be empty, or what an earlier run made (`own` says so), and nothing else."""
+    may be empty, or hold what an earlier run made, and nothing else."""
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{option} {path}: is a file; give a folder")
-    if target.is_dir() and any(target.iterdir()) and not own(target):
+    if target.is_dir() and others_in(target):
         problem = "there are other files in it, and the folder is replaced as a whole"
         raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one")
     above = target.resolve().parent

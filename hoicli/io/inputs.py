@@ -15,6 +15,7 @@ from typing import IO, cast
 
 from hoicli.errors import DataError
 from hoicli.io import zstd
+from hoicli.io.claims import reads
 from hoicli.io.encoding import Pieces, as_utf8, peeked
 from hoicli.io.messages import display_name
 
@@ -61,6 +62,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
     installed, or has an unsupported encoding.
     """
     name = name or display_name(path)
+    reads(path, name)
     with readable(name), ExitStack() as closing:
         if path == "-":
             if sys.stdin is None:  # `<&-`

@@ -16,11 +16,14 @@ from typing import IO, BinaryIO, cast
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io import zstd
+from hoicli.io.claims import refuse_input
 from hoicli.io.durable import sync_file, sync_folder, sync_tree
 from hoicli.io.signals import held
 
 WRITE_CHUNK = 1 << 18
 """Bytes collected before a write: enough that the system call costs little, few enough to stream."""
+LIST_OF_FILES = ".hoicli-files"
+"""What is in a folder that is replaced as a whole, one a line: what else is there is another's."""
 RENAMINGS = 100
 """Times that a folder tries to take a name which others take at the same time."""
 
@@ -126,10 +129,12 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         with writable(path):
             yield path
         return
+    refuse_input(path, option)
     target = Path(os.path.realpath(path))
     with beside(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
         yield str(temporary)
         sync_file(temporary)
+        refuse_input(path, option)  # again: the run may have learned of it since
         inherit(temporary, target)
         os.replace(temporary, target)
     sync_folder(target.parent)
@@ -149,6 +154,7 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir() and not path.is_symlink():
             raise IsADirectoryError
+    refuse_input(path, option)
     with beside(path, f"{option} {path}", path.parent) as temporary, writable(str(path)):
         temporary.write_bytes(data)
         if path.is_file() and not path.is_symlink():
@@ -172,13 +178,17 @@ def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
     block succeeds and is removed if not. Raises `DataError` if writing fails.
 
     As with `atomic_path`, its content is on disk before it takes the name, and with `replace` the last of several
-    processes wins; without, the first.
+    processes wins; without, the first. With `replace`, the folder holds a list of its files (LIST_OF_FILES), and is
+    never put in the place of one that holds others.
     """
     target = Path(path).resolve()
     folder, old = _part_of(target), _part_of(target)
     with _removed(old), _removed(folder), writable(path):
         folder.mkdir()
         yield folder
+        if replace:
+            names = "".join(f"{name}\n" for name in sorted(_names_in(folder)))
+            (folder / LIST_OF_FILES).write_text(names, encoding="utf-8")
         sync_tree(folder)
         with held():  # between the two names there is nothing under the folder's
             if inherit(folder, target) and not replace:
@@ -187,11 +197,28 @@ def atomic_folder(path: str, *, replace: bool = False) -> Iterator[Path]:
     sync_folder(target.parent)
 
 
+def others_in(folder: Path) -> bool:
+    """Whether there is anything in a folder that `atomic_folder` did not write."""
+    try:
+        listed = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
+        listed = []
+    return not _names_in(folder) <= {*listed, LIST_OF_FILES}
+
+
+def _names_in(folder: Path) -> set[str]:
+    """All that is in a folder and below."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+
 def _rename(folder: Path, target: Path, old: Path) -> None:
     """Give a folder the name of another, which gets the name `old`, or keeps its own where this fails."""
     for attempt in range(1, RENAMINGS + 1):
         with suppress(FileNotFoundError):
             target.rename(old)
+        if others_in(old):
+            old.rename(target)
+            raise DataError("other files were put into it meanwhile; move them, and run again", place=str(target))
         try:
             folder.rename(target)
             return

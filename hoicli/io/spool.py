@@ -10,9 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
+from hoicli.errors import DataError
 from hoicli.io.outputs import writable
 
 BUFFER = 1 << 20
+
+
+def temporary_folder() -> str:
+    """Where temporary files go. Raises `DataError` if none can be written anywhere."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        problem = "no folder takes temporary files, here or in /tmp; make room, or name one that can be written"
+        raise DataError(problem, place="TMPDIR") from None
 
 
 class Spool:
@@ -25,7 +35,7 @@ class Spool:
     def __init__(self, name: str, *, numbered: bool) -> None:
         self.name = name
         self.numbered = numbered
-        with writable(tempfile.gettempdir()):
+        with writable(temporary_folder()):
             file = tempfile.TemporaryFile(prefix="hoicli-", buffering=BUFFER)  # noqa: SIM115 (closed with the spool)
         self._file = cast("IO[bytes]", file)
         weakref.finalize(self, _close, file)  # not __del__: in a garbage cycle the file might go first
@@ -33,7 +43,7 @@ class Spool:
     @contextmanager
     def filling(self) -> Iterator[IO[bytes]]:
         """The file to write the lines to. Raises `DataError` if the disk is full."""
-        with writable(tempfile.gettempdir()):
+        with writable(temporary_folder()):
             yield self._file
             self._file.flush()
 

@@ -22,7 +22,7 @@ def work_folder(folder: Path) -> Iterator[Path]:
 
     Raises `DataError` if another process has it now, as far as the file system has locks, and `OSError`.
     """
-    lock = _locked(folder)
+    lock = locked(folder)
     try:
         for left in folder.iterdir():
             if left.name != LOCK:
@@ -33,8 +33,9 @@ def work_folder(folder: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def _locked(folder: Path) -> int:
-    """The open and locked file of the folder, which is made if missing."""
+def locked(folder: Path) -> int:
+    """The open and locked file of the folder, which is made if missing; closing it lets go of the lock. Raises as
+    `work_folder`."""
     while True:
         if folder.is_symlink():
             raise FileExistsError(errno.EEXIST, "its folder of unfinished files is a link")

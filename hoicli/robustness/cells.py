@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from hoicli.errors import DataError
+from hoicli.io.claims import reads
 from hoicli.io.messages import display_name
 from hoicli.io.streams import Line
 from hoicli.records.parsing import Record
@@ -76,4 +77,6 @@ def _path(value: object, key: str, line: Line) -> str | None:
         return None
     if type(value) is not str or not value or "\0" in value:
         raise DataError("must be the name of a file", place=line.place, field=key)
-    return os.path.join(os.path.dirname(line.file) or os.curdir, value)
+    path = os.path.join(os.path.dirname(line.file) or os.curdir, value)
+    reads(path)  # before the work, which is minutes
+    return path

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io.claims import reads
 from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.streams import Line
 from hoicli.records.intake import ImageRegister
@@ -86,6 +87,7 @@ def read_image(record: Record, images: str, place: str) -> SourceImage:
 
     path = image_path(record, place)
     name = record["file_name"]
+    reads(Path(images, path), kept=False)
     try:
         picture = decode(data := file_bytes(Path(images, path)))
     except OSError as error:

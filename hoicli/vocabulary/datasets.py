@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hoicli.errors import UsageError
+from hoicli.io.claims import reads
 from hoicli.vocabulary.labels import BOXES, SUBJECT, Vocabulary, nearest, normalise
 
 DATASETS = {
@@ -53,8 +54,9 @@ def load(dataset: str) -> Vocabulary:
         raise UsageError(f"unknown dataset {dataset!r}: choose from {', '.join(DATASETS)}, or give a FILE.json")
     from hoicli.vocabulary.files import dataset_bytes
 
-    pipe = Path(dataset).is_fifo()
-    return _of_file(dataset, _of_pipe(dataset, Path(dataset).stat().st_ino) if pipe else dataset_bytes(dataset))
+    path = Path(dataset)
+    reads(path)  # a file that was read before, too
+    return _of_file(dataset, _of_pipe(dataset, path.stat().st_ino) if path.is_fifo() else dataset_bytes(dataset))
 
 
 @cache

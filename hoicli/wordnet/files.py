@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from hoicli.errors import DataError
+from hoicli.io.claims import reads
 
 DATABASE = tuple(f"{kind}.{name}" for name in ("noun", "verb", "adj", "adv") for kind in ("data", "index"))
 """Files that every WordNet has."""
@@ -64,6 +65,7 @@ class Files:
             raise DataError(f"no {name} in it; a WordNet has data.noun, index.noun and the like", place=str(self.path))
         try:
             if self._archive is None:
+                reads(self.path / name)
                 with (self.path / name).open("rb") as stream:
                     data = stream.read(LARGEST + 1)
             else:

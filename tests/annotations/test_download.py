@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -154,6 +155,21 @@ def test_a_file_that_another_process_downloads_is_left_alone(server: Server, tmp
             download(server.part(), tmp_path)
     assert server.asked == []
     assert download(server.part(), tmp_path).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe"])
+def test_what_stands_where_a_download_goes_is_not_written_to(server: Server, tmp_path: Path, kind: str) -> None:
+    precious, partial = tmp_path / "precious", tmp_path / "set.bin.part"
+    precious.write_text("mine")
+    if kind == "link":
+        partial.symlink_to(precious)
+    elif kind == "hard link":
+        os.link(precious, partial)
+    else:
+        os.mkfifo(partial)
+    with pytest.raises(DataError, match=r"set\.bin\.part: is a link, or no plain file; remove it"):
+        download(server.part(), tmp_path)
+    assert (precious.read_text(), server.asked) == ("mine", [])
 
 
 def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

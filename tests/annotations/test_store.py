@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import zipfile
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hoicli.annotations import store
 from hoicli.annotations.named import NAMED, NamedTruth, Part
 from hoicli.errors import UsageError
+from hoicli.io.working import locked
 from tests.support.project import FIXTURES, Hoicli
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
@@ -136,12 +138,35 @@ def test_fetching_downloads_unpacks_and_adds(hoicli: Hoicli, folder: Path, tmp_p
     part = Part("gt.jsonl", "https://127.0.0.1:9/published.zip", digest, member="inside/gt.jsonl")
     row = NamedTruth("hico:few", "a few images", "hico", "here", "free", (part,))
     monkeypatch.setitem(NAMED, row.name, row)
-    (folder / ".downloads").mkdir(parents=True)
-    archive.rename(folder / ".downloads" / "published.zip")  # as if downloaded before
+    own, precious = folder / "hico/.few.download", tmp_path / "precious"
+    own.mkdir(parents=True)
+    archive.rename(own / "published.zip")  # as if downloaded before
+    precious.write_text("mine")
+    (own / "gt.jsonl").symlink_to(precious)
+    (folder / "hico/.test.download").mkdir()
+    (folder / "hico/.test.download/instances.json.part").touch()  # of another set
     fetched = hoicli("data", "fetch", "hico:few")
-    assert fetched.code == 0
+    assert fetched.code == 0, fetched
     assert fetched.out.strip() == str(folder / "hico" / "few.jsonl")
-    assert not (folder / ".downloads").exists()
+    assert not own.exists()
+    assert precious.read_text() == "mine"
+    assert (folder / "hico/.test.download/instances.json.part").exists()
+
+
+def test_one_set_is_fetched_by_one_run_at_a_time(hoicli: Hoicli, folder: Path) -> None:
+    (folder / "hico").mkdir(parents=True)
+    lock = locked(folder / "hico/.test.download")
+    failed = hoicli("data", "fetch", "hico:test")
+    os.close(lock)
+    assert (failed.code, "is written by another run" in failed.err, failed.err.count("\n")) == (1, True, 1)
+
+
+def test_a_file_that_no_name_can_mean_is_no_set(hoicli: Hoicli, folder: Path) -> None:
+    hoicli("data", "add", "mine:val", GT)
+    (folder / os.fsdecode(b"mine/caf\xe9.jsonl")).touch()
+    listed = hoicli("data", "list", "--format", "jsonl")
+    assert (listed.code, listed.err) == (0, "")
+    assert orjson.loads(listed.out.splitlines()[-1])["name"] == "mine:val"
 
 
 def test_two_names_never_share_a_file() -> None:

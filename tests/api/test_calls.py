@@ -396,7 +396,7 @@ def test_records_come_back_plain_and_checked() -> None:
         (lambda folder: api.convert(PREDICTIONS, folder / "no" / "x"), "output "),
         (lambda folder: api.convert(PREDICTIONS, folder / "x", to="hoia"), "to 'hoia': choose from coco-rel"),
         (lambda _: api.convert(PREDICTIONS, "-"), "output: give a file; `hoicli.read` returns the records"),
-        (lambda _: api.convert(PREDICTIONS, PREDICTIONS), f"output {PREDICTIONS}: is an input too; give another"),
+        (lambda _: api.convert(PREDICTIONS, PREDICTIONS), f"output {PREDICTIONS}: is an input, too"),
     ],
 )
 def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], message: str) -> None:

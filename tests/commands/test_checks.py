@@ -18,6 +18,7 @@ from hoicli.cli import COMMANDS, app
 from hoicli.commands.checks import FOLDER, FOLDERS, PAGE_FOLDER, Count, Mark, OneOf, Read, Written, check, marks
 from hoicli.commands.manual import ManualCommand
 from hoicli.errors import UsageError
+from hoicli.io.outputs import LIST_OF_FILES
 from tests.hostile.dying import WRITERS
 from tests.support.project import FIXTURES, ROOT, Hoicli, Result
 
@@ -214,8 +215,10 @@ def test_no_output_is_an_input(
     monkeypatch.chdir(tmp_path)
     Path("page").mkdir()
     folder = "page/" if mark is PAGE_FOLDER else ""
-    given, precious = f"{folder}index.html{ending(target)}", '<meta name="generator" content="hoicli'
+    given, precious = f"{folder}index.html{ending(target)}", "mine"
     Path(given).write_text(precious)
+    if folder:
+        Path(folder, LIST_OF_FILES).write_text(f"{Path(given).name}\n")
     others = [folder or given, folder or f"./{given}"]
     if not folder:
         Path(f"soft{ending(target)}").symlink_to(given)
@@ -251,7 +254,8 @@ def test_no_output_is_what_stands_on_stdin_or_stdout(tmp_path: Path) -> None:
 def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("page").mkdir()
-    Path("page/index.html").write_text('<meta name="generator" content="hoicli')
+    Path("page/index.html").touch()
+    Path("page", LIST_OF_FILES).write_text("index.html\n")
     for words in (
         ["diagnose", "--plot", "x.png", "-o", "x.png"],
         ["diagnose", "--plot", "./x.png", "-o", "x.png"],

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.explorer.folder import is_explorer
 from tests.support.explorers import STRANGE, facts_of, write_scenes
 from tests.support.project import Hoicli
 from tests.support.tiny import png
@@ -86,7 +85,6 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     folder.mkdir()
     assert hoicli("explore", "--gt", gt, one, "-o", folder).code == 0  # it is empty
-    assert is_explorer(folder)
     (folder / "notes.txt").write_text("mine")
     before = tree(folder)
     for words in (("explore", "-o"), ("diagnose", "-o", tmp_path / "rows", "--gallery")):
@@ -95,10 +93,14 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
         assert f"{words[-1]} {folder}: there are other files in it" in result.err
     assert tree(folder) == before
     (folder / "notes.txt").unlink()
-    (folder / "pictures").mkdir()
-    (folder / "pictures/image_001.png").write_bytes(png())
+    assert hoicli("explore", "--gt", gt, one, "--images", images, "-o", folder).code == 0  # its own are replaced
     result = hoicli("explore", "--gt", gt, one, "--images", folder / "pictures", "-o", folder)
     assert (result.code, f"-o {folder}: is an input, too" in result.err) == (2, True)
+    for name in ("data/results.csv", "pictures/mine.png"):  # where its own files are, too
+        (folder / name).write_text("mine")
+        result = hoicli("explore", "--gt", gt, one, "-o", folder)
+        assert (result.code, f"-o {folder}: there are other files in it" in result.err) == (2, True)
+        (folder / name).unlink()
     broken = tmp_path / "broken.jsonl"
     broken.write_text(one.read_text() + "{")
     before = tree(folder)

@@ -91,6 +91,19 @@ def test_only_this_machine_asks_by_its_own_name(server: Explorer) -> None:
         Explorer(port, {}, {})
 
 
+def test_the_port_that_addresses_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    monkeypatch.setattr("hoicli.explorer.server.HTTP_PORT", port)
+    with Explorer(port, {"index.html": b"page"}, {}) as made:
+        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
+        thread.start()
+        codes = {host: asked(made, "/", host)[0] for host in ("localhost", "127.0.0.1", f"localhost:{port}", "evil")}
+        made.shutdown()
+        thread.join()
+    assert codes == {"localhost": 200, "127.0.0.1": 200, f"localhost:{port}": 200, "evil": 403}
+
+
 def test_it_is_only_read(server: Explorer) -> None:
     for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT"):
         assert asked(server, "/", method=method)[0] == 501, method

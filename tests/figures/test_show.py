@@ -89,7 +89,7 @@ def test_a_folder_says_what_is_drawn(hoicli: Hoicli, tmp_path: Path) -> None:
     result = hoicli("show", "--gt", GT, "--images", IMAGES, "--top", "1", "--first", "2", "-o", out, PREDICTIONS)
     assert (result.code, result.out, result.err) == (0, "", "")
     assert sorted(path.name for path in out.iterdir()) == [
-        "HICO_test2015_00000001.png", "HICO_test2015_00000002.png", "shown.jsonl",
+        ".hoicli-files", "HICO_test2015_00000001.png", "HICO_test2015_00000002.png", "shown.jsonl",
     ]  # fmt: skip
     assert listed(out)[0] == {
         "image_id": "HICO_test2015_00000001",
@@ -102,7 +102,7 @@ def test_a_folder_says_what_is_drawn(hoicli: Hoicli, tmp_path: Path) -> None:
     with Image.open(out / "HICO_test2015_00000001.png") as picture:
         assert (picture.width, picture.height > 427) == (640, True)
     again = hoicli("show", "--images", IMAGES, "--first", "1", "-o", out, PREDICTIONS)  # replaced, without ground truth
-    assert (again.code, len(list(out.iterdir()))) == (0, 2)
+    assert (again.code, len(list(out.iterdir()))) == (0, 3)
     (out / "mine.txt").write_text("")
     refused = hoicli("show", "--images", IMAGES, "-o", out, PREDICTIONS)
     assert refused.code == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.errors import DataError, UsageError
-from hoicli.io.outputs import atomic_folder, stays_inside, write_whole
+from hoicli.io.outputs import LIST_OF_FILES, atomic_folder, stays_inside, write_whole
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -88,19 +88,41 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path, there: bool) -> No
 def test_the_last_of_several_folders_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two others take the name between the two steps of this one, as other processes may."""
     target, rename, others = tmp_path / "made", Path.rename, ["c", "b"]
-    (target / "a").mkdir(parents=True)
+    target.mkdir()
 
     def renamed(source: Path, name: Path) -> Path:
         done = rename(source, name)
         if source == target and others:
             (target / others.pop()).mkdir(parents=True)
+            (target / LIST_OF_FILES).write_text("b\nc\n")
         return done
 
     monkeypatch.setattr(Path, "rename", renamed)
     with atomic_folder(str(target), replace=True) as folder:
         (folder / "own").touch()
     assert others == []
-    assert sorted(tmp_path.rglob("*")) == [target, target / "own"]
+    assert sorted(tmp_path.rglob("*")) == [target, target / LIST_OF_FILES, target / "own"]
+
+
+def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:
+    """Also those that come while it is made."""
+    target = tmp_path / "made"
+
+    def write(theirs: str) -> None:
+        with atomic_folder(str(target), replace=True) as folder:
+            (folder / "data").mkdir()
+            (folder / "data/own").touch()
+            if theirs:
+                (target / theirs).write_text("mine")
+
+    for _ in range(2):  # its own are replaced
+        write("")
+    for theirs in ("notes", "data/notes"):
+        with pytest.raises(DataError, match="other files were put into it meanwhile"):
+            write(theirs)
+        assert (target / theirs).read_text() == "mine"
+        (target / theirs).unlink()
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
 
 
 def test_a_new_folder_does_not_replace_that_of_another_process(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from hoicli.converters.containers.source import Source
 from hoicli.errors import DataError
+from hoicli.io.claims import reads
 from hoicli.io.inputs import readable
 
 SUFFIX = ".npy"
@@ -64,6 +65,7 @@ class Archive:
     def __init__(self, source: Source) -> None:
         self._source = source
         plain = source.path.endswith(".npz")
+        reads(source.path)
         with readable(source.path):
             self._stored = source.stored
             self._file: IO[bytes] = open(source.path, "rb") if plain else BytesIO(source.data)  # noqa: SIM115

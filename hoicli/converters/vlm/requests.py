@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from hoicli.converters.vlm.batches import TYPES, Picture, batch_id, over_limits, request, request_fields
 from hoicli.errors import DataError, UsageError
+from hoicli.io.claims import reads
 from hoicli.records.parsing import Record
 
 
@@ -75,6 +76,7 @@ class BatchMaker:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder):  # names come from files of others, and what they name is sent away
             raise DataError(f"{name!r} leads out of --images", field="file_name")
+        reads(path, kept=False)
         try:
             data = path.read_bytes()
         except OSError as error:

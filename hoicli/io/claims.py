@@ -1,0 +1,107 @@
+"""What a run reads, and where it writes: no file that it reads is written over, however it learned of the file.
+
+A run says before its work where it will write (`writes`); whatever opens a file for reading says so, too (`reads`), and
+the second of the two that name one file is refused. Links and ./ are followed, so that all names of a file are one.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hoicli.errors import UsageError
+
+
+@dataclass
+class _Claims:
+    """read: how the user named a file, by its identity; written: (option, path) of an output, by its identity; whole:
+    the same of a folder that is replaced, by its path."""
+
+    read: dict[object, str] = field(default_factory=dict)
+    written: dict[object, tuple[str, str]] = field(default_factory=dict)
+    whole: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+_CLAIMS: ContextVar[_Claims | None] = ContextVar("claims", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """One run: what it reads and writes is forgotten at the end."""
+    before = _CLAIMS.set(_Claims())
+    try:
+        yield
+    finally:
+        _CLAIMS.reset(before)
+
+
+def reads(path: str | Path, called: str = "", *, kept: bool = True) -> None:
+    """The run reads this file (or folder, or - for stdin). Raises `UsageError` if it is one of its outputs.
+
+    called: what the user calls it. kept: whether what is written later is checked against it, too; not for the images
+    of a dataset, which are many, and are read when all outputs are known.
+    """
+    claims = _CLAIMS.get()
+    if claims is None:
+        return
+    path, file = str(path), file_of(path)
+    for output in [claims.written.get(file), *(claims.whole[folder] for folder in claims.whole if _in(path, folder))]:
+        if output is not None:
+            raise _refusal(*output, called or path)
+    if kept and file is not None:
+        claims.read.setdefault(file, called or path)
+
+
+def writes(path: str, option: str, *, whole: bool = False) -> None:
+    """The run will write this file (- for stdout), or replace this folder as a `whole`. Raises `UsageError` if it is
+    another option's output, or an input."""
+    claims = _CLAIMS.get()
+    if claims is None:
+        return
+    files = [file for file in ("stdout" if path == "-" else None, file_of(path, standard=1)) if file is not None]
+    taken = [claims.written.get(file) for file in files] + [
+        claims.whole[folder] for folder in claims.whole if _in(path, folder)
+    ]
+    if whole:
+        folder = os.path.realpath(path)
+        taken += [output for output in claims.written.values() if _in(output[1], folder)]
+        claims.whole[folder] = (option, path)
+    for output in taken:
+        if output is not None and output[0] != option:
+            raise UsageError(f"{option} {path}: is the output of {output[0]} already; give another file")
+    claims.written.update(dict.fromkeys(files, (option, path)))
+    refuse_input(path, option)
+
+
+def refuse_input(path: str | Path, option: str) -> None:
+    """Raises `UsageError` if a file that is about to be written is one that the run has read."""
+    claims = _CLAIMS.get()
+    if claims is not None and (called := claims.read.get(file_of(path, standard=1))) is not None:
+        raise _refusal(option, str(path), called)
+
+
+def _refusal(option: str, path: str, called: str) -> UsageError:
+    output = "stdout" if path == "-" else f"{option} {path}"
+    return UsageError(f"{output}: is an input, too ({called}); give another name")
+
+
+def _in(path: str, folder: str) -> bool:
+    """Whether a path is a resolved folder, or lies in it."""
+    return path != "-" and Path(os.path.realpath(path)).is_relative_to(folder)
+
+
+def file_of(path: str | Path, *, standard: int = 0) -> object:
+    """The identity of a file, the same under all its names; None for a pipe, a device or a folder, which may be shared.
+
+    standard: the number of the stream that - means.
+    """
+    try:
+        found = os.fstat(standard) if path == "-" else os.stat(path)
+    except OSError:
+        return None if path == "-" else os.path.realpath(path)
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
