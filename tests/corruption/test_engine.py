@@ -31,7 +31,7 @@ from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli
 
 GT, PREDICTIONS, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "images"
 Record = dict[str, Any]
@@ -241,8 +241,8 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
                "5", "--corruption", "glass_blur,moire,zoom_blur"]  # fmt: skip
     out = tmp_path / "killed"
     process = subprocess.Popen([*command, "--save-images", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
-    deadline = time.monotonic() + 60
-    while len(list(out.rglob("*.jpg"))) < 4 and time.monotonic() < deadline:
+    deadline = time.monotonic() + PATIENCE
+    while len(list(out.rglob("*.jpg"))) < 4 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
