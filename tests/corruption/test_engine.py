@@ -621,12 +621,19 @@ def test_without_the_extra_it_says_how_to_get_it(
     hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    for options in (call(folder), ["corrupt", "--list"]):
-        result = hoicli(*options)
-        assert (result.code, result.err) == (
-            2,
-            "hoicli: corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'\n",
-        )
+    result = hoicli(*call(folder))
+    assert (result.code, result.err) == (2, "hoicli: corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'\n")
+
+
+def test_the_list_needs_no_extra() -> None:
+    """In a process of its own, which has loaded neither before."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('cv2', 'PIL', 'PIL.Image'))); from hoicli.cli import run; "
+        "sys.exit(run(['corrupt', '--list']) or run(['corrupt', '--list', '--recipe', 'imagenet-c']))"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count(b'"recipe":"hoicli-1"') == 20
 
 
 def test_help_loads_neither_numpy_nor_opencv() -> None:
