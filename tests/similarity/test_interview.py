@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
 from hoicli.similarity import answers, client
 from hoicli.similarity.answers import Answer, AnswerCache
 from hoicli.similarity.endpoint import Endpoint
@@ -512,7 +513,6 @@ def test_a_lock_of_another_is_waited_for_and_that_is_said(
     """The other lets go once it is said."""
     monkeypatch.setattr(answers, "PATIENCE", 0.05)
     path = tmp_path / "answers.jsonl"
-    note = answers.note
     with path.open("ab") as other:
 
         def noted(message: str) -> None:

@@ -248,9 +248,12 @@ def test_a_fault_among_many_long_labels_is_found_soon(
     change, message = CHANGES[name]
     compared: list[str] = []
     compare = SequenceMatcher.set_seq1
-    monkeypatch.setattr(
-        SequenceMatcher, "set_seq1", lambda matcher, label: (compared.append(label), compare(matcher, label))
-    )
+
+    def counted(matcher: SequenceMatcher[str], label: str) -> None:
+        compared.append(label)
+        compare(matcher, label)
+
+    monkeypatch.setattr(SequenceMatcher, "set_seq1", counted)
 
     def work(count: int) -> None:
         verbs = [f"{'a' * 190}{number}" for number in range(count)]

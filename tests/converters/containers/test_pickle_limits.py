@@ -111,7 +111,7 @@ def test_work_that_no_size_justifies(made: Callable[[], bytes], monkeypatch: pyt
         looks += 1
         return float(looks)
 
-    monkeypatch.setattr(pickle_limits.time, "thread_time", clock)
+    monkeypatch.setattr("hoicli.converters.containers.pickle_limits.time.thread_time", clock)
     monkeypatch.setattr(pickle_limits, "SECONDS", 5.0)
     monkeypatch.setattr(pickle_limits, "SECONDS_PER_MB", 0.0)
     assert "takes longer to build than its size can justify; " in refusal(made())
