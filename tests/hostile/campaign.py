@@ -21,9 +21,8 @@ from tests.support.project import ROOT
 
 ADDRESS_SPACE = 2 << 30
 """Bytes of address space a child may have: NumPy, OpenCV and WordNet take some 600 MB of it before any case."""
-PATIENCE, LONGEST_PATIENCE = 60.0, 600.0
-"""Seconds without a finished case before a child counts as hanging: in a campaign that has an end, and in the suite,
-which may run on a machine so busy that a child takes a minute to begin."""
+PATIENCE = 600.0
+"""Seconds without a finished case before a child counts as hanging: on a busy machine it takes a minute to begin."""
 ROUND = 10
 """Cases of each reader in a round of a long campaign."""
 
@@ -66,11 +65,11 @@ def _cases(names: Sequence[str], first: int, count: int) -> list[tuple[str, int]
     return [(name, number) for number in range(first, first + count) for name in names]
 
 
-def _conversation(child: subprocess.Popen[str], patience: float) -> Iterator[dict[str, object] | None]:
+def _conversation(child: subprocess.Popen[str]) -> Iterator[dict[str, object] | None]:
     """What the child says, line by line; None when it says nothing for too long."""
     assert child.stdout is not None
     while True:
-        ready, _, _ = select.select([child.stdout], [], [], patience)
+        ready, _, _ = select.select([child.stdout], [], [], PATIENCE)
         if not ready:
             yield None
             return
@@ -96,7 +95,7 @@ def _one_child(names: Sequence[str], first: int, count: int, done: int, end: flo
         subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=environment) as child,
     ):
         case, hung, had = "", False, 0
-        for said in _conversation(child, PATIENCE if end < math.inf else LONGEST_PATIENCE):
+        for said in _conversation(child):
             if said is None:
                 hung = True
                 child.kill()
