@@ -1,7 +1,7 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
-#   make demo    set up what it needs, then the main job on fixtures/: convert | match | eval | diagnose, with a plot, and a
-#                report of it all
+#   make demo    set up what it needs, then the main job on fixtures/: convert | match | eval | diagnose, with a plot; corrupt
+#                and robust; and a report of it all
 #   make test    set up all, then run all tests, on every processor
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make docs    run every command that README.md and docs/ show, and write down what it prints now
@@ -21,7 +21,7 @@ MUTANTS := --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1) $(if $(OWN),--own)
 .PHONY: demo test lint docs pictures bench mutants clean
 
 # Each stamp is newer than pyproject.toml once its part of the environment is complete: what the demo needs, or all.
-$(VENV)/.demo: EXTRA = plot
+$(VENV)/.demo: EXTRA = plot,images
 $(VENV)/.ready: EXTRA = dev
 $(VENV)/.demo $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

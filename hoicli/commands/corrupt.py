@@ -129,13 +129,13 @@ def corrupt(
     The records of one corruption and severity are a ground truth for eval. Pixels depend on the image (and its id), the
     corruption, the severity, the seed and the recipe's constants alone. Run again, it makes only what is not there yet.
     """
-    _require_libraries()
     from hoicli.corruption.recipes import chosen_recipe
 
     constants = chosen_recipe(recipe)
     if list_:
         _list(out, constants)
         return
+    _require_libraries()
     if preview is not None:
         _preview(preview, out.output, seed, constants)
         return

@@ -17,7 +17,7 @@ import pytest
 import hoicli
 from hoicli.errors import DataError
 from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli
 
 PHOTO = FIXTURES / "images/HICO_test2015_00000001.jpg"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
@@ -28,7 +28,7 @@ def run(script: str, *arguments: object) -> str:
     """What a script prints."""
     command = [sys.executable, str(FIXTURES / "python" / script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

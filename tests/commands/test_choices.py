@@ -20,7 +20,7 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.corruptions import CORRUPTIONS
 from hoicli.records.schemas import kinds
 from hoicli.vocabulary.datasets import DATASETS
-from tests.support.project import ROOT, Hoicli
+from tests.support.project import PATIENCE, ROOT, Hoicli
 from tests.support.shell import furnish
 
 GROUP: Any = typer.main.get_command(app)
@@ -262,7 +262,7 @@ def test_a_real_shell(
     asked = [*LINES, *more]
     process = subprocess.run(
         [program, *options, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-        input="".join(f"{line}\n" for line, _ in asked), timeout=60,
+        input="".join(f"{line}\n" for line, _ in asked), timeout=PATIENCE,
     )  # fmt: skip
     assert process.stderr == ""
     assert process.stdout.splitlines() == [answer for _, answer in asked]

@@ -19,7 +19,7 @@ from hoicli import __version__
 from hoicli.cli import COMMANDS
 from hoicli.records.results import ROW_KEYS
 from hoicli.records.schemas import schema_text
-from tests.support.project import FIXTURES, Hoicli, without_gt
+from tests.support.project import FIXTURES, PATIENCE, Hoicli, without_gt
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 PAIR = ("--gt", GT, PREDICTIONS)
@@ -167,7 +167,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
 
@@ -517,7 +517,7 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
     seen = b""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
             part = os.read(controller, 4096)
@@ -527,7 +527,7 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
             break
         seen += part
     os.close(controller)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert b"checked 6,000 lines" in seen
     assert b"\r" not in out

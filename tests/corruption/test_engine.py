@@ -31,7 +31,7 @@ from hoicli.errors import DataError
 from hoicli.io.pool import ordered_map
 from hoicli.records.schemas import schema_text
 from tests.support.pictures import textured
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli
 
 GT, PREDICTIONS, IMAGES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "images"
 Record = dict[str, Any]
@@ -241,8 +241,8 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
                "5", "--corruption", "glass_blur,moire,zoom_blur"]  # fmt: skip
     out = tmp_path / "killed"
     process = subprocess.Popen([*command, "--save-images", str(out), str(GT)], stdout=subprocess.DEVNULL, cwd=ROOT)
-    deadline = time.monotonic() + 60
-    while len(list(out.rglob("*.jpg"))) < 4 and time.monotonic() < deadline:
+    deadline = time.monotonic() + PATIENCE
+    while len(list(out.rglob("*.jpg"))) < 4 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -621,12 +621,19 @@ def test_without_the_extra_it_says_how_to_get_it(
     hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    for options in (call(folder), ["corrupt", "--list"]):
-        result = hoicli(*options)
-        assert (result.code, result.err) == (
-            2,
-            "hoicli: corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'\n",
-        )
+    result = hoicli(*call(folder))
+    assert (result.code, result.err) == (2, "hoicli: corrupt needs OpenCV and Pillow: pip install 'hoicli[images]'\n")
+
+
+def test_the_list_needs_no_extra() -> None:
+    """In a process of its own, which has loaded neither before."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('cv2', 'PIL', 'PIL.Image'))); from hoicli.cli import run; "
+        "sys.exit(run(['corrupt', '--list']) or run(['corrupt', '--list', '--recipe', 'imagenet-c']))"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count(b'"recipe":"hoicli-1"') == 20
 
 
 def test_help_loads_neither_numpy_nor_opencv() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from hoicli.cli import run
 from hoicli.report.html import card
 from tests.support.explorers import STRANGE, facts_of, predictions_of, write_scenes
+from tests.support.project import PATIENCE
 
 pytest.importorskip("playwright", reason="needs pip install 'hoicli[dev-browser]'")
 pytest.importorskip("axe_playwright_python", reason="needs pip install 'hoicli[dev-browser]'")
@@ -73,6 +75,7 @@ def opened(browser: Browser, made: Path) -> Iterator[Open]:
             else browser.new_context(**options)  # fmt: skip
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
@@ -95,11 +98,10 @@ SETTLED = "addressOf(stateOf(location.hash)) === addressOf(state) && !document.q
 def drawn(page: Page) -> None:
     """Wait for the view of the address; playwright cannot poll by itself, as the page's policy forbids eval."""
     page.wait_for_selector("html[data-drawn]")
-    for _ in range(300):
-        if page.evaluate(SETTLED):
-            return
+    end = time.monotonic() + PATIENCE
+    while not page.evaluate(SETTLED):
+        assert time.monotonic() < end, "the page draws nothing"
         page.wait_for_timeout(20)
-    raise AssertionError("the page draws nothing")
 
 
 def status(page: Page) -> str:

@@ -18,7 +18,7 @@ import pytest
 from hoicli.errors import UsageError
 from hoicli.explorer.server import Explorer
 from tests.support.explorers import write_scenes
-from tests.support.project import ROOT
+from tests.support.project import PATIENCE, ROOT
 from tests.support.tiny import png
 
 
@@ -38,7 +38,7 @@ def server(tmp_path: Path) -> Iterator[Explorer]:
 def asked(
     server: Explorer, path: str, host: str | None = None, method: str = "GET"
 ) -> tuple[int, bytes, dict[str, str]]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)
     connection.putrequest(method, path, skip_host=True)
     if host != "":
         connection.putheader("Host", host or f"127.0.0.1:{server.server_port}")
@@ -124,11 +124,11 @@ def test_it_says_where_it_is_and_ends_when_asked(tmp_path: Path, ending: signal.
         assert process.stderr is not None
         said = next(line for line in process.stderr if "Ctrl-C ends it" in line)
         port = int(re.findall(r"http://127\.0\.0\.1:(\d+)/", said)[0])
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as opened:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as opened:
             opened.sendall(f"GET /page.js HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode())
             assert opened.recv(20).startswith(b"HTTP/1.1 200")
         process.send_signal(ending)
-        assert process.wait(timeout=20) == code
+        assert process.wait(timeout=PATIENCE) == code
         assert process.stderr.read().count("\n") == (1 if code else 0)
     finally:
         process.kill()

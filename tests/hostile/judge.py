@@ -100,8 +100,9 @@ def prepare(reader: Reader, number: int, folder: Path) -> tuple[Path, list[str],
     return path, [str(target) if word == "OUT" else word for word in words], way
 
 
-def judge(reader: Reader, number: int, folder: Path) -> Verdict:
-    """Run a case in this process. Its files are left in `folder`."""
+def judge(reader: Reader, number: int, folder: Path, *, timed: bool = True) -> Verdict:
+    """Run a case in this process. Its files are left in `folder`. timed: seconds and memory beyond measure are faults,
+    as they are in a campaign on a quiet machine."""
     path, words, way = prepare(reader, number, folder)
     before = {str(file.relative_to(folder)) for file in folder.rglob("*")}
     started = time.process_time()
@@ -111,9 +112,9 @@ def judge(reader: Reader, number: int, folder: Path) -> Verdict:
     seconds = time.process_time() - started
     said = (folder / "stderr").read_bytes().decode("utf-8", "replace")
     faults = [*_said_wrong(said, code, words, folder), *_left_behind(folder, before, code, words)]
-    if seconds > SECONDS:
+    if timed and seconds > SECONDS:
         faults.append(f"took {seconds:.0f} s")
-    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > RESIDENT:
+    if timed and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > RESIDENT:
         faults.append(f"took {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB of memory")
     if code == 0 and not faults:
         faults += _lies(reader, path, words, said)

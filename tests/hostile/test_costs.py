@@ -9,9 +9,7 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from html import unescape
 from itertools import combinations
 from pathlib import Path
@@ -22,9 +20,11 @@ import pytest
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import literal
+from hoicli.converters.vlm import text as answers
 from hoicli.figures.ratings import plot_kappa
 from hoicli.io.encoding import Pieces
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
+from tests.support.costs import LARGER, require_linear
 from tests.support.project import ROOT, Hoicli, Result
 
 PYTHON = [sys.executable, "-m", "hoicli"]
@@ -35,38 +35,70 @@ def refusal(result: Result) -> str:
     return result.err.strip()
 
 
-@contextmanager
-def seconds(limit: float) -> Iterator[None]:
-    """Of the processor; what it is about took at least five times as long before it was bounded."""
-    started = time.process_time()
-    yield
-    assert time.process_time() - started < limit
-
-
 # Answers of models
 
-UNCLOSED = '{"a":' * 25 + '{"b":[' + ",".join("1" * 150_000) + '],"c":"x'
-LOCATED = [{"label": f"cup{number}", "box": [1, 2, 3, 4]} for number in range(3000)]
-NAMED = [{"subject": "person", "object": f"cup{number}", "verb": "hold"} for number in range(3000)]
-ANSWERS = {
+UNCLOSED = '{"a":' * 25 + '{"b":[' + ",".join("1" * 50_000) + '],"c":"x'
+WRAPPED = {
     "wrappers that are not closed": UNCLOSED,
     "the same in a fence": "```\n" + UNCLOSED,
-    "half a list over and over": '{"a": ' * 10 + "[" + ",".join("1" * 150_000) + " x",
-    "boxes and their names": json.dumps(LOCATED + NAMED),
-    "a verb with a run of spaces": json.dumps(
-        [{"human_box": [1, 2, 3, 4], "object_box": [1, 2, 3, 4], "object": "cup", "verb": "a" + " " * 50_000 + "b"}]
-    ),
-    "boxes without end": "<box></box>" * 60_000,
+    "half a list over and over": '{"a": ' * 25 + "[" + ",".join("1" * 50_000) + " x",
+}
+
+
+def answered(folder: Path, answer: str) -> Path:
+    path = folder / "a.jsonl"
+    row = {"file_name": "a_1.jpg", "width": 640, "height": 480, "response": answer}
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_the_end_of_an_answer_is_tried_a_few_times(
+    hoicli: Hoicli, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 0
+    value = answers._ValueReader.value
+
+    def counted(reader: answers._ValueReader, depth: int) -> Any:
+        nonlocal read
+        read += 1
+        return value(reader, depth)
+
+    monkeypatch.setattr(answers._ValueReader, "value", counted)
+    path = answered(tmp_path, WRAPPED[name])
+    assert hoicli("convert", "--from", "vlm", "--coords", "pixels", path).code == 0
+    assert 50_000 < read < 8 * 50_000
+
+
+def located(count: int) -> list[dict[str, Any]]:
+    return [{"label": f"cup{number}", "box": [1, 2, 3, 4]} for number in range(count)]
+
+
+def named(count: int) -> list[dict[str, Any]]:
+    return [{"subject": "person", "object": f"cup{number}", "verb": "hold"} for number in range(count)]
+
+
+def spaced(count: int) -> list[dict[str, Any]]:
+    verb = "a" + " " * count + "b"
+    return [{"human_box": [1, 2, 3, 4], "object_box": [1, 2, 3, 4], "object": "cup", "verb": verb}]
+
+
+ANSWERS: dict[str, tuple[int, Callable[[int], str]]] = {
+    "boxes and their names": (3000, lambda count: json.dumps(located(count) + named(count))),
+    "a verb with a run of spaces": (50_000, lambda count: json.dumps(spaced(count))),
+    "boxes without end": (60_000, lambda count: "<box></box>" * count),
 }
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_costs_its_length(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
-    path = tmp_path / "a.jsonl"
-    row = {"file_name": "a_1.jpg", "width": 640, "height": 480, "response": ANSWERS[name]}
-    path.write_text(json.dumps(row) + "\n")
-    with seconds(3):
+    size, made = ANSWERS[name]
+
+    def work(answer: str) -> None:
+        path = answered(tmp_path, answer)
         assert hoicli("convert", "--from", "vlm", "--coords", "pixels", path).code == 0
+
+    require_linear(work, made(size // LARGER), made(size))
 
 
 def test_an_answer_without_end_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -89,10 +121,12 @@ def crowd(count: int, **more: Any) -> dict[str, Any]:
 
 def test_masks_in_a_crowd(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "crowd.jsonl"
-    path.write_text(json.dumps(crowd(400)) + "\n")
-    with seconds(2):
-        record = json.loads(hoicli("mask", "--all-boxes", path).out)
-    assert len(record["masks"]) == 400
+
+    def work(count: int) -> None:
+        path.write_text(json.dumps(crowd(count)) + "\n")
+        assert len(json.loads(hoicli("mask", "--all-boxes", path).out)["masks"]) == count
+
+    require_linear(work, 400 // LARGER, 400)
     path.write_text(json.dumps(crowd(1001)) + "\n")
     said = refusal(hoicli("mask", "--all-boxes", path))
     assert said == f"{path}:1: boxes: more than 1,000 instances to mask in an image"
@@ -198,11 +232,14 @@ def test_queries_and_triplets_of_an_image(hoicli: Hoicli, tmp_path: Path) -> Non
 
 def test_a_string_of_backslashes_costs_its_length() -> None:
     assert literal(rb"""["\\", 'a"b', "it's", '\x00\u00e9', '\ud800' 'x']""") == ["\\", 'a"b', "it's", "\0é", "\ud800x"]
-    long = "\\\\" * 500_000
-    with seconds(2):
-        assert literal(f"{{'a': '{long}'}}".encode()) == {"a": "\\" * 500_000}
-        with pytest.raises(ValueError, match="more than 10,000 strings with backslashes or double quotes; save it"):
-            literal(("[" + r"'\\', " * 300_000 + "1]").encode())
+
+    def work(count: int) -> None:
+        long = "\\\\" * count
+        assert literal(f"{{'a': '{long}'}}".encode()) == {"a": "\\" * count}
+
+    require_linear(work, 500_000 // LARGER, 500_000)
+    with pytest.raises(ValueError, match="more than 10,000 strings with backslashes or double quotes; save it"):
+        literal(("[" + r"'\\', " * 300_000 + "1]").encode())
 
 
 def test_a_compressed_file_in_a_pipe_is_measured_as_it_comes(tmp_path: Path) -> None:
@@ -226,13 +263,16 @@ def test_a_line_out_of_a_compressed_file_is_shorter(hoicli: Hoicli, tmp_path: Pa
 
 
 def test_what_nobody_reads_is_not_looked_up(hoicli: Hoicli, tmp_path: Path) -> None:
-    hois = [{"subject": 0, "object": 0, "verb": f"q{at}"} for at in range(50_000)]
     path = tmp_path / "p.jsonl"
-    path.write_text(json.dumps({"image_id": "a", "boxes": [[0, 0, 1, 1]], "labels": ["cup"], "hois": hois}) + "\n")
-    with seconds(3):
+
+    def work(count: int) -> None:
+        hois = [{"subject": 0, "object": 0, "verb": f"q{at}"} for at in range(count)]
+        path.write_text(json.dumps({"image_id": "a", "boxes": [[0, 0, 1, 1]], "labels": ["cup"], "hois": hois}) + "\n")
         rows = [json.loads(line) for line in hoicli("validate", path, "--format", "jsonl").out.splitlines()]
-    unknown = next(row for row in rows if row["check"] == "unknown-label")
-    assert (unknown["count"], "unknown verb 'q0'" in unknown["example"]) == (50_000, True)
+        unknown = next(row for row in rows if row["check"] == "unknown-label")
+        assert (unknown["count"], "unknown verb 'q0'" in unknown["example"]) == (count, True)
+
+    require_linear(work, 50_000 // LARGER, 50_000)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -259,19 +299,22 @@ def _rows(count: int, **keys: Any) -> str:
     return "".join(json.dumps(made(number)) + "\n" for number in range(count))
 
 
-ROWS_TO_TABLES = {
-    "a note each": (_rows(2500, note="n#"), ()),
-    "a setting each": (_rows(2500, signature="protocol:hico|data:hico|gt:#"), ()),
-    "a mean over very many runs": (_rows(10_000, tags={"model": "m", "seed": "#"}), ("--over", "seed")),
+ROWS_TO_TABLES: dict[str, tuple[int, dict[str, Any], tuple[str, ...]]] = {
+    "a note each": (2500, {"note": "n#"}, ()),
+    "a setting each": (2500, {"signature": "protocol:hico|data:hico|gt:#"}, ()),
+    "a mean over very many runs": (10_000, {"tags": {"model": "m", "seed": "#"}}, ("--over", "seed")),
 }
 
 
 @pytest.mark.parametrize("name", ROWS_TO_TABLES)
 def test_a_table_costs_its_rows(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
-    rows, arguments = ROWS_TO_TABLES[name]
-    (tmp_path / "rows.jsonl").write_text(rows)
-    with seconds(3):
+    size, keys, arguments = ROWS_TO_TABLES[name]
+
+    def work(rows: str) -> None:
+        (tmp_path / "rows.jsonl").write_text(rows)
         assert hoicli("table", *arguments, tmp_path / "rows.jsonl").code == 0
+
+    require_linear(work, _rows(size // LARGER, **keys), _rows(size, **keys))
 
 
 def test_a_label_of_a_megabyte_widens_no_other_line(hoicli: Hoicli, tmp_path: Path) -> None:

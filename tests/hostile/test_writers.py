@@ -20,7 +20,7 @@ from hoicli.cli import COMMANDS, app
 from hoicli.similarity.answers import Answer, AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS
-from tests.support.project import FIXTURES, ROOT, Hoicli, Result
+from tests.support.project import FIXTURES, PATIENCE, ROOT, Hoicli, Result
 
 GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
@@ -74,7 +74,7 @@ def test_killed_with_half_of_its_input(words: tuple[Any, ...], tmp_path: Path) -
 
 
 def shell(script: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["sh", "-c", script, "sh", *PYTHON], capture_output=True, cwd=ROOT, timeout=60, **more)
+    return subprocess.run(["sh", "-c", script, "sh", *PYTHON], capture_output=True, cwd=ROOT, timeout=PATIENCE, **more)
 
 
 @pytest.mark.parametrize(

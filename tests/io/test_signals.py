@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from hoicli.io import signals
 from hoicli.io.outputs import atomic_path
 from tests.hostile.dying import forked
 from tests.hostile.readers import CORPUS
-from tests.support.project import FIXTURES, ROOT
+from tests.support.project import FIXTURES, PATIENCE, ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
@@ -29,8 +31,8 @@ PYTHON = [sys.executable, "-m", "hoicli"]
 ENDINGS = [signal.SIGTERM, signal.SIGHUP]
 
 
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         threading.Event().wait(0.005)
@@ -66,6 +68,12 @@ def _nothing_ignored() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def taken(pipe: IO[bytes] | None) -> bool:
+    """Whether the process has read all that was written to its stdin: it is at work."""
+    assert pipe is not None
+    return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
+
+
 def parts(folder: Path) -> list[Path]:
     return list(folder.rglob(".*.part"))
 
@@ -80,7 +88,7 @@ def started(*words: object, **more: Any) -> subprocess.Popen[bytes]:
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     """(exit code, what was said of the end); closes stdin only now."""
     assert process.stderr is not None
-    code = process.wait(timeout=60)
+    code = process.wait(timeout=PATIENCE)
     said = process.stderr.read().decode()
     for stream in (process.stdin, process.stderr):
         if stream is not None:
@@ -99,7 +107,7 @@ def test_in_the_middle_of_the_input(tmp_path: Path, words: tuple[Any, ...], numb
     process.stdin.write(b"".join(PREDICTIONS.read_bytes().splitlines(keepends=True)[:4]))
     process.stdin.flush()
     if words[0] == "eval":  # opens its output at the end
-        time.sleep(1)
+        until(lambda: taken(process.stdin))
     else:
         until(lambda: list(tmp_path.glob(".out.jsonl.*.part")))
     process.send_signal(number)
@@ -119,7 +127,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
         until(lambda: parts(tmp_path))
         process.send_signal(signal.SIGHUP)
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert target.read_bytes().count(b"\n") == 7
 
 
@@ -157,7 +165,7 @@ def test_in_the_middle_of_images(tmp_path: Path, jobs: int, files: int, group: b
     code, said = ended(process)
     assert code == -signal.SIGTERM
     assert said in ("", "hoicli: ended by SIGTERM\n")
-    until(lambda: not any(map(alive, workers)), 10)
+    until(lambda: not any(map(alive, workers)))
     assert parts(tmp_path) == []
     assert not (tmp_path / "rows").exists()
 
@@ -190,7 +198,7 @@ def test_forks_end_with_their_parent(number: signal.Signals, quick: int) -> None
     process.send_signal(number)
     rest = process.stdout.read().decode()
     process.stdout.close()
-    process.wait(timeout=60)
+    process.wait(timeout=PATIENCE)
     assert rest == ("" if number == signal.SIGINT else f"ended by {number.name}\n")
     assert not any(map(alive, forks))
 
@@ -243,6 +251,7 @@ def test_at_every_line_of_writing(tmp_path: Path, well: bool) -> None:
 
 def test_it_is_kept_waiting_and_its_echo_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signals._State, "heard", float("-inf"))
+    monkeypatch.setattr(signals, "ECHO", PATIENCE)
     reached = 0
 
     @signals.held()
@@ -269,7 +278,7 @@ def test_what_was_made_before_is_there(tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdin.write(PREDICTIONS.read_bytes())
     process.stdin.flush()
-    time.sleep(1)
+    until(lambda: taken(process.stdin))
     process.send_signal(signal.SIGTERM)
     out = process.stdout.read()
     process.stdout.close()

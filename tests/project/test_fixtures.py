@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from hoicli import __version__
 from hoicli.vocabulary.datasets import load
 from tests.support import reference
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.forks import put_hoicli
+from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.shell import sh
 
 EXPECTED = FIXTURES / "expected"
 PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
@@ -26,6 +30,20 @@ PAIR = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl")
 def test_what_the_commands_give(hoicli: Hoicli, arguments: tuple[str, ...], file_name: str) -> None:
     printed = hoicli(*arguments, *PAIR).out
     assert printed.replace(f"|version:{__version__}", "") == (EXPECTED / file_name).read_text()
+
+
+def test_the_demo_runs(tmp_path: Path) -> None:
+    """With the extras that `make demo` installs, from the repository's folder, as it does."""
+    put_hoicli(tmp_path / ".bin")
+    done = sh(f"cd {ROOT} && sh fixtures/demo.sh {tmp_path}", tmp_path)
+    assert done.code == 0, done.err
+    shown = re.findall(r"^\$ hoicli (\w+)", done.out, re.MULTILINE)
+    assert shown == [*["convert"] * 2, "validate", "eval", "match", "diagnose", "corrupt", "robust", "report"]
+    assert {path.name for path in tmp_path.iterdir()} >= {"errors.png", "robust.png", "report.html", "corrupted.jsonl"}
+    records = [json.loads(line) for line in (tmp_path / "corrupted.jsonl").read_text().splitlines()]
+    assert all((tmp_path / "corrupted" / record["file_name"]).is_file() for record in records)
+    assert (len(records), "median" in done.out) == (2 * 8, True)
+    assert "$(VENV)/.demo: EXTRA = plot,images\n" in (ROOT / "Makefile").read_text()
 
 
 def test_the_numbers_are_right() -> None:

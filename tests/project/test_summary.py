@@ -1,4 +1,4 @@
-"""A run of the tests says at its end, before pytest's closing line, which parity tests it left out."""
+"""A run of the tests says at its end, before pytest's closing line, how many parity tests it left out."""
 
 from __future__ import annotations
 
@@ -28,24 +28,16 @@ def test_a_run_without_the_golden_numbers_says_so(options: list[str]) -> None:
     """As in a clean clone; in one process and as `make test` runs it."""
     done = run(*options, shared="")
     assert done.returncode == 0, done.stdout
-    *_, loud, why, parity, vocabulary, closing = done.stdout.splitlines()
-    assert re.fullmatch(r"!+ (\d+) PARITY TESTS DID NOT RUN !+", loud)
-    count = int(loud.split()[1])
-    assert f"{count} skipped" in closing
-    assert re.fullmatch(r"\d+ passed, \d+ skipped in .*s", closing)
-    assert "since HOICLI_SHARED is empty" in why
-    assert "HOICLI_SHARED=FOLDER make test" in why
-    assert parity.startswith("tests/evaluation/test_parity.py: ")
-    assert "test_every_class (8)" in parity
-    assert "test_the_four_figures_of_qpic (2)" in parity
-    assert vocabulary.startswith("tests/vocabulary/test_datasets.py: test_")
-    named = re.findall(r"test_\w+(?: \((\d+)\))?(?:,|$)", f"{parity}\n{vocabulary}", flags=re.MULTILINE)
-    assert sum(int(number or 1) for number in named) == count
+    *_, line, closing = done.stdout.splitlines()
+    found = re.match(r"(\d+) parity tests did not run: .*HOICLI_SHARED=FOLDER make test.* took \d+ min \d+ s$", line)
+    assert found, line
+    assert re.fullmatch(rf"\d+ passed, {found[1]} skipped in .*s", closing)
+    assert done.stdout.count("parity") == done.stdout.count("HOICLI_SHARED") == 1
 
 
 def test_a_run_that_leaves_none_out_says_nothing() -> None:
     done = run("-k", "verb and not parity", shared="")
-    assert (done.returncode, "PARITY" in done.stdout) == (0, False), done.stdout
+    assert (done.returncode, "parity" in done.stdout) == (0, False), done.stdout
 
 
 def test_a_folder_that_is_named_and_wrong_is_an_error(tmp_path: Path) -> None:

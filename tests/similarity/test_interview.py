@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.errors import DataError, UsageError
+from hoicli.io.messages import note
 from hoicli.similarity import answers, client
 from hoicli.similarity.answers import Answer, AnswerCache
 from hoicli.similarity.endpoint import Endpoint
@@ -42,7 +43,7 @@ def cache(tmp_path: Path) -> Iterator[AnswerCache]:
     found.close()
 
 
-def interview(stub: Stub, cache: AnswerCache, *, skip: bool = False, timeout: float = 10.0, jobs: int = 8) -> Interview:
+def interview(stub: Stub, cache: AnswerCache, *, skip: bool = False, timeout: float = 300, jobs: int = 8) -> Interview:
     return Interview(Endpoint(stub.url, timeout=timeout), cache, jobs=jobs, skip=skip)
 
 
@@ -148,11 +149,11 @@ def test_what_goes_wrong_once_is_asked_again(cache: AnswerCache, fault: Response
 
 def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache) -> None:
     def slow(_: Stub, __: Asked, times: int) -> Response | None:
-        return Response(200, "late", wait=1.0) if times == 1 else None
+        return Response(200, "late", wait=600) if times == 1 else None
 
     with serving(slow) as stub:
-        assert interview(stub, cache, timeout=0.2).ratings(QUESTIONS[:4], ["m"]) == expected("m")[:4]
-        assert set(stub.answered.values()) == {1}
+        assert interview(stub, cache, timeout=1).ratings(QUESTIONS[:4], ["m"]) == expected("m")[:4]
+        assert min(stub.asked.values()) >= 2
 
 
 ENDLESS = {
@@ -194,12 +195,11 @@ def dripping(first: bytes, again: bytes) -> Iterator[str]:
 def test_a_timeout_covers_the_whole_exchange(
     cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of a part of it alone this would never end."""
     monkeypatch.setattr(client, "RETRIES", 2)
-    start = time.monotonic()
     words = r"(no answer within 0.4 s|HTTP 500.*), 2 times"
     with dripping(*sent) as url, pytest.raises(DataError, match=words):
         Interview(Endpoint(url, timeout=0.4), cache, jobs=1).ratings(QUESTIONS[:1], ["m"])
-    assert 0.7 < time.monotonic() - start < 5
 
 
 def test_a_timeout_leaves_nothing_behind(cache: AnswerCache) -> None:
@@ -245,22 +245,25 @@ def test_half_a_character_is_a_bad_answer(cache: AnswerCache) -> None:
 
 
 def test_retry_after_is_waited_for_by_all(cache: AnswerCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
+    moments: list[float] = []
+    asked: list[float] = []
     monkeypatch.setattr(client, "LONGEST_RETRY_AFTER", 0.05)
-    wait = threading.Event.wait
+    pause = client.Client._pause_until
 
-    def noted(event: threading.Event, timeout: float | None = None) -> bool:
-        waits.append(timeout or 0)
-        return wait(event, timeout)
+    def noted(asking: client.Client, moment: float) -> None:
+        moments.append(asking._not_before)
+        pause(asking, moment)
 
-    monkeypatch.setattr(threading.Event, "wait", noted)
+    monkeypatch.setattr(client.Client, "_pause_until", noted)
 
-    def busy(stub: Stub, _: Asked, times: int) -> Response | None:
+    def busy(stub: Stub, _: Asked, __: int) -> Response | None:
+        asked.append(time.monotonic())
         return Response(429, Retry_After="3600") if sum(stub.asked.values()) == 1 else None
 
     with serving(busy) as stub:
         assert interview(stub, cache, jobs=1).ratings(QUESTIONS[:3], ["m"]) == expected("m")[:3]
-    assert [round(seconds, 2) for seconds in waits if 0.01 < seconds < 1] == [0.05]
+    assert len(asked) == 4
+    assert asked[0] < max(moments) <= asked[1]
 
 
 def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) -> None:
@@ -507,14 +510,18 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_lock_of_another_is_waited_for_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """The other lets go once it is said."""
     monkeypatch.setattr(answers, "PATIENCE", 0.05)
     path = tmp_path / "answers.jsonl"
     with path.open("ab") as other:
+
+        def noted(message: str) -> None:
+            note(message)
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+        monkeypatch.setattr(answers, "note", noted)
         fcntl.flock(other, fcntl.LOCK_EX)
-        timer = threading.Timer(0.5, fcntl.flock, [other, fcntl.LOCK_UN])
-        timer.start()
         cache = AnswerCache(str(path))
-        timer.join()
     cache.add(answer(1))
     cache.close()
     assert capfd.readouterr().err == f"hoicli: {path}: locked by another process; waiting for it\n"

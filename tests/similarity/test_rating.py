@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from itertools import product
 from pathlib import Path
@@ -28,7 +29,7 @@ from hoicli.similarity.rules import MEASURES, RULES
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, PATIENCE, Hoicli
 
 VLM = FIXTURES / "vlm"
 TRUTH = VLM / "ground_truth.jsonl"
@@ -572,7 +573,7 @@ def test_a_dry_run_asks_nothing_and_counts(hoicli: Hoicli, tmp_path: Path, pairs
     assert "cost" not in lines_of(offline.out)[0]
 
 
-def until(condition: Any, seconds: float = 60.0) -> None:
+def until(condition: Any, seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -605,25 +606,31 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
             if len(stub.answered) + held[0] < 50:
                 held[0] += 1
                 return None
-        return Response(503, "", wait=60 if way == signal.SIGKILL else 0.5)
+        released.wait(PATIENCE)
+        return Response(503)
 
-    held = [0]
+    held, released = [0], threading.Event()
     with serving(holds) as stub:
         command = [sys.executable, "-m", "hoicli", *map(str, ask(stub, path, "--cache", cache, "--jobs", "6"))]
         # A shell's background job ignores Ctrl-C, and so would its children.
         handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ), bufsize=0
+            )
         finally:
             signal.signal(signal.SIGINT, handler)
         until(lambda: cache.exists() and cache.read_bytes().count(b"\n") >= sum(stub.answered.values()) > 20)
         until(lambda: stub.at_once == 6)
         process.send_signal(way)
-        out, err = process.communicate(timeout=60)
+        assert process.stderr is not None
+        stopping = b"" if way == signal.SIGKILL else next(line for line in process.stderr if b"stopping" in line)
+        released.set()
+        out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == (130 if way == signal.SIGINT else -way)
         assert out == b""
         if way != signal.SIGKILL:
-            assert b"stopping; waiting for 6 answers under way (Ctrl-C again leaves them)" in err
+            assert b"stopping; waiting for 6 answers under way (Ctrl-C again leaves them)" in stopping
             assert err.endswith(b"hoicli: interrupted\n" if way == signal.SIGINT else b"hoicli: ended by SIGTERM\n")
         before = dict(stub.answered)
         assert cache.read_bytes().count(b"\n") == len(before)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.forks import put_hoicli
+from tests.support.project import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -64,6 +65,6 @@ def sh(command: str, folder: Path, shell: str = "sh") -> Ran:
     }
     process = subprocess.run(
         [shell, "-c", command], cwd=folder, env=environment, text=True, check=False,
-        capture_output=True, stdin=subprocess.DEVNULL, timeout=120,
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
     )  # fmt: skip
     return Ran(command, process.returncode, process.stdout, process.stderr)

@@ -14,6 +14,7 @@ from hoicli.tables.arrangement import Showing, by_layout
 from hoicli.tables.layout import ABOVE, HEAD, TextTable, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
 from hoicli.tables.writers import WRITERS, written
+from tests.support.project import PATIENCE
 
 TABLE = TextTable(
     above=["", "A & B", "", "C"],
@@ -104,7 +105,7 @@ def test_latex_compiles_as_pasted(tmp_path: Path) -> None:
     )
     (tmp_path / "tables.tex").write_text(document)
     command = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if line.startswith(("!", "l.")))
     assert (tmp_path / "tables.pdf").stat().st_size > 0
 
