@@ -4,10 +4,11 @@
     pred_logits [B, Q, C], pred_boxes [B, Q, 8], box_scores [B, Q, 1], sizes [B, 2], image_ids [B]
 
 Boxes are relative [cx, cy, w, h], the person's and then the object's, as the released code reads them (text that
-describes it scales the four numbers as corners); they come out as float edges in pixels of the original image. `sizes` are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes
-of --image-list are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
-that are evaluated, in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers, joined
-as in `inpcc`; without them a file's name is its image. A folder means its .npz files, sorted by name.
+describes it scales the four numbers as corners); they come out as float edges in pixels of the original image. `sizes`
+are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes of --image-list are
+taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them that are evaluated,
+in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers, joined as in `inpcc`;
+without them a file's name is its image. A folder means its .npz files, sorted by name.
 
 box_scores are logits in the network and probabilities after its sigmoid. --box-scores says which; otherwise they are
 logits if any value in any file lies outside [0, 1], and a note says so. Only one image is in memory at a time. The

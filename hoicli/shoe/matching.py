@@ -6,8 +6,9 @@ Where the supplement leaves a choice, or its parts disagree:
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
 - Ground truth takes, in the order of its record, the most similar unmatched prediction, of equals the
-  highest score (`ties` in signatures), then the first of its record. An unlabelled object is compared by its verb. Similarity 0 is taken too, as line 14 of both algorithms has no floor;
-  section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
+  highest score (`ties` in signatures), then the first of its record. Similarity 0 is taken too, as line 14 of both
+  algorithms has no floor; section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
+- A predicted object without a label (V-COCO's) is compared by its verb alone.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
   similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. Figure
   6 shows otherwise: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed giraffe` at 1.000, so

@@ -67,8 +67,8 @@ class Needed:
         numbers = np.arange(len(listed))
         once = Triplets(  # a ground truth with each interaction once
             image_ids=[], boxes=np.zeros((0, 4)), box_label=numbers[:0], box_start=numbers, subject=numbers,
-            object=numbers, verb=numbers, label=numbers, role=numbers < 0, score=np.zeros(0), hoi_start=numbers, labels=[],
-            verbs=[(verb, None) for verb, _ in listed], objects=[(name, None) for _, name in listed],
+            object=numbers, verb=numbers, label=numbers, role=numbers < 0, score=np.zeros(0), hoi_start=numbers,
+            labels=[], verbs=[(verb, None) for verb, _ in listed], objects=[(name, None) for _, name in listed],
             caveats=numbers[:0],
         )  # fmt: skip
         classes = classes_of(once, senses, self._candidates)

@@ -27,7 +27,8 @@ def read_predictions(
     unlabelled: bool = False,
 ) -> tuple[Triplets, SimilarityTable | None]:
     """All predictions, about `known` images, and the table of similarities where it is still to be read. A large file
-    is shared out; unlabelled: labels may be null; of what others wait for, the first process reads the table and looks up the names in its share.
+    is shared out; of what others wait for, the first process reads the table and looks up the names in its share.
+    unlabelled: labels may be null.
 
     Raises `DataError` for a bad line, the table's before the predictions'.
     """

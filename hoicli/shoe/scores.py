@@ -27,7 +27,7 @@ OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
 
 @dataclass(frozen=True)
 class ClassScores:
-    """The scores of one (verb, object), as fractions. soft_ap and ap are None without scores, ap also without labels."""
+    """The scores of one (verb, object), as fractions. soft_ap, ap: None without scores, ap also without labels."""
 
     verb: str
     object: str
