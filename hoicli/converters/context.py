@@ -62,6 +62,11 @@ class Context:
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     place: str = ""
 
+    @property
+    def of_answers(self) -> tuple[object, ...]:
+        """The options for answers of models, None for those that are not given."""
+        return self.coords, self.boxes, self.to_vocabulary or None, None if self.scores == "said" else self.scores
+
     def verb(self, number: Any, field_name: str, *, base: int) -> str:
         """The verb with a number; the format counts from `base`, unless the dataset's `numbering` says what numbers
         mean. Raises `DataError` that names the field."""

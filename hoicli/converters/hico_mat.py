@@ -312,8 +312,8 @@ def _note_missing(stated: Any, files: list[str], context: Context) -> None:
         row, column = np.argwhere(other)[0].tolist()
         first = f"{' '.join(context.vocabulary.interactions[row])} of {files[column]}"
         context.announce(
-            f"labels are missing elsewhere than where no label of the object is positive: {count:,} (the first: {first})"
-            "; hico-image-ko goes by the positive labels, the released code by the missing ones"
+            f"labels are missing elsewhere than where no label of the object is positive: {count:,} "
+            f"(the first: {first}); hico-image-ko goes by the positive labels, the released code by the missing ones"
         )
 
 
