@@ -58,7 +58,11 @@ class Conversion:
             try:
                 self._check(record, place)
                 if image_id in seen:
-                    two = "; if they are two images, give each an id of its own" if "/" in str(record.get("file_name")) else ""
+                    two = (
+                        "; if they are two images, give each an id of its own"
+                        if "/" in str(record.get("file_name"))
+                        else ""
+                    )
                     raise DataError(f"occurs twice in the source; keep one of the two{two}", place=place)
             except DataError as error:
                 self._context.policy.handle(error)
