@@ -24,7 +24,7 @@ from hoicli.arrays.scenes import Scenes
 from hoicli.errors import DataError
 from hoicli.records.image import problems, unknown_label
 from hoicli.records.parsing import Record, short
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
 """The arguments with a value for each triplet; also `role`, where the vocabulary has roles."""
@@ -243,8 +243,7 @@ def _known(vocabulary: Vocabulary, what: str) -> Mapping[str | None, int]:
     """The ids of a vocabulary's verbs, objects or roles by name; None is -1 where that is allowed."""
     roles = {role: number for number, role in enumerate(vocabulary.roles)}
     known = {"verb": vocabulary.verb_ids, "object": vocabulary.object_ids, "role": roles}[what]
-    ids: dict[str | None, int] = dict(known.items())
-    return ids | {None: -1} if vocabulary.roles and what != "verb" else ids
+    return Spelled({**known, **({None: -1} if vocabulary.roles and what != "verb" else {})})
 
 
 def _checked_ids(ids: Ints, field: str, what: str, vocabulary: Vocabulary) -> Ints:

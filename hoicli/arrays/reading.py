@@ -19,7 +19,7 @@ from hoicli.records import caveats
 from hoicli.records.image import contradicts_itself, problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 
 def read_scenes(
@@ -87,7 +87,7 @@ def scenes_of(
     tests/arrays/test_reading.py compares them on thousands of broken records.
     """
     roles = RoleColumns(vocabulary, scored=scored) if vocabulary.roles else None
-    objects: dict[str | None, int] = {**vocabulary.object_ids} | ({} if roles is None else {None: -1})
+    objects = Spelled[str | None](dict(vocabulary.object_ids) | ({} if roles is None else {None: -1}))
     image_hois: list[tuple[Any, Any]] = []
     masks: list[int] = []
 

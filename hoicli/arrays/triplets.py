@@ -27,6 +27,9 @@ Name = tuple[str | None, str | None]
 NOTHING: Name = (None, None)
 """The object of an action without object."""
 
+UNLABELLED: Name = (None, "")
+"""An object whose label is null: V-COCO's predictions do not say what it is."""
+
 Key = TypeVar("Key")
 
 
@@ -46,13 +49,15 @@ class Numbered(dict[Key, int]):
 class Triplets(Images):
     """Images whose labels are free text.
 
-    box_label [B] numbers of `labels`, as they are spelled; verb, label [T] numbers of names in `verbs` and `objects`;
-    caveats [N] masks of those of the records (`records.caveats`).
+    box_label [B] numbers of `labels`, as they are spelled, "" for null; verb, label [T] numbers of names in `verbs` and
+    `objects`; role [T] whether the triplet names a role (V-COCO); caveats [N] masks of those of the records
+    (`records.caveats`).
     """
 
     box_label: Ints
     verb: Ints
     label: Ints
+    role: Bools
     labels: list[str]
     verbs: list[Name]
     objects: list[Name]
@@ -72,6 +77,7 @@ class Triplets(Images):
             object=new_row[self.object[hoi]],
             verb=self.verb[hoi],
             label=self.label[hoi],
+            role=self.role[hoi],
             score=self.score[hoi],
             hoi_start=starts_of(np.diff(self.hoi_start)[keep]),
             caveats=self.caveats[keep],
@@ -80,7 +86,8 @@ class Triplets(Images):
 
     def of_triplets(self, keep: Bools) -> Triplets:
         """Only the triplets of the mask `keep` [T]; all images, boxes and names stay."""
-        columns = {name: getattr(self, name)[keep] for name in ("subject", "object", "verb", "label", "score")}
+        names = ("subject", "object", "verb", "label", "role", "score")
+        columns = {name: getattr(self, name)[keep] for name in names}
         counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))
         return replace(self, **columns, hoi_start=starts_of(counts))
 
@@ -91,16 +98,18 @@ def read_triplets(
     policy: ErrorPolicy,
     known: Container[str] | None = None,
     truth: bool = False,
+    unlabelled: bool = False,
     batch: int = BATCH,
     besides: Callable[[Record], None] | None = None,
 ) -> Triplets:
-    """All image records of a stream; `truth`: ground truth, which has no scores. `besides` is called with each record,
-    for its other fields, once or twice, and perhaps with bad ones.
+    """All image records of a stream; `truth`: ground truth, which has no scores. unlabelled: labels may be null.
+    `besides` is called with each record, for its other fields, once or twice, and perhaps with bad ones.
 
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; an
     image that occurs twice, or is not in `known`, is bad too.
     """
-    build, check = partial(named_images, truth=truth, besides=besides), open_truth_problems if truth else open_problems
+    build = partial(named_images, truth=truth, unlabelled=unlabelled, besides=besides)
+    check = open_truth_problems if truth else partial(open_problems, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known), batch=batch))
     return merged(parts or [build([])])
 
@@ -120,12 +129,15 @@ def merged(parts: Sequence[Triplets]) -> Triplets:
     return replace(concatenated(numbered), labels=list(labels), verbs=list(verbs), objects=list(objects))
 
 
-def open_problems(record: Record) -> Iterator[Problem]:
+def open_problems(record: Record, *, unlabelled: bool = False) -> Iterator[Problem]:
     """Everything in a record that `named_images` cannot read, in reading order: as `records.problems` has it for any
-    vocabulary, but scores may be missing, an object may be null, and senses must be names."""
+    vocabulary, but scores may be missing, an object may be null, with `unlabelled` a label too, and senses must be
+    names."""
     hois = record.get("hois")
     listed = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
     without = {f"hois[{index}].object" for index, hoi in enumerate(listed) if hoi.get("object", 0) is None}
+    if unlabelled and type(record.get("labels")) is list:
+        without |= {f"labels[{index}]" for index, label in enumerate(record["labels"]) if label is None}
     for problem in problems(record, None, scored=False, besides=()):
         if problem.field not in without and not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
@@ -150,19 +162,26 @@ def open_truth_problems(record: Record) -> Iterator[Problem]:
 
 
 def named_images(
-    lines: list[Line], *, truth: bool = False, besides: Callable[[Record], None] | None = None
+    lines: list[Line],
+    *,
+    truth: bool = False,
+    unlabelled: bool = False,
+    besides: Callable[[Record], None] | None = None,
 ) -> Triplets:
     """The lines as columns; raises an exception that `columns.attempt` expects for a record with `open_problems`.
-    truth: scores are problems, too.
+    truth: scores are problems, too. unlabelled: a null label is none.
     """
     # A key of JSON may be written with escapes, which no program does.
-    sensed = any(b"verb_synset" in line.data or b"\\" in line.data for line in lines)
+    sensed, with_roles = (
+        any(key in line.data or b"\\" in line.data for line in lines) for key in (b"verb_synset", b'"role"')
+    )
     box_senses: list[Any] = []
     verb_senses: list[Any] = []
+    roles: list[Any] = []
     masks: list[int] = []
 
     def add(record: Record) -> None:
-        nonlocal box_senses, verb_senses
+        nonlocal box_senses, verb_senses, roles
         masks.append(caveats.of_record(record.get("caveats")))
         senses = record.get("synsets")
         if senses is None:
@@ -172,6 +191,8 @@ def named_images(
         box_senses += senses
         if sensed:
             verb_senses += [hoi.get("verb_synset") for hoi in record["hois"]]
+        if with_roles:
+            roles += [hoi.get("role") is not None for hoi in record["hois"]]
         if besides is not None:
             besides(record)
 
@@ -180,6 +201,10 @@ def named_images(
     typed(box_senses, str, type(None))
     typed(verb_senses, str, type(None))
     labels, spelled, named = Numbered[str](), Numbered[str](), Numbered[Name]()
+    called = list(zip(raw.labels, box_senses, strict=True))
+    if unlabelled and None in raw.labels:
+        called = [name if name[0] is not None else UNLABELLED for name in called]
+        raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
     box_label, verb = labels.of(raw.labels), spelled.of(raw.verbs)
     typed(labels, str)
     typed(spelled, str)
@@ -189,11 +214,12 @@ def named_images(
         verb = senses.of(list(zip(raw.verbs, verb_senses, strict=True)))
         verbs = list(senses)
     # The last is where NO_BOX is looked up.
-    names = named.of([*zip(raw.labels, box_senses, strict=True), NOTHING])
+    names = named.of([*called, NOTHING])
     which, label = numbered(names[raw.object])
     listed = list(named)
     return Triplets(
         **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
+        role=np.array(roles, dtype=bool) if with_roles else np.zeros(len(verb), dtype=bool),
         objects=[listed[at] for at in which.tolist()], caveats=np.array(masks, dtype=np.int64),
     )  # fmt: skip
 

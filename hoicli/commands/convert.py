@@ -156,7 +156,8 @@ def convert(
     """Convert ground truth or prediction dumps to hoicli's JSONL, or JSONL to a foreign format (--to).
 
     The format is detected. Boxes come out 0-based [x1, y1, x2, y2] in pixels, labels and verbs as names; stderr says
-    what was shifted, assumed or left out.
+    what was shifted, assumed or left out. Like their released code, it reads the bbox of INP-CC's and SWIG-HOI's
+    annotations, described as [x, y, w, h], as corners, and the boxes of --from logits as [cx, cy, w, h], relative.
     """
     from hoicli.converters.context import Context, check_format_options
     from hoicli.converters.conversion import Conversion

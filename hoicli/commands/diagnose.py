@@ -169,5 +169,5 @@ def diagnose(
     if gallery is not None and collecting is not None and truth is not None:
         write_explorer(collecting.explored(diagnosed, truth, EXAMPLES), gallery, images, "copy", "--gallery")
     out.write(rows)
-    if out.notation() == "table":
+    if out.notation() == "table" and plot is None:  # the figure's note says it
         note("the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)")

@@ -88,7 +88,7 @@ def vocab(
 def _make(truth: str, train: str | None, name: str | None, output: str) -> None:
     """Write the file of the dataset that ground truth shows."""
     from hoicli.io.outputs import open_output
-    from hoicli.records.seen import Seen, dataset_name, dataset_of, tell_doubts, written
+    from hoicli.records.seen import Seen, dataset_name, dataset_of, in_one_spelling, tell_doubts, written
 
     name = name or dataset_name(truth if output == "-" else output)
     if not name:
@@ -98,6 +98,7 @@ def _make(truth: str, train: str | None, name: str | None, output: str) -> None:
         if path is not None:
             parts.append(Seen())
             parts[-1].add_stream(Stream([path], "ground truth"))
+    parts = in_one_spelling(parts)
     seen, training = parts[0], parts[1] if len(parts) > 1 else None
     if not seen.pairs:
         raise DataError("no triplets in it: a dataset's classes are those of its ground truth", place=truth)

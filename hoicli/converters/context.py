@@ -11,7 +11,7 @@ from hoicli.converters.numbers import BOX_SHIFTS, ObjectNumbers, whole_number
 from hoicli.errors import DataError, UsageError
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary
+from hoicli.vocabulary.labels import SUBJECT, Label, Spelled, Vocabulary
 
 if TYPE_CHECKING:
     from hoicli.converters.containers.source import Source
@@ -61,6 +61,11 @@ class Context:
     scores: str = "said"
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
     place: str = ""
+
+    @property
+    def of_answers(self) -> tuple[object, ...]:
+        """The options for answers of models, None for those that are not given."""
+        return self.coords, self.boxes, self.to_vocabulary or None, None if self.scores == "said" else self.scores
 
     def verb(self, number: Any, field_name: str, *, base: int) -> str:
         """The verb with a number; the format counts from `base`, unless the dataset's `numbering` says what numbers
@@ -115,14 +120,14 @@ class Context:
             raise DataError(problem, field=field_name)
         return found
 
-    def numbered(self, kind: str, ids: Mapping[T, int]) -> Mapping[T, int]:
+    def numbered(self, kind: str, ids: Mapping[Label, int]) -> Mapping[Label, int]:
         """The numbers to write of "verbs", "objects" or "interactions" with these ids: those of the dataset's
         `numbering`, else the ids."""
         own = self.vocabulary.numbering.get(kind)
         if own is None:
             return ids
         number_of = {place: number for number, place in own.items()}
-        return {name: number_of[place] for name, place in ids.items()}
+        return Spelled({name: number_of[place] for name, place in ids.items()})
 
     def truth_shift(self, shift: Sequence[int]) -> Sequence[int] | None:
         """What is subtracted from the boxes of ground truth: `shift` is the format's, as published; a file's dataset

@@ -42,6 +42,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     objects = context.objects("coco-id", "; is this file HICO-DET's?")
     if not context.vocabulary.numbering:
         context.announce(DERIVED)
+    if source.first_has("img_id"):  # INP-CC's, as test_hico_ann.json
+        context.announce(AS_CORNERS)
     inverted = Noticed()
 
     def build(item: dict[str, Any]) -> Record:
@@ -63,6 +65,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 DERIVED = "no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
+
+AS_CORNERS = "bbox, described as [x, y, w, h], is read as [x1, y1, x2, y2], as the released code does"
 
 
 def note_inverted(boxes: list[list[Any]], place: str, inverted: Noticed) -> None:

@@ -14,7 +14,7 @@ from hoicli.converters.context import Context, guarded
 from hoicli.converters.formats import FORMATS, converter, detect
 from hoicli.converters.numbers import shown
 from hoicli.errors import DataError
-from hoicli.records.names import image_id_of, image_number
+from hoicli.records.names import image_id_of, image_number, path_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.vocabulary.datasets import load
 
@@ -39,9 +39,10 @@ def read_image_list(path: str, context: Context) -> ImageList:
     numbers: dict[int, str] = {}
     sizes: dict[str, tuple[float, float]] = {}
     if source.kind == "unknown" and path != "-":
-        names = [
-            image_id_of(line.strip()) for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()
-        ]
+        lines = [line.strip() for line in source.data.decode("utf-8", "replace").splitlines() if line.strip()]
+        names = [image_id_of(line) for line in lines]
+        if len(set(names)) < len(set(lines)):  # one name in several folders: convert has the paths as ids
+            names = [path_of(line) for line in lines]
     else:
         form = guarded(partial(detect, source), source)
         dataset = FORMATS[form].dataset  # of the list, which may differ from the converted file's

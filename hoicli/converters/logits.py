@@ -3,11 +3,12 @@
     pred_logits [Q, C], pred_boxes [Q, 8], box_scores [Q, 1], sizes [2]                    one image per file
     pred_logits [B, Q, C], pred_boxes [B, Q, 8], box_scores [B, Q, 1], sizes [B, 2], image_ids [B]
 
-Boxes are relative [cx, cy, w, h], the person's and then the object's; they come out as float edges in pixels of the
-original image. `sizes` are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes
-of --image-list are taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them
-that are evaluated, in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers, joined
-as in `inpcc`; without them a file's name is its image. A folder means its .npz files, sorted by name.
+Boxes are relative [cx, cy, w, h], the person's and then the object's, as the released code reads them (text that
+describes it scales the four numbers as corners); they come out as float edges in pixels of the original image. `sizes`
+are original height and width (also `size`, `orig_size`, `orig_sizes`); without them the sizes of --image-list are
+taken. A column is an interaction: 600 in HICO-DET's order, SWIG-HOI's 14,130, or the 5,539 of them that are evaluated,
+in ascending order (INP-CC's test texts). `image_ids` (also `image_id`) are names or numbers, joined as in `inpcc`;
+without them a file's name is its image. A folder means its .npz files, sorted by name.
 
 box_scores are logits in the network and probabilities after its sigmoid. --box-scores says which; otherwise they are
 logits if any value in any file lies outside [0, 1], and a note says so. Only one image is in memory at a time. The
@@ -59,6 +60,10 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     settings = context.logits or PostProcessing()
     if settings.box_scores is None:
         settings = replace(settings, box_scores=_kind_of_box_scores(files, context))
+    context.announce(
+        "pred_boxes are read as [cx, cy, w, h] in parts of the image, as the released code does; "
+        "text that describes it scales the four numbers as corners"
+    )
     if settings.box_nms is None:
         context.announce("no suppression among the pairs; INP-CC's PostProcess does it: --box-nms 0.5")
     numbers = cache(lambda: numbered_images(context, source))  # computed, and announced, once and only if needed

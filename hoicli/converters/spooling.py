@@ -13,6 +13,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, guarded
 from hoicli.converters.conversion import Conversion
 from hoicli.converters.formats import FORMATS, detect
+from hoicli.converters.hoia import DERIVED
 from hoicli.converters.imagelist import read_image_list
 from hoicli.converters.opening import Opening
 from hoicli.errors import DataError, UsageError
@@ -52,7 +53,8 @@ def spooled(paths: list[str], opening: Opening) -> list[Spool]:
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
     except UsageError as error:
         raise UsageError(_advised(str(error), paths, opening, context)) from None
-    assumed = [_MORE_OPTIONS.sub(r"hoicli convert \g<0>", text, count=1) for text in assumed]
+    # Whether labels are derived is said where Known Object is evaluated.
+    assumed = [_MORE_OPTIONS.sub(r"hoicli convert \g<0>", text, count=1) for text in assumed if text != DERIVED]
     conversion.report(assumed, f"; to do this only once: {_command_line(paths, opening, context)}")
     return spools
 

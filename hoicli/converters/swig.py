@@ -23,7 +23,7 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed, entry, image_record, kept
 from hoicli.converters.hoi_lists import boxes_of
-from hoicli.converters.hoia import announce_inverted, note_inverted
+from hoicli.converters.hoia import AS_CORNERS, announce_inverted, note_inverted
 from hoicli.records.parsing import Record
 
 
@@ -35,6 +35,7 @@ def sniff(source: Source) -> bool:
 def read(source: Source, context: Context) -> Iterator[Record]:
     """One record for each image, also those without interactions."""
     vocabulary = context.vocabulary
+    context.announce(AS_CORNERS)
     inverted = Noticed()
 
     def build(item: dict[str, Any]) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 import numpy as np
 
@@ -152,10 +153,12 @@ class Coverage:
         if absent := _classes_without_truth(truth, protocols):
             shown = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
             tell(f"no ground truth of {shown}: left out of the means")
-        if truth.scenes.derived and any(protocol.known_object for protocol in protocols):
+        derived = truth.scenes.derived and any(protocol.known_object for protocol in protocols)
+        if derived and (model is None or truth not in _TOLD):
+            _TOLD.add(truth)
             fix = "convert anno_bbox.mat with anno.mat for the official labels"
             fix = "image_hois in the records would name them" if truth.vocabulary.own else fix
-            tell(
+            note(
                 f"Known Object: no image-level labels for {truth.scenes.derived:,} images, derived from their triplets "
                 f"(invisible instances are missing; {fix})"
             )
@@ -165,6 +168,10 @@ class Coverage:
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
             )
+
+
+_TOLD: WeakSet[GroundTruth] = WeakSet()
+"""The ground truths of several models whose derived labels were told of, once for all models."""
 
 
 def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) -> list[str]:

@@ -108,7 +108,7 @@ def protocols(names: Sequence[str], dataset: str | Vocabulary | None = None) -> 
     listed = [part.strip() for text in names for part in text.split(",")]
     unknown = sorted({name for name in listed if name not in PROTOCOLS and name != "all"})
     if unknown:
-        near = get_close_matches(unknown[0], PROTOCOLS, n=1)
+        near = get_close_matches(unknown[0].lower(), PROTOCOLS, n=1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         known = ", ".join(PROTOCOLS)
         raise UsageError(f"--protocol: unknown {', '.join(map(repr, unknown))}; choose from all, {known}{meant}")

@@ -130,7 +130,7 @@ class Interactions:
             if as_released:
                 in_mean &= (np.diff(hit_bounds) > 0) | (np.diff(bounds) == 0)
             found[subset] = None, None, 0
-            if in_mean.any() and self._answered.any():
+            if in_mean.any() and (as_released or self._answered.any()):  # compute_map prints 0 without predictions
                 recall = max_recall(hit_bounds, positives)
                 found[subset] = float(ap[in_mean].mean()), float(recall[in_mean].mean()), int(in_mean.sum())
         return found

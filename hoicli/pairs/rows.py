@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from hoicli.pairs.settings import Sweep
-from hoicli.pairs.statistics import PairResults, PairStatistics
+from hoicli.pairs.statistics import RELEASED_STEPS, STEPS, PairResults, PairStatistics
 from hoicli.records.results import Row, percent, signature
 
 METRICS = {
@@ -82,8 +82,19 @@ def _settings(metric: str, setting: Sweep, statistics: PairStatistics) -> dict[s
         settings["pairs"] = "one-to-one"
     if statistics.as_released and metric != "interactiveness_ap":
         settings["released"] = "yes"
+    if points := _recall_values(metric, statistics):
+        settings["recall"] = points
     if metric in ("neg_ap", "interactiveness_ap") and statistics.stated(metric):
         settings["pairscore"] = "interactiveness"
     elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
         settings["verbscore"] = "triplet"
     return settings
+
+
+def _recall_values(metric: str, statistics: PairStatistics) -> str:
+    """At which recall values an AP reads precision, for signatures; "" for what is no AP."""
+    if metric == "neg_ap":
+        return f"{RELEASED_STEPS if statistics.as_released else STEPS}-points"
+    if metric == "inter_map" and not statistics.protocol.grid:
+        return "every"
+    return "11-points" if metric in ("inter_map", "interactiveness_ap") else ""

@@ -58,7 +58,7 @@ class Parts:
             for begin, end in pairwise([*self._start.tolist(), len(shares)])
         }
         count = len(groups) + self._absent
-        value = math.fsum(groups.values()) / count if groups else None
+        value = math.fsum(groups.values()) / count if count else None
         return Recall(value, count if self._several else len(shares), groups)
 
     def rounds(self, found: Bools, weights: Weights) -> Floats:

@@ -75,7 +75,7 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """The scores of a ground-truth record: triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
-            text = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+            text = "ground truth has no scores, so these are predictions; give the ground truth with --gt (swapped?)"
             yield Problem(f"hois[{index}].score", text)
 
 

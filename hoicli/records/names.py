@@ -18,6 +18,11 @@ def image_id_of(file_name: str) -> str:
     return PurePosixPath(file_name.replace("\\", "/")).stem
 
 
+def path_of(file_name: str) -> str:
+    """The file name with its folder, without its extension ("b/frame_1.jpg" -> "b/frame_1")."""
+    return str(PurePosixPath(file_name.replace("\\", "/")).with_suffix(""))
+
+
 def image_number(image_id: str) -> int | None:
     """The number at the end of an image id (HICO_test2015_00000042 -> 42), None without one."""
     digits = image_id.rsplit("_", 1)[-1]

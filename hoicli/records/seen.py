@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from unicodedata import name as unicode_name
+from unicodedata import normalize
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.messages import note
@@ -16,6 +18,7 @@ from hoicli.records.intake import ImageRegister
 from hoicli.records.parsing import Record, parse
 from hoicli.vocabulary.datasets import CUTS, DATASETS
 from hoicli.vocabulary.faults import check, label_fault
+from hoicli.vocabulary.labels import spelled
 
 NO_INTERACTION = "no_interaction"
 """The verb that means that nothing happens, in HICO-DET and in what follows it."""
@@ -63,6 +66,36 @@ class Seen:
             self.objects[name] += 1
             self.verbs[hoi["verb"]] += 1
             self.pairs[hoi["verb"], name] += 1
+
+    def spelt(self, verbs: Mapping[str, str], names: Mapping[str, str]) -> Seen:
+        """The same with other spellings of some verbs and labels."""
+        other = Seen()
+        other.images = self.images
+        for key, spelling in (("subjects", names), ("verbs", verbs), ("objects", names), ("boxes", names)):
+            for label, count in getattr(self, key).items():
+                getattr(other, key)[spelling.get(label, label)] += count
+        for (verb, name), count in self.pairs.items():
+            other.pairs[verbs.get(verb, verb), names.get(name, name)] += count
+        return other
+
+
+def in_one_spelling(parts: Sequence[Seen]) -> list[Seen]:
+    """The parts with each label in its most frequent spelling (of equals that with underscores), if it has several."""
+    chosen: list[dict[str, str]] = []
+    for what, counts in _labels_of(parts):
+        other: dict[str, str] = {}
+        for spellings in _groups(counts, spelled):
+            best = max(spellings, key=lambda label: (counts[label], label == spelled(label)))
+            other |= dict.fromkeys(spellings, best)
+            shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
+            note(f"{what} {shown} are one label in several spellings: {best!r} stands for all")
+        chosen.append(other)
+    return [part.spelt(*chosen) for part in parts]
+
+
+def _labels_of(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
+    yield "verbs", sum((part.verbs for part in parts), Counter[str]())
+    yield "labels", sum((part.boxes for part in parts), Counter[str]())
 
 
 def dataset_of(truth: Seen, training: Seen | None, name: str) -> dict[str, Any]:
@@ -115,11 +148,10 @@ def dataset_name(path: str) -> str:
 def tell_doubts(truth: Seen, training: Seen | None) -> None:
     """Say on stderr what looks like one label in two spellings, and what is in one of the two files alone."""
     parts = [truth] if training is None else [truth, training]
-    for what, counts in (
-        ("verbs", sum((part.verbs for part in parts), Counter[str]())),
-        ("labels", sum((part.boxes for part in parts), Counter[str]())),
-    ):
-        for spellings in _alike(counts):
+    for what, counts in _labels_of(parts):
+        for label in sorted(filter(_mixes_scripts, counts)):
+            note(f"{what} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
+        for spellings in _groups(counts, _folded):
             shown = " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
             note(
                 f"{what} {shown} differ in case, spaces or underscores alone: one label twice? Make them one "
@@ -139,9 +171,25 @@ def _tell_difference(pairs: set[Pair], fate: str) -> None:
         note(f"{which} {fate}")
 
 
-def _alike(labels: Iterable[str]) -> Iterator[list[str]]:
-    """The labels that differ in case, spaces, underscores or hyphens alone, sorted."""
-    folded: dict[str, list[str]] = {}
+def _groups(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:
+    """The labels that have one key, sorted, where there are several."""
+    found: dict[str, list[str]] = {}
     for label in sorted(labels):
-        folded.setdefault(re.sub(r"[\s_-]+", "_", label.casefold()), []).append(label)
-    yield from (spellings for spellings in folded.values() if len(spellings) > 1)
+        found.setdefault(key(label), []).append(label)
+    yield from (group for group in found.values() if len(group) > 1)
+
+
+def _folded(label: str) -> str:
+    """What labels share that differ in case, spaces, underscores or hyphens alone."""
+    return re.sub(r"[\s_-]+", "_", normalize("NFC", label).casefold())
+
+
+def _mixes_scripts(label: str) -> bool:
+    """Whether a word has letters of several scripts that have letters of one look, as Latin and Cyrillic a."""
+    return any(
+        len({unicode_name(letter, "").split(" ")[0] for letter in word if letter.isalpha()} & LOOK_ALIKE) > 1
+        for word in re.split(r"[\s_-]+", "" if label.isascii() else label)
+    )
+
+
+LOOK_ALIKE = {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"}

@@ -18,6 +18,8 @@ letters. With s(t) the validation score of epoch t, e a small constant and tau t
 [a] "the current masking severity level in the previous epoch" could also mean the last epoch at the same level.
 [b] "dynamically adjusted" by "the maximum observed relative change", "a small constant to avoid division by zero": the
 same as |d(t)| / (D(t) + e) < tau.
+"Notably, the severity level is only upgraded when the selected level differs from ." is not followed: the symbol at its
+end is lost, and if it is the clean level, where training begins, no epoch at clean could unlock the first mask.
 [c] "frequency memory bank".  [d] "chosen between the original data and" the best-scoring level.
 """
 

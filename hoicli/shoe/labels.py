@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hoicli.arrays.kit import Floats, Growing, Ints, distinct, expanded, run_starts, starts_of
-from hoicli.arrays.triplets import NOTHING, Name, Numbered, Triplets
+from hoicli.arrays.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.similarity.table import SimilarityTable
 
 Candidates = Callable[[str, str], Sequence[str]]
@@ -95,11 +95,13 @@ def classes_of(truth: Triplets, table: GroundTruthSense, candidates: Candidates)
 
 
 def predicted_classes(predictions: Triplets, classes: Sequence[tuple[str, str]]) -> Ints:
-    """[P] the class with the same spelling of verb and object as the prediction, -1 for none; for plain mAP."""
+    """[P] the class with the same spelling of verb and object as the prediction, -1 for none or without a label; for
+    plain mAP."""
     number = {pair: index for index, pair in enumerate(classes)}
     width = max(len(predictions.objects), 1)
     combinations, which = np.unique(predictions.verb * width + predictions.label, return_inverse=True)
     found = [
+        -1 if predictions.objects[code % width] == UNLABELLED else
         number.get((normalised(predictions.verbs[code // width][0] or ""),
                     normalised(predictions.objects[code % width][0] or "")), -1)
         for code in combinations.tolist()
@@ -229,6 +231,6 @@ class Likeness:
 def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:
     """The senses a predicted name may have."""
     label, sense = name
-    if sense is not None:
+    if sense:
         return tuple(candidates(sense, pos)) or (sense,)
     return () if label is None else tuple(candidates(normalised(label), pos))

@@ -6,8 +6,9 @@ Where the supplement leaves a choice, or its parts disagree:
 - A box pair matches at IoU >= 0.5 on both boxes, as both algorithms write it (section 6.4 says > 0.5). x2, y2 are far
   edges (`boxes.iou`, inclusive=False): the supplement names no convention, and the detector it uses has this one.
 - Ground truth takes, in the order of its record, the most similar unmatched prediction, of equals the
-  highest score, then the first of its record. Similarity 0 is taken too, as line 14 of both algorithms has no floor;
-  section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
+  highest score (`ties` in signatures), then the first of its record. Similarity 0 is taken too, as line 14 of both
+  algorithms has no floor; section 2 speaks of an "IoU and similarity threshold", which `min_similarity` sets.
+- A predicted object without a label (V-COCO's) is compared by its verb alone.
 - An unmatched prediction counts against the most similar class of its image, of equals the first annotated, at
   similarity >= delta, as both algorithms write it; in an image without ground truth it counts against no class. Figure
   6 shows otherwise: where only `pet giraffe` is annotated, `feed giraffe` goes to the class `feed giraffe` at 1.000, so
@@ -30,7 +31,7 @@ import numpy as np
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.images import NO_BOX
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts
-from hoicli.arrays.triplets import NOTHING, Triplets
+from hoicli.arrays.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.errors import UsageError
 from hoicli.io.workers import shared_out
 from hoicli.shoe.assignment import greedy, optimal
@@ -83,7 +84,7 @@ class ShoeSettings:
         chosen = {"delta": f"{self.delta:g}", "against": self.against, "combine": self.combine}
         departs = {} if self.assignment == "greedy" else {"assign": self.assignment}
         departs |= {"minsim": f"{self.min_similarity:g}"} if self.min_similarity else {}
-        return {**chosen, **weight, "ap": self.area, **departs}
+        return {**chosen, **weight, "ap": self.area, "ties": "higher-score", **departs}
 
 
 class Meetings(NamedTuple):
@@ -147,6 +148,7 @@ class Shoe:
         self.verbs, self.objects = verbs, objects
         self._truth_alone = np.array([name == NOTHING for name in classes.objects], dtype=bool)
         self._alone = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
+        self._unlabelled = np.array([name == UNLABELLED for name in predictions.objects], dtype=bool)
         self._both_alone = bool(self._truth_alone.any() and self._alone.any())
         position = {image_id: number for number, image_id in enumerate(truth.image_ids)}
         self.image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
@@ -181,17 +183,21 @@ class Shoe:
             combined = verb**weight * object_ ** (1 - weight)
         else:
             combined = np.minimum(verb, object_)
-        if self._both_alone:  # two actions without an object have nothing but their verbs to compare
+        if self._both_alone or self.unlabelled:  # there is nothing but the verbs to compare
             combined = np.where(np.isnan(object_), verb, combined)
         return np.rint(combined * UNIT).astype(np.int64)
 
     def parts(self, truth: Ints, prediction: Ints) -> tuple[Floats, Floats]:
-        """[M] similarity of the verbs, and of the objects, which is NaN where neither triplet has one."""
+        """[M] similarity of the verbs, and of the objects, which is NaN where neither triplet has one or the predicted
+        one has no label."""
         label, row = self.predictions.label[prediction], self.classes.object_row[truth]
         verb = self.verbs.of(self.classes.verb_row[truth], self.predictions.verb[prediction])
         object_ = self.objects.of(row, label)
         if self._both_alone:
             object_[self._truth_alone[row] & self._alone[label]] = np.nan
+        if self.unlabelled:
+            bare = self._unlabelled[label]
+            object_[bare] = np.where(self._truth_alone[row[bare]], 0.0, np.nan)
         return verb, object_
 
     def allowed_rows(self, kept: Bools) -> Bools:
@@ -242,6 +248,11 @@ class Shoe:
     def scored(self) -> bool:
         """Whether every prediction has a score."""
         return not np.isnan(self.predictions.score).any()
+
+    @property
+    def unlabelled(self) -> bool:
+        """Whether some predicted object has no label."""
+        return bool(self._unlabelled.any())
 
     @property
     def counts_against(self) -> Bools:

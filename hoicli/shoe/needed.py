@@ -39,14 +39,15 @@ class Needed:
         policy: ErrorPolicy,
         *,
         all_pairs: bool = False,
+        unlabelled: bool = False,
     ) -> None:
         """Add the pairs that evaluating the predictions needs: within each image, or with `all_pairs` across all
-        images.
+        images. unlabelled: predicted labels may be null.
 
         Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have.
         """
         truth = read_triplets(truth_lines, policy=policy, truth=True)
-        found, _ = read_predictions(predictions, policy, frozenset(truth.image_ids))
+        found, _ = read_predictions(predictions, policy, frozenset(truth.image_ids), unlabelled=unlabelled)
         self.add_triplets(truth, found, classes_of(truth, senses, self._candidates), all_pairs=all_pairs)
 
     def add_triplets(
@@ -66,8 +67,8 @@ class Needed:
         numbers = np.arange(len(listed))
         once = Triplets(  # a ground truth with each interaction once
             image_ids=[], boxes=np.zeros((0, 4)), box_label=numbers[:0], box_start=numbers, subject=numbers,
-            object=numbers, verb=numbers, label=numbers, score=np.zeros(0), hoi_start=numbers, labels=[],
-            verbs=[(verb, None) for verb, _ in listed], objects=[(name, None) for _, name in listed],
+            object=numbers, verb=numbers, label=numbers, role=numbers < 0, score=np.zeros(0), hoi_start=numbers,
+            labels=[], verbs=[(verb, None) for verb, _ in listed], objects=[(name, None) for _, name in listed],
             caveats=numbers[:0],
         )  # fmt: skip
         classes = classes_of(once, senses, self._candidates)

@@ -19,10 +19,16 @@ LOOKING_UP = 32 << 20
 
 
 def read_predictions(
-    predictions: Stream, policy: ErrorPolicy, known: Container[str], tables: Stream | None = None
+    predictions: Stream,
+    policy: ErrorPolicy,
+    known: Container[str],
+    tables: Stream | None = None,
+    *,
+    unlabelled: bool = False,
 ) -> tuple[Triplets, SimilarityTable | None]:
     """All predictions, about `known` images, and the table of similarities where it is still to be read. A large file
     is shared out; of what others wait for, the first process reads the table and looks up the names in its share.
+    unlabelled: labels may be null.
 
     Raises `DataError` for a bad line, the table's before the predictions'.
     """
@@ -36,7 +42,7 @@ def read_predictions(
         with no_garbage_collection():
             if lines.begins and tables is not None and rated is None:
                 rated = SimilarityTable.read(tables, own, open_wordnet().canonical)
-            found = read_triplets(lines, policy=own, known=known)
+            found = read_triplets(lines, policy=own, known=known, unlabelled=unlabelled)
         if lines.begins:
             for pos, names in (("v", found.verbs), ("n", found.objects)):
                 for name in names:

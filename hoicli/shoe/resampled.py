@@ -78,7 +78,7 @@ def weighted(run: Run) -> dict[str, Weighted]:
     if run.matching.kept.any():
         kept = np.flatnonzero(run.matching.kept)
         found["prediction_miss_rate"] = share(of_prediction[kept], np.where(run.matching.truth_of[kept] < 0, 1, 0))
-    if classes and shoe.scored:
+    if classes and shoe.scored and not shoe.unlabelled:
         found["map"] = lists(plain_entries(shoe, run.loose.kept))
     return found
 

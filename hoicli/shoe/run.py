@@ -10,7 +10,7 @@ import numpy as np
 from hoicli.annotations.named import signed
 from hoicli.arrays.fingerprint import total_of
 from hoicli.arrays.kit import Bools
-from hoicli.arrays.triplets import Triplets, read_triplets
+from hoicli.arrays.triplets import NOTHING, Triplets, read_triplets
 from hoicli.errors import DataError
 from hoicli.evaluation.views import parse_thresholds
 from hoicli.io.messages import note
@@ -127,7 +127,8 @@ class Evaluation:
         """Evaluate a model; notes go to stderr. Raises `DataError` for a bad line, `UsageError` for an option that
         needs scores where a prediction has none."""
         options, truth = self._options, self._truth
-        found, table = read_predictions(predictions, self._policy, self._known, self._unread)
+        roles = bool(self._vocabulary.roles)
+        found, table = read_predictions(predictions, self._policy, self._known, self._unread, unlabelled=roles)
         if table is not None:
             self._unread, self._table = None, table
         options.confidence.check(found)
@@ -149,6 +150,11 @@ class Evaluation:
                 f"--ignore-no-interaction: {left_out[0]:,} triplets of the ground truth and {left_out[1]:,} of the "
                 "predictions are left out"
             )
+        if roles and found.role.any():
+            stated = self._is_triplet(found)
+            found, places = found.of_triplets(stated), (places[0], places[1][stated])
+            if not stated.all():
+                note(f"{(~stated).sum():,} scores of an action alone, whose verb has roles, are left out: no triplets")
         classes = classes_of(truth, senses_of(self._vocabulary), candidates)
         if options.single_hoi:
             note(
@@ -169,6 +175,7 @@ class Evaluation:
         loose = matching if options.confidence.everywhere or kept.all() or not shoe.scored else shoe.match()
         subset = "single_hoi" if options.single_hoi else "full"
         signature = {**self._signature(table), **_caveats(truth, found)}
+        signature |= {"unlabelled": "by-verb"} if shoe.unlabelled else {}
         return Run(shoe, matching, loose, subset, signature, options.deltas)
 
     def _interacts(self, triplets: Triplets) -> Bools:
@@ -176,6 +183,13 @@ class Evaluation:
         nothing = self._vocabulary.no_interaction
         verbs = [nothing is None or normalised(verb or "") != normalised(nothing) for verb, _ in triplets.verbs]
         return np.array(verbs, dtype=bool)[triplets.verb]
+
+    def _is_triplet(self, found: Triplets) -> Bools:
+        """[T] all but V-COCO's scores of an action alone (an agent), which go with those of the action's roles."""
+        roles, alone = self._vocabulary.roles_of, np.array([name == NOTHING for name in found.objects], dtype=bool)
+        has_roles = np.array([bool(roles.get(verb or "")) for verb, _ in found.verbs], dtype=bool)
+        of_triplet: Bools = found.role | ~alone[found.label] | ~has_roles[found.verb]
+        return of_triplet
 
     def _signature(self, table: SimilarityTable) -> dict[str, str]:
         options = self._options
@@ -204,6 +218,8 @@ def _report(shoe: Shoe, unscored: int) -> None:
             f"{unscored:,} of {len(shoe.predictions.score):,} predictions have no score: soft_map and map need one for "
             "each and are empty; mf1 and the miss rates need none"
         )
+    if shoe.unlabelled:
+        note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
     if shoe.classes.guessed:
         note(
             f"no curated sense for {listed(shoe.classes.guessed)} of the ground truth: WordNet's first is taken "

@@ -27,7 +27,7 @@ OF_CLASS = {"soft_map": "soft_ap", "mf1": "f1", "map": "ap"}
 
 @dataclass(frozen=True)
 class ClassScores:
-    """The scores of one (verb, object), as fractions. soft_ap and ap are None without scores."""
+    """The scores of one (verb, object), as fractions. soft_ap, ap: None without scores, ap also without labels."""
 
     verb: str
     object: str
@@ -68,7 +68,7 @@ def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Sc
     if shoe.scored:
         loose = loose or (strict if strict.kept.all() else shoe.match())
         soft = _areas(shoe, soft_entries(shoe, loose), positives)
-        plain = _areas(shoe, plain_entries(shoe, loose.kept), positives)
+        plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.kept), positives)
     none = [None] * counts
     columns = (shoe.classes.classes, positives.tolist(), soft or none, f1, plain or none)
     rows = [ClassScores(verb, name, *rest) for (verb, name), *rest in zip(*columns, strict=True)]

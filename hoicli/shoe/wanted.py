@@ -21,8 +21,9 @@ def evaluation_pairs(
     gt: Stream, predictions: Stream, dataset: str, policy: ErrorPolicy, *, all_pairs: bool
 ) -> TableWork:
     """What `shoe-eval` looks up for these predictions."""
-    needed = Needed(candidates)
-    needed.add_streams(gt, predictions, senses_of(load(dataset)), policy, all_pairs=all_pairs)
+    vocabulary, needed = load(dataset), Needed(candidates)
+    roles = bool(vocabulary.roles)
+    needed.add_streams(gt, predictions, senses_of(vocabulary), policy, all_pairs=all_pairs, unlabelled=roles)
     note_senseless(needed.senseless)
     return TableWork(needed.pairs)
 

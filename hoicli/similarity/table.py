@@ -56,7 +56,7 @@ class Sources:
     def signature(self) -> dict[str, str]:
         """What is known of it, for signatures."""
         signed = {"raters": self.raters, "prompt": self.prompts}
-        signed |= {"merge": self.rules} if self.rules - {"mean"} else {}
+        signed |= {"merge": self.rules} if self.rules - {"mean"} or len(self.raters) > 1 else {}
         shown = {key: sorted(re.sub(r"[|\s]+", "_", name) for name in names) for key, names in signed.items()}
         return {key: "+".join(names) for key, names in shown.items() if names}
 

@@ -18,7 +18,7 @@ from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.image import contradicts_itself, pair_problems, statement_problems
 from hoicli.records.parsing import Record, is_number
-from hoicli.vocabulary.labels import Vocabulary
+from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 Size = tuple[float, float]
 """(width, height)."""
@@ -40,18 +40,22 @@ triplet_class = lru_cache(maxsize=1 << 14)(TripletClass)
 
 
 class Names(dict[str | None, int]):
-    """Names and their numbers from 1: those of the vocabulary, then others as they appear; `spelled` by number. Number
-    0 is null, where `nulls` may stand for names. Raises `ValueError` for what is no name."""
+    """Names and their numbers from 1: those of the vocabulary, in any spelling, then others as they appear; `spelled`
+    by number. Number 0 is null, where `nulls` may stand for names. Raises `ValueError` for what is no name."""
 
     def __init__(self, known: Iterable[str], *, nulls: bool = False) -> None:
         self.spelled: list[str | None] = [None, *known]
         super().__init__(zip(self.spelled[1:], count(1), strict=False))
         self.known = len(self)
+        self._same = Spelled(dict(self))
         if nulls:
             self[None] = 0
 
     def __missing__(self, key: Any) -> int:
         require(type(key) is str)
+        if key in self._same:
+            number = self[key] = self._same[key]
+            return number
         number = self[key] = len(self.spelled)
         self.spelled.append(key)
         return number

@@ -215,7 +215,8 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     spelt = normalise(name).lower()
     near = nearest(spelt, known(vocabulary))
     meant = f"did you mean {near[0]!r}?" if near else ""
-    theirs = next((other for other in DATASETS if other != vocabulary.name and name in known(load(other))), None)
+    others = (other for other in DATASETS if other != vocabulary.name and name not in known(vocabulary))
+    theirs = next((other for other in others if name in known(load(other))), None)
     if theirs is not None:
         return records_of(theirs) + (f" (or {meant})" if meant else "")
     if vocabulary.own:

@@ -12,7 +12,7 @@ import orjson
 
 from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import coco_objects, listed_pairs
-from hoicli.vocabulary.labels import BOXES, SUBJECT, nearest
+from hoicli.vocabulary.labels import BOXES, SUBJECT, nearest, spelled
 
 MOST_LABELS, MOST_CLASSES, MOST_PAIRS = 20_000, 100_000, 1 << 25
 """Labels of a kind, interactions, and verbs times objects: a table of the last is made (256 MB)."""
@@ -123,10 +123,10 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[tuple[st
         if fault := label_fault(label):
             yield f"{key}[{at}]", fault
             return
-        if label in seen:
-            yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{seen[label]}]; each label once"
+        first = seen.setdefault(spelled(label), at)
+        if first != at:
+            yield f"{key}[{at}]", f"{label!r} is there already, at {key}[{first}]; each label once"
             return
-        seen[label] = at
 
 
 def label_fault(label: Any) -> str:

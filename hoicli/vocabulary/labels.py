@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+from unicodedata import normalize
 
 from hoicli.errors import UsageError
 
@@ -13,6 +15,42 @@ SUBJECT = "person"
 BOXES = ("inclusive", "inclusive-1", "edges")
 """How a dataset's own files write the boxes of its ground truth: x2, y2 the last pixel, counted from 0 (as records have
 it) or from 1 (HICO-DET's anno_bbox.mat); or x2 = x1 + width."""
+
+
+def spelled(label: str) -> str:
+    """One spelling of all that are one label: in Unicode's composed form, an underscore between words."""
+    return "_".join((label if label.isascii() else normalize("NFC", label)).replace("_", " ").split())
+
+
+Label = TypeVar("Label", bound="str | tuple[str, str] | None")
+
+
+class Spelled(dict[Label, int]):
+    """Numbers of labels, or of pairs of labels, each found in any of its spellings (`spelled`): `sit on` is `sit_on`.
+    In a loop there are only the given ones."""
+
+    def __init__(self, numbers: Mapping[Label, int]) -> None:
+        super().__init__(numbers)
+        self._others: dict[object, int] = {}
+        for label, number in numbers.items():
+            self._others.setdefault(_one_spelling(label), number)
+
+    def __missing__(self, label: object) -> int:
+        return self._others[_one_spelling(label)]
+
+    def __contains__(self, label: object) -> bool:
+        return super().__contains__(label) or _one_spelling(label) in self._others
+
+    def get(self, label: object, default: Any = None) -> Any:
+        """The number of a label in any spelling."""
+        return self[cast("Label", label)] if label in self else default
+
+
+def _one_spelling(label: object) -> object:
+    """`spelled` of a label or of a pair of them; anything else as it is."""
+    if type(label) is tuple:
+        return tuple(map(_one_spelling, label))
+    return spelled(label) if type(label) is str else label
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +101,8 @@ class Vocabulary:
         for name, entries in (("verb_ids", self.verbs), ("object_ids", self.objects)):
             ids = {entry: index for index, entry in enumerate(entries)}
             ids |= {alias: ids[label] for alias, label in self.aliases.items() if label in ids}
-            object.__setattr__(self, name, ids)
-        pairs = {pair: index for index, pair in enumerate(self.interactions)}
+            object.__setattr__(self, name, Spelled(ids))
+        pairs = Spelled({pair: index for index, pair in enumerate(self.interactions)})
         object.__setattr__(self, "interaction_ids", pairs)
 
     @property

@@ -459,7 +459,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
 def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
     """Every detector would find itself: mAP 100."""
     result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)
-    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt"
+    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt (swapped?)"
     assert (result.code, result.out, result.err) == (1, "", f"{PREDICTIONS}:1: hois[0].score: {problem}\n")
 
 

@@ -194,7 +194,9 @@ def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
         for item, other in zip(ours, wanted, strict=True):
             inside = np.minimum(other[3], [record["width"], record["height"]] * 4)
             np.testing.assert_allclose(item[3], inside, rtol=0, atol=1e-3)
-    assert result.err.splitlines()[:2] == [
+    first, form, nms = result.err.splitlines()[:3]
+    assert "[cx, cy, w, h]" in form
+    assert [first, nms] == [
         "hoicli: box_scores go from 6 to 6: logits, whose sigmoid is taken",
         "hoicli: no suppression among the pairs; INP-CC's PostProcess does it: --box-nms 0.5",
     ]

@@ -12,10 +12,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from hoicli.api.records import read as hoicli_read
 from hoicli.converters.opening import Opening, content
 from hoicli.errors import DataError, UsageError
 from hoicli.io import streams
 from hoicli.io.streams import Line, Stream
+from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, Hoicli
 
 FOREIGN = FIXTURES / "foreign"
@@ -191,3 +193,72 @@ def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"^{path}: \[2\]\.hoi_prediction\[0\]"):
         records(path)
     assert len(records(path, opening=Opening(skip=True))) == 6
+
+
+@pytest.mark.parametrize("options", [["--to-vocabulary"], ["--coords", "1000"]])
+def test_options_for_answers_are_refused_for_what_holds_none(
+    hoicli: Hoicli, tmp_path: Path, options: list[str]
+) -> None:
+    """They were ignored where the format was detected."""
+    refused = hoicli("convert", *options, GT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "are for --from vlm, the answers of models" in refused.err
+    with pytest.raises(UsageError, match="the answers of models"):
+        hoicli_read([orjson.loads(GT.read_bytes().splitlines()[0])], to_vocabulary=True)
+
+
+def in_folders(*names: str) -> bytes:
+    """HOI-A's layout: an image for each file."""
+    boxes = [{"bbox": [1, 1, 50, 50], "category_id": 1}, {"bbox": [20, 20, 90, 90], "category_id": 2}]
+    hois = [{"subject_id": 0, "object_id": 1, "category_id": load("hico").verb_ids["ride"] + 1}]
+    return orjson.dumps([{"file_name": name, "annotations": boxes, "hoi_annotation": hois} for name in names])
+
+
+def test_frames_in_folders_keep_their_ids(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Of 2,893 images in folders 678 were said to be there twice."""
+
+    def ids(*names: str) -> list[str]:
+        (tmp_path / "gt.json").write_bytes(in_folders(*names))
+        result = hoicli("convert", "--dataset", "hico", tmp_path / "gt.json")
+        assert result.code == 0, result.err
+        assert ("their paths are their ids" in result.err) == any(
+            "/" in json.loads(line)["image_id"] for line in result.out.splitlines()
+        )
+        return [json.loads(line)["image_id"] for line in result.out.splitlines()]
+
+    assert ids("x.jpg", "a/frame_1.jpg", "b/frame_1.jpg", "b/frame_2.jpg") == [
+        "x",
+        "a/frame_1",
+        "b/frame_1",
+        "b/frame_2",
+    ]
+    assert ids("b\\frame_1.jpg", "a\\frame_1.jpg") == ["b/frame_1", "a/frame_1"]
+    assert ids("frame_1.jpg", "a/frame_1.jpg") == ["frame_1", "a/frame_1"]
+    assert ids("a/frame_1.jpg", "b/frame_2.jpg") == ["frame_1", "frame_2"], "as ever where they differ"
+    (tmp_path / "gt.json").write_bytes(in_folders("a/frame_1.jpg", "a/frame_1.jpg"))
+    twice = hoicli("convert", "--dataset", "hico", tmp_path / "gt.json")
+    assert (twice.code, "image frame_1: occurs twice in the source" in twice.err) == (1, True)
+    (tmp_path / "gt.json").write_bytes(in_folders("a/frame_1.jpg", "b/frame_1.jpg"))
+    both = hoicli("eval", "--dataset", "hico", "--gt", tmp_path / "gt.json", PREDICTIONS)
+    assert (both.code, "is not in the ground truth" in both.err) == (1, True), "not joined in silence"
+    (tmp_path / "list.txt").write_text("a/frame_1.jpg\nb/frame_1.jpg\n")
+    assert hoicli("convert", "--image-list", tmp_path / "list.txt", PREDICTIONS).code == 0
+
+
+def test_answers_about_two_images_of_one_name_are_not_joined(hoicli: Hoicli, tmp_path: Path) -> None:
+    said = '[{"verb": "ride", "object": "bicycle", "person_box": [1, 2, 30, 40], "object_box": [5, 6, 70, 80]}]'
+    path = tmp_path / "answers.jsonl"
+    rows = [{"file_name": f"{folder}/frame_1.jpg", "response": said} for folder in "ab"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = hoicli("convert", "--from", "vlm", "--coords", "pixels", path)
+    assert (result.code, "b/frame_1 has the name of a/frame_1" in result.err) == (1, True), result.err
+
+
+def test_derived_labels_are_told_of_once(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth = FOREIGN / "test_hico.json"
+    assert hoicli("eval", "--gt", truth, PREDICTIONS).err.count("no image-level labels") == 1
+    assert hoicli("eval", "--protocol", "qpic", "--gt", truth, PREDICTIONS).err.count("no image-level labels") == 0
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(PREDICTIONS.read_bytes())
+    models = ("--protocol", "hico-ko", "--gt", truth, PREDICTIONS, other)
+    assert hoicli("compare", *models).err.count("no image-level labels") == 1

@@ -110,6 +110,7 @@ def test_the_other_datasets_are_listed_too(hoicli: Hoicli) -> None:
 def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
     result = hoicli("convert", "--dataset", "swig", ANNOTATIONS)
     assert rows(result.out) == records(TRUTH)
+    assert "[x, y, w, h], is read as [x1, y1, x2, y2]" in result.err
     assert result.err.endswith("as swig (ground truth): 5 images, 13 boxes, 10 triplets\n")
 
 

@@ -108,7 +108,10 @@ def test_hoia_keeps_sizes_where_the_file_has_them(hoicli: Hoicli, tmp_path: Path
         for number, (item, record) in enumerate(zip(content, TRUTH, strict=True)):
             item.update(img_id=number, height=record["height"], width=record["width"])
 
-    assert records(hoicli("convert", hoia_file(tmp_path, add))) == without(("image_hois",))
+    result = hoicli("convert", hoia_file(tmp_path, add))
+    assert records(result) == without(("image_hois",))
+    assert "[x, y, w, h], is read as [x1, y1, x2, y2]" in result.err
+    assert "[x, y, w, h]" not in hoicli("convert", FOREIGN / "test_hico.json").err, "INP-CC's is the one described so"
 
 
 def test_hoia_drops_interactions_without_boxes(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -328,3 +328,9 @@ def test_an_entry_listed_twice_does_not_cost_its_true_positive(hoicli: Hoicli, t
         means = {row["oracle"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"}
         assert means["none"] == pytest.approx(100)
     assert "but for entries listed" in " ".join(hoicli("diagnose", "--help").out.split())
+
+
+def test_that_deltas_do_not_add_up_is_said_once(hoicli: Hoicli, tmp_path: Path) -> None:
+    options = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", "--format", "table")
+    for more in ((), ("--plot", tmp_path / "errors.svg")):
+        assert hoicli("diagnose", *options, *more).err.count("do not add up") == 1

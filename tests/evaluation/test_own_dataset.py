@@ -376,3 +376,32 @@ def test_more_classes_than_fit_in_two_bytes(hoicli: Hoicli, tmp_path: Path) -> N
     gt = written(tmp_path / "gt.jsonl", [{**truth, "hois": [{"subject": 0, "object": 1, "verb": "v199"}]}])
     found = values(hoicli("eval", "--dataset", tmp_path / "big.json", "--gt", gt, predictions).out)
     assert found == {"full": pytest.approx(100 / 40_000), "last": 100.0}
+
+
+@pytest.mark.parametrize("dataset", ["hico", "own"])
+def test_spaces_underscores_and_forms_of_unicode_are_one_spelling(hoicli: Hoicli, tmp_path: Path, dataset: str) -> None:
+    options: list[object] = []
+    truth = records(FIXTURES / "gt.jsonl")
+    preds = [{**record, "hois": [{**hoi, "score": 0.5} for hoi in record["hois"]]} for record in truth]
+    if dataset == "own":
+        for record in (*truth, *preds):
+            record["image_hois"] = None
+            record["labels"] = ["café table" if label == "bench" else label for label in record["labels"]]
+            for hoi in record["hois"]:
+                hoi["verb"] = hoi["verb"].replace("_", " ")
+        made = hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", truth), "-o", tmp_path / "own.json")
+        assert made.code == 0, made.err
+        options = ["--dataset", tmp_path / "own.json"]
+    plain = hoicli("eval", *options, "--per-class", "--gt", written(tmp_path / "a.jsonl", truth),
+                   written(tmp_path / "b.jsonl", preds))  # fmt: skip
+    for record in (*truth, *preds):
+        record["labels"] = ["cafe\u0301_table" if label == "café table" else label for label in record["labels"]]
+        for hoi in record["hois"]:
+            hoi["verb"] = hoi["verb"].replace("_", " ") if dataset == "hico" else hoi["verb"].replace(" ", "_")
+        if record["image_hois"]:
+            record["image_hois"] = [[verb.replace("_", " "), name] for verb, name in record["image_hois"]]
+    other = hoicli("eval", *options, "--per-class", "--gt", written(tmp_path / "c.jsonl", truth),
+                   written(tmp_path / "d.jsonl", preds))  # fmt: skip
+    assert plain.code == other.code == 0, other.err
+    assert plain.out == other.out
+    assert "unknown-label" not in hoicli("validate", *options, "--gt", tmp_path / "c.jsonl", tmp_path / "d.jsonl").out

@@ -156,3 +156,8 @@ def test_unknown_rows_of_a_file_are_told_those_it_has() -> None:
     with pytest.raises(UsageError) as error:
         protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
     assert str(error.value) == f"--protocol vcoco-s1, swig: of vcoco, not site; choose from {', '.join(HICO_ROWS[:6])}"
+
+
+def test_capitals_are_no_other_protocol() -> None:
+    with pytest.raises(UsageError, match=r"unknown 'HICO'.*\(did you mean 'hico'\?\)"):
+        protocols(["HICO"])

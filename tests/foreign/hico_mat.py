@@ -77,14 +77,16 @@ def _boxes(boxes: list[list[float]]) -> Any:
 
 
 def labels(records: list[dict[str, Any]], split: str) -> dict[str, Any]:
-    """anno_test and list_test of these records; one interaction that does not happen, one that nobody judged."""
+    """anno_test and list_test of these records; one interaction that does not happen, one that nobody judged, as its
+    object is not there."""
     ids = load("hico").interaction_ids
     matrix = np.zeros((600, len(records)))
     names = np.empty((len(records), 1), dtype=object)
     for column, record in enumerate(records):
         names[column, 0] = record["file_name"]
         matrix[[ids[verb, name] for verb, name in record["image_hois"]], column] = 1
-    matrix[599, 0], matrix[598, 0] = -1, np.nan
+    of_object = load("hico").interactions_of(records[0]["image_hois"][0][1])
+    matrix[next(number for number in of_object if not matrix[number, 0]), 0], matrix[598, 0] = -1, np.nan
     return {f"anno_{split}": matrix, f"list_{split}": names}
 
 

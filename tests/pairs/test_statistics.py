@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import random
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -402,6 +403,8 @@ def test_nothing_at_all() -> None:
         full = statistics([truth_record((0, 2, "fly"))], found)["full"]
         assert (full.pairs, full.recall, full.pairs_per_image) == (0, 0.0, 0.0)
         assert (full.precision, full.neg_ap, full.inter_map) == (None, None, None)
+        released = statistics([truth_record((0, 2, "fly"))], found, as_released=True)
+        assert released["full"].inter_map == 0.0, "its compute_map prints 0 where no image has predictions"
     full = statistics([truth_record()], [prediction([(0, 2, 0.9)])])["full"]
     assert (full.images, full.recall, full.pairs_per_image, full.precision) == (0, None, None, None)
 
@@ -691,7 +694,8 @@ def slow(
         hits = [hit for *_, hit in sorted(answers.get(verb, []))]
         if not (released and hits and not any(hits)):
             aps.append(slow_ap(hits, count, tenths, 11))
-    some = some and (triplet_scores or not unscored)
+    listed_alone = any(record.get("pairs") for record in predictions) and not any(r["hois"] for r in predictions)
+    some = (some or (released and not listed_alone)) and (triplet_scores or not unscored)
     return (
         images,
         pairs_seen,
@@ -883,11 +887,16 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     ("options", "inter_map", "neg_ap"),
     [
-        ([], "protocol:diag|data:hico|", "protocol:diag|data:hico|pairscore:interactiveness|"),
+        ([], "recall:11-points|", "recall:101-points|pairscore:interactiveness|"),
+        (
+            ["--as-released"],
+            "recall:11-points|released:yes|",
+            "recall:110-points|released:yes|pairscore:interactiveness|",
+        ),
         (
             ["--verb-score", "triplet"],
-            "protocol:diag|data:hico|verbscore:triplet|",
-            "protocol:diag|data:hico|pairscore:interactiveness|",
+            "recall:11-points|verbscore:triplet|",
+            "recall:101-points|pairscore:interactiveness|",
         ),
     ],
 )
@@ -895,12 +904,14 @@ def test_a_signature_says_what_was_ranked_by(
     options: list[str], inter_map: str, neg_ap: str, files: tuple[Path, Path], hoicli: Hoicli
 ) -> None:
     signed = {row["metric"]: without_gt(row["signature"]) for row in rows_of(hoicli, *options, "--gt", *files)}
-    assert signed["inter_map"].startswith(f"{inter_map}version:")
-    assert signed["neg_ap"].startswith(f"{neg_ap}version:")
+    assert signed["inter_map"].startswith(f"protocol:diag|data:hico|{inter_map}version:")
+    assert signed["neg_ap"].startswith(f"protocol:diag|data:hico|{neg_ap}version:")
     record = {key: value for key, value in GOOD.items() if key != "pairs"}
     write(files[1], [record])
     signed = {row["metric"]: without_gt(row["signature"]) for row in rows_of(hoicli, *options, "--gt", *files)}
-    assert signed["inter_map"] == signed["neg_ap"]
+    of_verbs, of_pairs = (re.sub(r"recall:\d+-points", "", signed[metric]) for metric in ("inter_map", "neg_ap"))
+    assert of_verbs == of_pairs
+    assert "recall" not in signed["pair_recall"]
     assert "verbscore" not in signed["pair_recall"]
 
 

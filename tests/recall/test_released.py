@@ -50,3 +50,12 @@ def test_the_projects_differ_from_each_other_and_from_the_published_metric(hoicl
     values = [[row["value"] for row in rows(hoicli, files, *option)] for option in options]
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert all(a != b for a, b in zip(values[one], values[other], strict=True))
+
+
+def test_nothing_counted_is_0_as_released(hoicli: Hoicli, tmp_path: Path) -> None:
+    """OpenPSG leaves silent images out, and its mean over verbs counts each one without ground truth as 0."""
+    annotated = truth(1)
+    silent = [{**record, "hois": []} for record in annotated]
+    files = written(tmp_path, gt=annotated, preds=silent)
+    found = {row["metric"]: row["value"] for row in rows(hoicli, files, "--as-released", "openpsg", "--k", "20")}
+    assert (found["R@20"], found["mR@20"]) == (None, 0.0)

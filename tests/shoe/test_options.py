@@ -51,7 +51,7 @@ def test_who_rated_and_what_they_were_asked_is_signed(hoicli: Hoicli, tmp_path: 
     lines[1] |= {"measure": "lexical", "prompt": "ffff0000"}
     table.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     rows = rows_of(hoicli("shoe-eval", "--format", "jsonl", *TRUTH, "--sim", table, FOUND).out)
-    assert "|sim:675cd706|raters:a+b_x+lexical|prompt:0a1b2c3d+ffff0000|delta:" in rows["mf1"]["signature"]
+    assert "|sim:675cd706|raters:a+b_x+lexical|prompt:0a1b2c3d+ffff0000|merge:mean|delta:" in rows["mf1"]["signature"]
 
 
 def test_no_interaction_left_out_is_as_if_it_were_not_there(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
     result = hoicli(*given, *asked, "--seed", "3")
     rows = rows_of(result.out)
     assert (
-        "|ap:trapezoid|assign:optimal|minsim:0.6|minrank:0.5-of-its-image's-predictions(a-reading)"
+        "|ap:trapezoid|ties:higher-score|assign:optimal|minsim:0.6|minrank:0.5-of-its-image's-predictions(a-reading)"
         "|filtered:soft_map+map+mf1|boot:50|seed:3|"
     ) in rows["soft_map"]["signature"]
     assert all(row["ci_low"] <= row["value"] <= row["ci_high"] for row in rows.values())

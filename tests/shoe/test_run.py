@@ -144,8 +144,8 @@ def test_rows_and_their_signature(hoicli: Hoicli) -> None:
     (signature,) = {without_gt(row["signature"]) for row in rows}
     start, end = signature.split("|version:")[0].split("|delta:")
     assert (
-        end
-        == "0.25|against:image|combine:mean|verb:0.6|ap:step|minscore:0.1|minrank:0.25-of-all-predictions(a-reading)"
+        end == "0.25|against:image|combine:mean|verb:0.6|ap:step|ties:higher-score|minscore:0.1"
+        "|minrank:0.25-of-all-predictions(a-reading)"
     )
     assert start.startswith("protocol:shoe|data:hico|sim:")
     assert (rows[0]["tags"], rows[0]["subset"], rows[0]["n"]) == ({"model": "x"}, "full", 10)
@@ -338,3 +338,46 @@ def test_what_is_wrong_has_its_place_however_many_read(
     assert whole.err.startswith(str(found if broken == "predictions" else table))
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     assert (hoicli(*command), hoicli(*command, "--on-error", "skip")) == (whole, skipped)
+
+
+VCOCO = FIXTURES / "vcoco"
+
+
+def test_vcoco_s_own_predictions_have_objects_without_a_label(hoicli: Hoicli, tmp_path: Path) -> None:
+    """They are compared by their verbs, as its own evaluator does; an agent's score is no triplet."""
+    truth = [json.loads(line) for line in (VCOCO / "ground_truth.jsonl").read_text().splitlines()]
+    found = []
+    for record in truth:
+        labels = [label if label == "person" else None for label in record["labels"]]
+        hois = [{**hoi, "score": 0.9} for hoi in record["hois"]]
+        agents = [
+            {"subject": hoi["subject"], "object": None, "verb": hoi["verb"], "score": 0.95}
+            for hoi in hois
+            if "role" in hoi
+        ]
+        found.append(
+            {"image_id": record["image_id"], "boxes": record["boxes"], "labels": labels, "hois": agents + hois}
+        )
+    path = tmp_path / "preds.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in found))
+    options = ("--dataset", "vcoco", "--sim", "wordnet:wup", "--gt", VCOCO / "ground_truth.jsonl", "--format", "jsonl")
+    result = hoicli("shoe-eval", *options, "--reasons", tmp_path / "why.jsonl", path)
+    assert result.code == 0, result.err
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert {row["metric"]: row["value"] for row in rows} == {
+        "soft_map": 100.0,
+        "mf1": 100.0,
+        "gt_miss_rate": 0.0,
+        "prediction_miss_rate": 0.0,
+        "map": None,
+    }
+    assert "|unlabelled:by-verb|" in rows[0]["signature"]
+    why = [json.loads(line) for line in (tmp_path / "why.jsonl").read_text().splitlines()]
+    assert {line["object_similarity"] for line in why} == {None}
+    first = found[0]["hois"].index(next(hoi for hoi in found[0]["hois"] if "role" in hoi))
+    assert why[0]["prediction"] == first, "the place in the record, agents included"
+    assert hoicli("shoe-eval", *options, VCOCO / "predictions.json").code == 0, "the official list"
+    sims = ("--backend", "wordnet:wup", "--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl")
+    assert hoicli("shoe-sim", *sims, path).code == 0
+    other = hoicli("shoe-eval", "--sim", "wordnet:wup", "--gt", VCOCO / "ground_truth.jsonl", path)
+    assert (other.code, "null is no name" in other.err) == (1, True), "of another dataset they are refused"

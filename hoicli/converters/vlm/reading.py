@@ -42,6 +42,7 @@ from hoicli.converters.vlm.rows import ANSWER_KEYS, benchmark_of, content, image
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
+from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record, parse
 
 
@@ -73,6 +74,7 @@ class _AnswerReader:
         self._detections = _detections(context)
         self._placer = Placer(context, indexed=self._detections is not None)
         self._images: dict[str, AnsweredImage] = {}
+        self._paths: dict[str, str] = {}
         self._announced: set[str] = set()
         self._noticed: dict[str, Noticed] = defaultdict(Noticed)
         self._results: set[str] = set()
@@ -172,6 +174,10 @@ class _AnswerReader:
     def _image(self, row: dict[str, Any]) -> AnsweredImage:
         """The image of a row, created at its first row; with --boxes it begins with these."""
         image_id, file_name = image_named_in(row)
+        path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
+        if "/" in path and (first := self._paths.setdefault(str(image_id), path)) != path:
+            problem = f"{path} has the name of {first}, whose answers these would become; give both an image_id"
+            raise DataError(problem)
         image = self._images.get(str(image_id))
         if image is None:
             base = None if file_name is None else file_name.replace("\\", "/").rsplit("/", 1)[-1]
