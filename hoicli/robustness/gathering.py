@@ -41,11 +41,18 @@ Cell = tuple[str, int]
 
 
 class Value(NamedTuple):
-    """A row's value as it stands, None where it had nothing to average, and where the row is."""
+    """A row's value as it stands, None where it had nothing to average, where the row is, and its settings with the
+    ground truth's digest (`gt`)."""
 
     value: float | None
     unit: str
     place: str
+    settings: Mapping[str, str]
+
+    @property
+    def truth(self) -> str:
+        """The digest of the ground truth, "" where the row does not say it."""
+        return self.settings.get("gt", "")
 
 
 @dataclass
@@ -138,8 +145,9 @@ class Gathering:
             tags = {**tags, "model": model}
         rows = of_kind.setdefault(row.get("protocol", ""), {}).setdefault(model, ModelRows())
         settings = settings_of(row)
-        settings.pop("gt", None)  # of each corruption its own, where boxes move with the pixels
-        rows.add(self.cell_of(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
+        # Where boxes move with the pixels, each cell has a ground truth of its own (grids compares them).
+        shared = joined_settings({key: value for key, value in settings.items() if key != "gt"})
+        rows.add(self.cell_of(tags, line), Value(row["value"], unit, line.place, settings), tags, shared)
 
     @staticmethod
     def cell_of(tags: Mapping[str, str], line: Line) -> Cell:
