@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
-from hoicli.records.results import joined_settings, settings_of
+from hoicli.records.results import BAR, joined_settings, settings_of
 from hoicli.robustness.cells import CellFiles, is_cell
 from hoicli.robustness.cells import cell_of as cell_files
 from hoicli.robustness.selection import (
@@ -153,6 +153,9 @@ class Gathering:
     def cell_of(tags: Mapping[str, str], line: Line) -> Cell:
         """The cell that a row's tags name; raises `DataError` where they name none."""
         corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
+        for key in ("corruption", RECIPE_TAG):
+            if BAR in tags.get(key, ""):
+                raise DataError(f"{tags[key]!r} has a |, which parts signatures", place=line.place, field=f"tags.{key}")
         problem, key = "", "severity"
         if not corruption:
             key, problem = (

@@ -516,6 +516,8 @@ def test_a_clean_value_of_zero_has_no_index() -> None:
         ({"tags": {"corruption": "jpeg", "severity": 1.5}}, "tags: must be an object of strings"),
         ({"tags": {"corruption": "jpeg", "severity": True}}, "tags: must be an object of strings"),
         ({"tags": {"corruption": "clean", "severity": "2"}}, "tags.severity: '2', but clean images have none"),
+        ({"tags": {"corruption": "a|gt:x", "severity": "1"}}, "tags.corruption: 'a|gt:x' has a |, which parts"),
+        ({"tags": {"corruption": "jpeg", "severity": "1", "recipe": "a|b"}}, "tags.recipe: 'a|b' has a |, which"),
         ({"value": "33"}, "value: missing or no finite number"),
         ({"metric": 3}, "metric: missing or no string"),
         ({"protocol": 3}, "protocol: must be a string"),
