@@ -199,6 +199,7 @@ def _assembled(
     found: dict[tuple[Line, int], list[Row]] = {}
     for name, column, row in cells:
         found.setdefault((name, column), []).append(row)
+    of_one_unit(((column, row["metric"]), row) for _, column, row in cells)
     dense(len({name for name, _ in found}), len(heads) + len(columns), len(found))
     shown = set(shown)
     made = {place: _cell(of_place, showing) for place, of_place in found.items()}
@@ -325,6 +326,19 @@ def _of_one_dataset(rows: Iterable[Row]) -> None:
             (one, before), (other, after) = first.items()
             beside = place_of(before) or "another row"
             raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
+
+
+def of_one_unit(placed: Iterable[tuple[Hashable, Row]]) -> None:
+    """Raises `DataError` for values of one place, such as a metric's in a column, that have different units."""
+    first: dict[Hashable, Row] = {}
+    for key, row in placed:
+        before = first.setdefault(key, row)
+        unit, known = row.get("unit", "%"), before.get("unit", "%")
+        if unit != known:
+            text = (
+                f"{row['metric']} {row['subset']} is in {unit}, but in {known} at {place_of(before) or 'another row'}"
+            )
+            raise DataError(f"{text}; give both in one unit", place=place_of(row), field="unit")
 
 
 def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:
