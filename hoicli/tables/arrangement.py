@@ -11,7 +11,16 @@ from typing import Any
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.results import Row, joined_settings, settings_of, tag_column
-from hoicli.tables.layout import TextTable, annotated, cell_text, dense, digits_of, interval_text, number_text
+from hoicli.tables.layout import (
+    TextTable,
+    annotated,
+    cell_text,
+    dense,
+    dense_tags,
+    digits_of,
+    interval_text,
+    number_text,
+)
 from hoicli.tables.layouts import LOWER, Layout, Slot, better, is_mean
 
 _DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
@@ -82,6 +91,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
         raise DataError(f"no row is of the layout {layout.name} ({layout.description}): they are {described(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
+    dense_tags([row for row, _ in fitting], tags, keys)
 
     def line(row: Row) -> Line:
         return (*_values_of_tags(row, tags), *(cell_text(row.get(key)) or "-" for key in keys))
