@@ -57,7 +57,9 @@ def curves(
         None, "--threshold T,T,...", "Add precision, recall and F1 at these scores, whatever the curve's own points."
     ),
     points: str = option(
-        "100", "--points N", "Write the points that decide precision at N + 1 evenly spaced recalls, or all points."
+        "100",
+        "--points N",
+        "Write the points that decide precision at N + 1 evenly spaced recalls, those of as many thresholds, or all.",
     ),
     bins: int = option(15, "--bins N", "Bins of the calibration, of equal width from 0 to 1.", mark=Count(1, 1000)),
     plot: str | None = options.figure("Draw the curves and the calibration: .png, .svg or .pdf."),
@@ -71,9 +73,9 @@ def curves(
     """Precision and recall with the score threshold, the threshold of the best F1, and the calibration of the scores.
 
     Curves are of all classes and of every subset: pooled, since one threshold serves all of them, and as the mean of
-    the classes' curves, whose own mean over recalls is mAP. Single classes come with --per-class or by name. A point
-    is left out if another is at least as precise and finds more. ECE compares scores with the share of true positives
-    among them.
+    the classes' curves, whose own mean over recalls is mAP. Single classes come with --per-class or by name. Of
+    the points that another beats in precision and in what it finds, only some are there, evenly by threshold. ECE
+    compares scores with the share of true positives among them.
     """
     from hoicli.curves.rows import Asked
     from hoicli.curves.run import curve_rows

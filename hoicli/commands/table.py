@@ -86,7 +86,7 @@ def table(
     rest of its column is not ranked, and a note says so. Below stand the caveats and the settings of the rows.
     """
     from hoicli.io.outputs import open_output
-    from hoicli.tables.arrangement import Showing, by_keys, by_layout, clash, described
+    from hoicli.tables.arrangement import Showing, by_keys, by_layout, clash, described, of_one_unit
     from hoicli.tables.layout import tables_of
     from hoicli.tables.layouts import LAYOUTS, layout_of
     from hoicli.tables.reading import read_rows
@@ -119,6 +119,7 @@ def table(
         keys = options.separated(lines) or ["tag.model"], options.separated(columns) or ["protocol", "subset"]
         tables = [by_keys(found, *keys, showing)]
     else:
+        of_one_unit(((row.get("metric"), row.get("subset")), row) for row in found)
         tables = tables_of(found, clash)
     notation = _notation(format_, output)
     with open_output(output) as write:

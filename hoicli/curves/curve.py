@@ -89,13 +89,28 @@ class Curve:
         kept: Ints = points[np.unique(holder[first[first < len(points)]])]
         return kept
 
-    def points(self, levels: Sequence[float] | None) -> Ints:
-        """The points to be written, ascending: those that are decisive at some recalls, that of the best F1, and the
-        last, which keeps everything; without levels all."""
+    def spread(self, steps: int) -> Ints:
+        """The points of evenly spaced thresholds, from the highest score to the lowest, ascending."""
+        if not len(self.score):
+            return np.zeros(0, dtype=np.int64)
+        high, low = float(self.score[0]) / 2, float(self.score[-1]) / 2  # halves: their difference is always a number
+        cuts = 2 * (high - (high - low) * (np.arange(steps + 1) / steps))
+        kept = np.searchsorted(-self.score, -cuts, side="right")
+        return np.unique(kept[kept > 0] - 1)
+
+    def points(self, levels: Sequence[float] | None, steps: int = 1) -> Ints:
+        """The points to be written, ascending: those that are decisive at some recalls, those of evenly spaced
+        thresholds (between two decisive ones may lie nearly all of them), that of the best F1, and the last, which
+        keeps everything; without levels all."""
         if levels is None:
             return np.flatnonzero(self.reachable) if self.pooled else np.arange(len(self.score))
         best = self.best
-        kept = [self.decisive(levels), np.arange(len(self.score))[-1:], np.array([] if best is None else [best])]
+        kept = [
+            self.decisive(levels),
+            self.spread(steps),
+            np.arange(len(self.score))[-1:],
+            np.array([] if best is None else [best]),
+        ]
         return np.unique(np.concatenate(kept).astype(np.int64))
 
 

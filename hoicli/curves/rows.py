@@ -20,12 +20,13 @@ from hoicli.records.results import Row, percent, row_ends
 from hoicli.vocabulary.labels import Vocabulary
 
 STEPS = 100
-"""Recalls, evenly spaced, whose deciding points are written."""
+"""Recalls, evenly spaced, whose deciding points are written, and thresholds."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Which rows are wanted. points: of how many evenly spaced recalls the deciding points, None for all points.
+    """Which rows are wanted. points: of how many evenly spaced recalls the deciding points, and how many evenly spaced
+    thresholds, None for all points.
     thresholds: further ones to read. per_class: the curve of every class. verbs, objects: the group of the classes of
     each. interactions: the curve of each, as `VERB OBJECT` (or role)."""
 
@@ -163,7 +164,7 @@ class Curves:
         yield self._row("best_f1", {**named, **at}, percent(value), curve.positives)
         for threshold in self.asked.thresholds:
             yield from self._at(named, curve, threshold)
-        points = curve.points(None if self.asked.points is None else self._levels)
+        points = curve.points(None if self.asked.points is None else self._levels, self.asked.points or STEPS)
         for point in points.tolist():
             place = {**named, **self._place(curve, point)}
             yield self._row("precision", place, percent(curve.precision[point]), point + 1)

@@ -29,6 +29,7 @@ from hoicli.records.image import image_id_problems, unknown_label
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.outcomes import OUTCOME_CODES, OUTCOMES
 from hoicli.records.parsing import Problem, Record, is_number, parse, short
+from hoicli.records.results import BAR, SIGNATURE_KEYS
 from hoicli.vocabulary.datasets import DATASETS
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -226,6 +227,8 @@ def match_problems(
     settings = record.get("settings", {})
     if type(settings) is not dict or not all(type(value) is str for value in settings.values()):
         yield Problem("settings", "must be an object of strings; hoicli match writes one")
+    elif not settings.keys() <= set(SIGNATURE_KEYS) or any(BAR in value for value in settings.values()):
+        yield Problem("settings", f"{short(settings)} is none of a signature's; hoicli match writes one")
     view = record.get("view", {})
     if type(view) is not dict or not all(key in VIEW_KEYS and type(value) is str for key, value in view.items()):
         yield Problem("view", f"must be an object of strings {', '.join(VIEW_KEYS)}; hoicli match writes one")

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Stream
+from hoicli.records.results import BAR
 from hoicli.vocabulary.labels import Vocabulary
 
 IMAGES, TRIPLETS, CLASSES = "images", "triplets", "classes"
@@ -199,8 +200,8 @@ def _of_file(path: str) -> Slice:
         if len(fields) != 2 or not all(fields):
             raise DataError("write one image and its slice a line: image_id<TAB>slice", place=line.place)
         image_id, part = fields
-        if not part.isprintable() or len(part) > 100:
-            raise DataError("a slice's name is at most 100 printable characters", place=line.place)
+        if not part.isprintable() or len(part) > 100 or BAR in part:
+            raise DataError("a slice's name is at most 100 printable characters without |", place=line.place)
         images.setdefault(image_id, set()).add(part)
     parts = tuple(sorted({part for of_image in images.values() for part in of_image}))
     if not parts:

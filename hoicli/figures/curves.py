@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Points = list[tuple[float, float]]
+FEW = 100
+"""Predictions below which a share is only known to ten percent and more (`wilson`): lines are thin there."""
 
 
 @dataclass
 class Drawn:
     """One line in each panel, all but thresholds in percent. curve: (recall, precision); by_threshold: metric ->
-    (threshold, value); best: the threshold of the best F1 and it; bins: (mean score, share of right predictions, of how
-    many); ece; ap: its metric and value."""
+    (threshold, value, of how many predictions); best: the threshold of the best F1 and it; bins: (mean score, share of
+    right predictions, of how many); ece; ap: its metric and value."""
 
     curve: Points = field(default_factory=list)
-    by_threshold: dict[str, Points] = field(default_factory=dict)
+    by_threshold: dict[str, list[tuple[float, float, int]]] = field(default_factory=dict)
     best: tuple[float, float] | None = None
     bins: list[tuple[float, float, int]] = field(default_factory=list)
     ece: float | None = None
@@ -55,7 +57,9 @@ def curves_of(rows: Iterable[Row]) -> dict[str, Drawn]:
         elif metric == "best_f1" and row["threshold"] is not None:
             line.best = row["threshold"], value
         elif metric in ("precision", "recall"):
-            values.setdefault((name, "point", row["rank"]), {"threshold": row["threshold"]})[metric] = value
+            values.setdefault((name, "point", row["rank"]), {"threshold": row["threshold"], "rank": row["rank"]})[
+                metric
+            ] = value
         elif metric == "ece":
             line.ece = value
         elif metric in ("accuracy", "confidence") and "bin_low" in row:
@@ -82,7 +86,7 @@ def _add_point(line: Drawn, point: Mapping[str, float], *, alone: bool) -> None:
         for metric, value in (
             ("precision", precision), ("recall", recall), ("F1", 2 * precision * recall / total if total else 0.0),
         ):  # fmt: skip
-            line.by_threshold.setdefault(metric, []).append((point["threshold"], value))
+            line.by_threshold.setdefault(metric, []).append((point["threshold"], value, int(point["rank"])))
 
 
 def _what(row: Row) -> str:
@@ -123,7 +127,9 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         titled(axes[2], "Calibration", panel - 0.5)
         legend = axes[0].get_legend_handles_labels()[0]
         left_out = f"The first {len(shown)} of {len(found)} curves." if len(found) > len(shown) else ""
-        add_foot(figure, left_out, caveats_of(rows), legend=legend, columns=3)
+        few = any(rank < FEW for line in shown.values() for at in line.by_threshold.values() for *_, rank in at)
+        thin = f"Thin lines: thresholds that fewer than {FEW} predictions reach." if few else ""
+        add_foot(figure, " ".join(filter(None, (left_out, thin))), caveats_of(rows), legend=legend, columns=3)
 
 
 def _entry(name: str, line: Drawn) -> str:
@@ -157,7 +163,10 @@ def _draw_thresholds(ax: Axes, shown: Mapping[str, Drawn]) -> None:
         for at, (metric, points) in enumerate(drawn):
             if alone:
                 colour, _, stroke = LINES[at]
-            ax.plot(*_columns(sorted(points)), color=colour, linestyle=stroke, lw=1.2, label=metric)
+            xy = _columns([(x, y) for x, y, _ in sorted(points)])
+            many = _columns([(x, y) for x, y, rank in sorted(points) if rank >= FEW])
+            ax.plot(*xy, color=colour, linestyle=stroke, lw=0.6, alpha=0.6)
+            ax.plot(*many, color=colour, linestyle=stroke, lw=1.2, label=metric)
         if line.best is not None:
             ax.plot([line.best[0]], [line.best[1]], marker="o", ms=4, color="#000000" if alone else colour)
     _axis(ax, "score threshold", "%" if alone else "F1 (%)")

@@ -52,6 +52,8 @@ FAMILIES: Mapping[str, Family] = {
 }
 FAMILY_OF = {name: key for key, family in FAMILIES.items() for name in family.corruptions}
 CORRUPTIONS = tuple(FAMILY_OF)
+MOVING = frozenset({"motion_blur", "screen_crack", "elastic", "perspective", "zoom_blur"})
+"""Those that move content, and boxes with it, further with each severity."""
 
 
 def family_of(corruption: str) -> str:

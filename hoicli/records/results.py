@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
 from hoicli.version import __version__
 
 Row = dict[str, Any]
@@ -26,16 +26,24 @@ SIGNATURE_KEYS = (
 they differ from the defaults; those of SHOE, agreement and robustness always, as they have no standard values."""
 
 
+BAR = "|"
+"""What stands between the settings of a signature, and may be in no name that one has."""
+
+
 def signature(settings: Mapping[str, str], *, inherited: str = "") -> str:
     """`key:value|key:value`, always in the order of SIGNATURE_KEYS, as sacreBLEU prints them; `settings_of` reads it.
 
     Two rows with one signature were made by the same computation. The version is added here. inherited: for a row
-    computed from other rows, the `joined_settings` that these share; they come first, unchanged.
+    computed from other rows, the `joined_settings` that these share; they come first, unchanged. Raises `DataError` for
+    a value with a BAR, which readers of files refuse in names before.
     """
     settings = {**settings, "version": __version__}
     unknown = settings.keys() - set(SIGNATURE_KEYS)
     if unknown:
         raise ValueError(f"unknown signature keys {sorted(unknown)}")
+    for key, value in settings.items():
+        if BAR in value:
+            raise DataError(f"{value!r} would read as two settings in a signature; rename it without |", place=key)
     own = joined_settings({key: settings[key] for key in SIGNATURE_KEYS if key in settings})
     return f"{inherited}|{own}" if inherited else own
 

@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.image import result_problems
 from hoicli.records.parsing import Record, parse
-from hoicli.records.results import joined_settings, settings_of
+from hoicli.records.results import BAR, joined_settings, settings_of
 from hoicli.robustness.cells import CellFiles, is_cell
 from hoicli.robustness.cells import cell_of as cell_files
 from hoicli.robustness.selection import (
@@ -41,11 +41,18 @@ Cell = tuple[str, int]
 
 
 class Value(NamedTuple):
-    """A row's value as it stands, None where it had nothing to average, and where the row is."""
+    """A row's value as it stands, None where it had nothing to average, where the row is, and its settings with the
+    ground truth's digest (`gt`)."""
 
     value: float | None
     unit: str
     place: str
+    settings: Mapping[str, str]
+
+    @property
+    def truth(self) -> str:
+        """The digest of the ground truth, "" where the row does not say it."""
+        return self.settings.get("gt", "")
 
 
 @dataclass
@@ -138,13 +145,17 @@ class Gathering:
             tags = {**tags, "model": model}
         rows = of_kind.setdefault(row.get("protocol", ""), {}).setdefault(model, ModelRows())
         settings = settings_of(row)
-        settings.pop("gt", None)  # of each corruption its own, where boxes move with the pixels
-        rows.add(self.cell_of(tags, line), Value(row["value"], unit, line.place), tags, joined_settings(settings))
+        # Where boxes move with the pixels, each cell has a ground truth of its own (grids compares them).
+        shared = joined_settings({key: value for key, value in settings.items() if key != "gt"})
+        rows.add(self.cell_of(tags, line), Value(row["value"], unit, line.place, settings), tags, shared)
 
     @staticmethod
     def cell_of(tags: Mapping[str, str], line: Line) -> Cell:
         """The cell that a row's tags name; raises `DataError` where they name none."""
         corruption, severity = tags.get("corruption", ""), tags.get("severity", "")
+        for key in ("corruption", RECIPE_TAG):
+            if BAR in tags.get(key, ""):
+                raise DataError(f"{tags[key]!r} has a |, which parts signatures", place=line.place, field=f"tags.{key}")
         problem, key = "", "severity"
         if not corruption:
             key, problem = (

@@ -1,7 +1,7 @@
 """A grid a model, of all rows gathered: the value of every corruption at every severity, and the clean one.
 
 What a benchmark must not average in silence is an error here: a cell that is there twice, one that is missing, settings
-that differ, fractions that pass for percent.
+or ground truths that differ, fractions that pass for percent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from difflib import get_close_matches
 from itertools import groupby
 
 from hoicli.errors import DataError
-from hoicli.records.corruptions import CORRUPTIONS, KEPT, RECIPE, RECIPES, SEVERITIES, family_of
+from hoicli.records.corruptions import CORRUPTIONS, KEPT, MOVING, RECIPE, RECIPES, SEVERITIES, family_of
+from hoicli.records.results import joined_settings
 from hoicli.robustness.gathering import RECIPE_TAG, Cell, Gathering, ModelRows, Value, listed
 from hoicli.robustness.selection import (
     AUTO,
@@ -30,8 +31,9 @@ CLEAN_CELL: Cell = (CLEAN, 0)
 class Grid:
     """One model's values in percent. `clean` is None, and `cells` lacks those of `missing`, where that was allowed.
 
-    `tags` are those that all its rows share; `settings` is their signature without the version; `recipe` names what
-    made the corrupted images, "" where the rows do not say. Cells and missing ones stand in the benchmark's order.
+    `tags` are those that all its rows share; `settings` is their signature without the version, of the ground truth the
+    one whose boxes stay; `recipe` names what made the corrupted images, "" where the rows do not say. Cells and missing
+    ones stand in the benchmark's order.
     """
 
     model: str
@@ -87,7 +89,10 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
         text = "only the clean row, no corruption; hoicli eval --tag corruption=NAME --tag severity=1 writes more"
         raise DataError(text, place=gathering.place)
     cells = [(name, severity) for name in corruptions for severity in severities]
-    made = []
+    asked = {model: _asked(rows, cells) for model, rows in models.items()}
+    standing = {model: _standing(gathering, model, models[model], of_model) for model, of_model in asked.items()}
+    _check_models(gathering, asked)
+    made: list[Grid] = []
     for model, rows in models.items():
         values = _percent(rows, wanted.unit)
         made.append(
@@ -97,7 +102,9 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
                 metric=metric,
                 subset=subset,
                 tags=dict(sorted((rows.tags or {}).items())),
-                settings=next(iter(rows.settings), ""),
+                settings=joined_settings(found.settings)
+                if (found := standing[model])
+                else next(iter(rows.settings), ""),
                 recipe=next(iter(rows.recipes), ""),
                 clean=values.get(CLEAN_CELL),
                 cells={cell: values[cell] for cell in cells if cell in values},
@@ -106,7 +113,16 @@ def grids(gathering: Gathering, benchmark: Benchmark, *, allow_missing: bool = F
         )
     others = sorted({name for name, _ in there} - set(corruptions))
     remarks += _lacking(gathering, made, len(cells) + 1, others, allow_missing=allow_missing)
-    return made, remarks + _recipes({grid.recipe for grid in made})
+    return made, remarks + _alike(gathering, made) + _recipes({grid.recipe for grid in made})
+
+
+def _alike(gathering: Gathering, made: Sequence[Grid]) -> list[str]:
+    """What to say of corruptions with one value at all severities, which at 0 and 100 is no wonder."""
+    return [
+        f"{gathering.called(grid.model)} has one value at all severities of {listed(same)}: the same predictions?"
+        for grid in made
+        if (same := [name for name, of in grid.levels().items() if len(of) > 1 and 0 < min(of) == max(of) < 100])
+    ]
 
 
 def _of_vcoco(metric: str, subset: str, protocol: str, *, chosen: bool) -> list[str]:
@@ -148,6 +164,52 @@ def _check_rows(gathering: Gathering, model: str, rows: ModelRows) -> None:
             (one, first), (other, second) = list(found.items())[:2]
             text = f"{other or 'missing'}, but {first} has {one or 'none'}: {problem}"
             raise DataError(text, place=second, field=field)
+
+
+def _asked(rows: ModelRows, cells: Sequence[Cell]) -> dict[Cell, Value]:
+    """The rows that say their ground truth, of the original images first, then of the cells of the grid."""
+    return {cell: rows.cells[cell] for cell in (CLEAN_CELL, *cells) if cell in rows.cells and rows.cells[cell].truth}
+
+
+def _standing(gathering: Gathering, model: str, rows: ModelRows, said: Mapping[Cell, Value]) -> Value | None:
+    """The first row of the ground truth whose boxes stay, that of the original images, None where no row says it.
+
+    Raises `DataError` for a cell of another one. Boxes that move do so otherwise in every cell, so two cells that share
+    a ground truth have it from the original images, too.
+    """
+    kept = any(recipe.endswith(KEPT) for recipe in rows.recipes)
+    still = {cell for cell in said if cell[0] == CLEAN or (cell[0] in CORRUPTIONS and (kept or cell[0] not in MOVING))}
+    first = next((cell for cell in said if cell in still), None)
+    if first is None:
+        return None
+    own = said[first]
+    moved: dict[str, Cell] = {}
+    for cell, row in said.items():
+        other = cell if cell in still else moved.setdefault(row.truth, cell)
+        if row.truth != own.truth and (cell in still or other != cell):
+            why = "its boxes" if cell in still else f"{_cells([other])} has the same, so its boxes"
+            raise DataError(
+                f"{_cells([cell])} of {gathering.called(model)} is of the ground truth {row.truth}, but {own.place} "
+                f"({_cells([first])}) of {own.truth}; {why} do not move: evaluate all cells on the same annotations",
+                place=row.place,
+                field="signature",
+            )
+    return own
+
+
+def _check_models(gathering: Gathering, asked: Mapping[str, Mapping[Cell, Value]]) -> None:
+    """Raises `DataError` for a cell that two models were evaluated on with different ground truths."""
+    first: dict[Cell, tuple[str, Value]] = {}
+    for model, said in asked.items():
+        for cell, row in said.items():
+            other, known = first.setdefault(cell, (model, row))
+            if known.truth != row.truth:
+                raise DataError(
+                    f"{_cells([cell])} of {gathering.called(model)} is of the ground truth {row.truth}, but "
+                    f"{known.place} ({gathering.called(other)}) of {known.truth}; evaluate all models on one",
+                    place=row.place,
+                    field="signature",
+                )
 
 
 def _complete(benchmark: Benchmark, there: set[Cell]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -203,7 +265,7 @@ def _percent(rows: ModelRows, unit: str | None) -> dict[Cell, float]:
         if not fraction:
             unchecked[cell] = row
     if unit is None and _look_like_fractions(unchecked):
-        example = min(unchecked.values(), key=lambda row: (row.value or 0.0, row.place))
+        example = min((row for row in unchecked.values() if row.value), key=lambda row: (row.value or 0.0, row.place))
         raise DataError(
             f"{example.value} and its like look like fractions of 1, and CRI needs percent; "
             "pass --unit fraction to multiply by 100, or --unit percent if they are right",
@@ -216,17 +278,12 @@ def _percent(rows: ModelRows, unit: str | None) -> dict[Cell, float]:
 def _look_like_fractions(values: Mapping[Cell, Value]) -> bool:
     """Whether values said to be percent, or not said to be anything, cannot well be.
 
-    No detector that is worth corrupting has 1 percent. Where rows state no unit, neither side may be that low alone:
-    a clean value in percent beside corrupted fractions, or the reverse.
+    No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell: a clean value in
+    percent stands beside corrupted fractions, or the reverse.
     """
-    clean = [row for cell, row in values.items() if cell == CLEAN_CELL]
-    corrupted = [row for cell, row in values.items() if cell != CLEAN_CELL]
-
-    def low(rows: Sequence[Value]) -> bool:
-        return bool(rows) and all((row.value or 0) <= 1 for row in rows)
-
-    alone = (rows for rows in (clean, corrupted) if not any(row.unit for row in rows))
-    return low([*clean, *corrupted]) or any(map(low, alone))
+    clean = [row.value for cell, row in values.items() if cell == CLEAN_CELL]
+    corrupted = [row.value for cell, row in values.items() if cell != CLEAN_CELL]
+    return any(0 < max((value or 0 for value in side), default=0) <= 1 for side in (clean, corrupted))
 
 
 def _lacking(

@@ -11,6 +11,7 @@ Of a round only the mean of each cell is kept: 8 bytes a cell and model, 0.8 MB 
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from hoicli.evaluation.protocol_files import chosen_protocols, explicit
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import tallies
 from hoicli.evaluation.selection import main_protocol
-from hoicli.io.messages import kept_notes
+from hoicli.io.messages import display_name, kept_notes
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
@@ -86,7 +87,7 @@ def evaluate_cells(
     """Evaluate the cells that were read, as `hoicli eval` does, and add their rows; with `resampling`, their rounds.
 
     protocol: a name or a file, None for the dataset's main one, on V-COCO the benchmark's. Raises what evaluating does,
-    `UsageError` for several protocols, and `DataError` where cells to be resampled have different images.
+    `UsageError` for several protocols, and `DataError` where cells have different images.
     """
     usual = VCOCO_PROTOCOL if dataset == "vcoco" else main_protocol(load(dataset or "hico")).name
     names = [protocol or usual]
@@ -110,10 +111,10 @@ def evaluate_cells(
                     ids = tally.image_ids
                     if images is None:
                         images = ids, place
-                    if samples is not None and ids != images[0]:
+                    if ids != images[0]:
                         odd = min(set(ids) ^ set(images[0]))
                         problem = f"image {odd} is not in both this cell and that of {images[1]}"
-                        advice = "intervals draw the same images in all cells: give each the ground truth of all images"
+                        advice = "all cells are of the same images: give each the ground truth of all"
                         raise DataError(f"{problem}; {advice}", place=place, field="gt")
                     for row_of, results, lists in tally.ranked(known, ids):
                         signed = {**settings, "data": known.signed, **tally.settings(row_of)}
@@ -131,6 +132,15 @@ def evaluate_cells(
                                 of_kind.setdefault(where, 100 * rounds.means(members, lists.unannotated))
             notes.update(dict.fromkeys(said, 1))
             bar.advance()
+    files: dict[tuple[str, str], list[str]] = {}
+    for cell in gathering.cells:
+        key = gathering.name_of(cell.tags, cell.line), os.path.realpath(cell.predictions)
+        files.setdefault(key, []).append(cell.line.place)
+    gathering.remarks += [
+        f"{' and '.join(places[:2])} have the same predictions, {display_name(file)}"
+        for (_, file), places in files.items()
+        if len(places) > 1
+    ]
     gathering.remarks += [
         text if times == 1 else f"{text} (and so in {times - 1} more cells)" for text, times in notes.items()
     ]

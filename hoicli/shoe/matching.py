@@ -20,7 +20,7 @@ Similarities are whole numbers of UNIT, a billionth: sums are exact in any order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,9 +30,10 @@ import numpy as np
 
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.images import NO_BOX
-from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts
+from hoicli.arrays.kit import Bools, Floats, Ints, expanded, rank_by_id, run_starts, starts_of
 from hoicli.arrays.triplets import NOTHING, UNLABELLED, Triplets
-from hoicli.errors import UsageError
+from hoicli.errors import DataError, UsageError
+from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs
 from hoicli.io.workers import shared_out
 from hoicli.shoe.assignment import greedy, optimal
 from hoicli.shoe.labels import Learned, Likeness, TruthClasses, predicted_classes
@@ -42,6 +43,9 @@ IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
 IMAGES_AT_ONCE = 256
 """Images whose boxes are compared together: their overlaps stay in cache."""
+MOST_MEETINGS = 1 << 22
+"""Pairs of triplets that may overlap in one image: a hundred thousand predictions on forty annotations, all in one
+place."""
 FEWEST_BLOCKS = 8
 """So many that are worth several processes."""
 
@@ -113,6 +117,18 @@ class _Compared(NamedTuple):
     learned: tuple[Learned, Learned]
 
 
+class _BoxPairs(NamedTuple):
+    """iou: of every two boxes of some images, by predicted box. place: of each predicted box, from `box` on, the place
+    of its pair with ground-truth box 0, if that were of its image; subject: that of the subject of each predicted
+    triplet, from `triplet` on."""
+
+    iou: Floats
+    place: Ints
+    box: int
+    subject: Ints
+    triplet: int
+
+
 @dataclass(frozen=True)
 class Matching:
     """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G] the prediction that each ground truth took, truth_of
@@ -156,7 +172,7 @@ class Shoe:
         self.nearest_similarity = np.full(len(predictions.verb), -1, dtype=np.int64)
         if settings.against == "dataset":
             self._seek_in_dataset()
-        blocks = range(0, len(self.image), IMAGES_AT_ONCE)
+        blocks = self._blocks()
         parts = shared_out(self._compared, blocks) if len(blocks) >= FEWEST_BLOCKS else [self._compared(blocks)]
         own = 0
         for part in parts:
@@ -263,19 +279,38 @@ class Shoe:
         """[M] the class of ground-truth rows, -1 of row -1."""
         return np.append(self.classes.class_of, -1)[truth]
 
-    def _compared(self, blocks: Sequence[int]) -> _Compared:
-        """What comes of the images of some blocks, one after the other, given by where they start."""
+    def _blocks(self) -> list[slice]:
+        """The images that are compared together, one after the other. Raises `DataError` for an image of too many
+        pairs."""
+        most = np.zeros(len(self.image), dtype=np.int64)
+        for what, found, annotated in (
+            ("triplets", self.predictions.hoi_start, self.truth.hoi_start),
+            ("boxes", self.predictions.box_start, self.truth.box_start),
+        ):
+            pairs = np.diff(found) * np.diff(annotated)[self.image]
+            check_pairs(pairs, np.arange(len(pairs)), self.predictions.image_ids, what)
+            most = np.maximum(most, pairs)
+        return blocks_of(np.maximum(most, PAIRS_AT_ONCE // IMAGES_AT_ONCE))
+
+    def _compared(self, blocks: Sequence[slice]) -> _Compared:
+        """What comes of the images of some blocks, one after the other."""
         nothing = np.zeros(0, dtype=np.int64)
         meetings = [Meetings(nothing, nothing, np.zeros(0), np.zeros(0), nothing)]
-        ends = [min(start + IMAGES_AT_ONCE, len(self.image)) for start in blocks]
-        for start, end in zip(blocks, ends, strict=True):
-            prediction, row = self._pairs(start, end)
-            similarity = None
-            if self.settings.against == "image":
-                similarity = self.similarities(row, prediction)
-                self._seek(prediction, row, similarity)
-            meetings.append(self._meet(start, end, prediction, row, similarity))
-        own = slice(*self.predictions.hoi_start[[blocks[0], ends[-1]]]) if blocks else slice(0)
+        for block in blocks:
+            boxes, met = self._box_pairs(block), 0
+            for prediction, row in self._pairs(block):
+                similarity = None
+                if self.settings.against == "image":
+                    similarity = self.similarities(row, prediction)
+                    self._seek(prediction, row, similarity)
+                meetings.append(self._meet(boxes, prediction, row, similarity))
+                met += len(meetings[-1].truth)
+                if met > MOST_MEETINGS:  # so many are of an image that is a block by itself
+                    raise DataError(
+                        f"image {self.predictions.image_ids[block.start]!r}: more than {MOST_MEETINGS:,} pairs of "
+                        "predicted and annotated triplets overlap; does the record hold many images?"
+                    )
+        own = slice(*self.predictions.hoi_start[[blocks[0].start, blocks[-1].stop]]) if blocks else slice(0)
         return _Compared(
             Meetings(*map(np.concatenate, zip(*meetings, strict=True))),
             self.nearest[own],
@@ -283,13 +318,15 @@ class Shoe:
             (self.verbs.learned, self.objects.learned),
         )
 
-    def _pairs(self, start: int, end: int) -> tuple[Ints, Ints]:
-        """(prediction, ground truth) of every two triplets of an image, for the predictions of images start to end: by
-        prediction, then ground truth."""
-        starts = self.predictions.hoi_start[start : end + 1]
-        image = np.repeat(self.image[start:end], np.diff(starts))
-        run, row = expanded(self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image])
-        return run + starts[0], row
+    def _pairs(self, block: slice) -> Iterator[tuple[Ints, Ints]]:
+        """(prediction, ground truth) of every two triplets of an image, for the predictions of some images: by
+        prediction, then ground truth, and few at a time."""
+        starts = self.predictions.hoi_start[block.start : block.stop + 1]
+        image = np.repeat(self.image[block], np.diff(starts))
+        first, count = self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image]
+        for part in blocks_of(count):
+            run, row = expanded(first[part], count[part])
+            yield run + starts[0] + part.start, row
 
     def _seek(self, prediction: Ints, row: Ints, similarity: Ints) -> None:
         """Set `nearest` for each prediction (runs): the most similar of its ground-truth rows, the first of equals, and
@@ -312,8 +349,8 @@ class Shoe:
         _, rows = np.unique(key, return_index=True)
         names = found.verb * len(found.objects) + found.label
         _, samples, sample_of = np.unique(names, return_index=True, return_inverse=True)
-        for start in range(0, len(samples), IMAGES_AT_ONCE):
-            part = samples[start : start + IMAGES_AT_ONCE]
+        for block in blocks_of(np.full(len(samples), len(rows))):
+            part = samples[block]
             prediction, row = np.repeat(part, len(rows)), np.tile(rows, len(part))
             self._seek(prediction, row, self.similarities(row, prediction))
         own = predicted_classes(found, classes.classes)[samples]
@@ -324,33 +361,35 @@ class Shoe:
         self.nearest = self.nearest[samples][sample_of]
         self.nearest_similarity = self.nearest_similarity[samples][sample_of]
 
-    def _meet(self, start: int, end: int, prediction: Ints, row: Ints, similarity: Ints | None) -> Meetings:
+    def _meet(self, boxes: _BoxPairs, prediction: Ints, row: Ints, similarity: Ints | None) -> Meetings:
         """The pairs from `_pairs` that overlap enough; similarity: theirs, if it is known."""
         truth, found = self.truth, self.predictions
-        box, truth_box, place = self._box_pairs(start, end)
-        overlap = iou(
-            np.ascontiguousarray(found.boxes[box].T), np.ascontiguousarray(truth.boxes[truth_box].T), inclusive=False
-        )
-        first = found.hoi_start[start]
-        own = slice(first, found.hoi_start[end])
-        subject = place[found.subject[own] - found.box_start[start]]
-        iou_subject = overlap[subject[prediction - first] + truth.subject[row]]
+        iou_subject = boxes.iou[boxes.subject[prediction - boxes.triplet] + truth.subject[row]]
         near = np.flatnonzero(iou_subject >= IOU_THRESHOLD)
         row, prediction, iou_subject = row[near], prediction[near], iou_subject[near]
         object_, other = found.object[prediction], truth.object[row]
         neither, both = (object_ == NO_BOX) & (other == NO_BOX), (object_ != NO_BOX) & (other != NO_BOX)
         iou_object = np.where(neither, np.nan, 0.0)
-        iou_object[both] = overlap[place[object_[both] - found.box_start[start]] + other[both]]
+        iou_object[both] = boxes.iou[boxes.place[object_[both] - boxes.box] + other[both]]
         enough = neither | (iou_object >= IOU_THRESHOLD)
         row, prediction = row[enough], prediction[enough]
         similarity = self.similarities(row, prediction) if similarity is None else similarity[near[enough]]
         return Meetings(row, prediction, iou_subject[enough], iou_object[enough], similarity)
 
-    def _box_pairs(self, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-        """(predicted box, ground-truth box) of every two boxes of an image, and of each predicted box, counted from the
-        first of image `start`, the place of its pair with ground-truth box 0, if that were of its image."""
-        truth, starts = self.truth, self.predictions.box_start[start : end + 1]
-        image = np.repeat(self.image[start:end], np.diff(starts))
-        count = np.diff(truth.box_start)[image]
-        box, truth_box = expanded(truth.box_start[image], count)
-        return box + starts[0], truth_box, np.cumsum(count) - count - truth.box_start[image]
+    def _box_pairs(self, block: slice) -> _BoxPairs:
+        """The overlaps of every two boxes of some images."""
+        truth, found = self.truth, self.predictions
+        starts = found.box_start[block.start : block.stop + 1]
+        image = np.repeat(self.image[block], np.diff(starts))
+        first, count = truth.box_start[image], np.diff(truth.box_start)[image]
+        overlap = np.empty(int(count.sum()))
+        done = starts_of(count)
+        for part in blocks_of(count):
+            box, truth_box = expanded(first[part], count[part])
+            overlap[done[part.start] : done[part.stop]] = iou(
+                np.ascontiguousarray(found.boxes[box + starts[0] + part.start].T),
+                np.ascontiguousarray(truth.boxes[truth_box].T),
+                inclusive=False,
+            )
+        place, triplets = done[:-1] - first, slice(*found.hoi_start[[block.start, block.stop]])
+        return _BoxPairs(overlap, place, starts[0], place[found.subject[triplets] - starts[0]], triplets.start)

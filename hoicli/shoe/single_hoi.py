@@ -15,6 +15,7 @@ from hoicli.arrays.boxes import iou
 from hoicli.arrays.images import NO_BOX
 from hoicli.arrays.kit import Bools, Ints, expanded
 from hoicli.arrays.triplets import Triplets
+from hoicli.evaluation.pairing import blocks_of
 from hoicli.shoe.labels import normalised
 
 ONE_BOX_IOU = 0.8
@@ -50,10 +51,14 @@ def _instances(truth: Triplets) -> Ints:
     boxes, group = boxes[order], group[order]
     # Each box beside those of its image and label that come after it.
     place = np.arange(len(boxes))
-    run, after = expanded(place + 1, np.searchsorted(group, group, side="right") - place - 1)
-    one, other = boxes[run], boxes[after]
-    close = iou(truth.boxes[one].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
-    one, other = one[close], other[close]
+    count = np.searchsorted(group, group, side="right") - place - 1
+    pairs = []
+    for part in blocks_of(count):
+        run, after = expanded(place[part] + 1, count[part])
+        one, other = boxes[run + part.start], boxes[after]
+        close = iou(truth.boxes[one].T, truth.boxes[other].T, inclusive=False) > ONE_BOX_IOU
+        pairs.append((one[close], other[close]))
+    one, other = map(np.concatenate, zip(*pairs, strict=True))
     joins = coo_array((np.ones(len(one), dtype=bool), (one, other)), shape=(len(truth.boxes),) * 2)
     numbers: Ints = connected_components(joins, directed=False)[1]
     return numbers

@@ -22,7 +22,10 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record, is_number, parse
 from hoicli.similarity.pairs import SCALE, Pair, Rated, all_of, days_of, is_rating, pair_of
 from hoicli.similarity.rules import RULES
-from hoicli.similarity.table import source_problems
+from hoicli.similarity.table import contradiction, follows, source_problems
+
+UNNAMED = "unnamed"
+"""The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
 
 
 @dataclass
@@ -73,6 +76,8 @@ class Tables:
                 if first != rating:
                     problem = f"{model} rates {pair[1]} and {pair[2]} {rating} here and {first} at {where}; keep one"
                     raise DataError(problem, field="scores")
+            if is_number(record.get("similarity")) and not follows(record):
+                raise DataError(contradiction(record), field="similarity")
             entry.scores = {model: (rating, place) for model, rating in scores.items()} | entry.scores
         entry.measure = all_of((entry.measure, record.get("measure")))
         entry.prompt = all_of((entry.prompt, record.get("prompt")))
@@ -129,7 +134,8 @@ def _rated(entry: _Entry, rule: str) -> Rated:
     """All ratings of a pair as one similarity."""
     scores = {model: rating for model, (rating, _) in sorted(entry.scores.items())}
     merge = None if rule == "mean" else rule
-    rated = partial(Rated, merge=merge, measure=entry.measure, prompt=entry.prompt, date=entry.date)
+    measure = entry.measure or (UNNAMED if scores and entry.others else None)
+    rated = partial(Rated, merge=merge, measure=measure, prompt=entry.prompt, date=entry.date)
     # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
     if scores and not entry.others:
         return rated(combined(list(scores.values()), rule) / SCALE, scores)

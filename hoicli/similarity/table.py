@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
 from operator import eq, or_
+from statistics import median, multimode
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ from hoicli.similarity.rules import RULES
 
 BATCH = 4096
 """Lines whose fields are checked together."""
+
+ROUNDED = 0.005
+"""How far a similarity may be from what its scores give: tables are written with two digits, too."""
 
 RATINGS = {(int, rating) for rating in range(SCALE + 1)}
 """What a model may rate, with its type: true is no rating."""
@@ -201,10 +205,37 @@ def _columns(named: _Named, lines: list[Line]) -> _Columns:
     similarity = numbers(similar)
     require(bool(((similarity >= 0) & (similarity <= 1)).all()))
     require(bool((similarity[np.fromiter(map(eq, a, b), dtype=bool, count=len(a))] == 1).all()))
+    require(not scores or all(map(follows, records)))
     first, second = (np.fromiter(map(named.__getitem__, side), dtype=np.int64, count=len(side)) for side in (a, b))
     raters, digests = ({name for text in texts for name in text.split("+")} for texts in (measures, prompts))
     sources = Sources(frozenset(rules), frozenset(raters.union(*scores)), frozenset(digests))
     return _Columns(first, second, similarity, [line.place for line in lines], sources)
+
+
+def given(record: Record) -> list[float]:
+    """The similarities that a line's scores give by its rule, of equally frequent ratings each; none where it has no
+    scores, or another rater beside them (`measure`)."""
+    if not record.get("scores") or record.get("measure") is not None:
+        return []
+    ratings, rule = list(record["scores"].values()), record.get("merge", "mean")
+    if rule == "mean":
+        return [sum(ratings) / (SCALE * len(ratings))]
+    return [value / SCALE for value in ([median(ratings)] if rule == "median" else multimode(ratings))]
+
+
+def follows(record: Record) -> bool:
+    """Whether a line's similarity is what its scores give; a sense is 1 with itself, whatever anyone says."""
+    possible = given(record)
+    near = any(abs(value - record["similarity"]) <= ROUNDED for value in possible)
+    return near or not possible or record["a"] == record["b"]
+
+
+def contradiction(record: Record) -> str:
+    """What is wrong with a line that does not follow."""
+    told = " or ".join(f"{value:g}" for value in given(record))
+    return (
+        f"{record['similarity']:g}, but its scores give {told} by {record.get('merge', 'mean')}; correct one of the two"
+    )
 
 
 def _is_named(named: tuple[Any, Any]) -> bool:
@@ -236,7 +267,10 @@ def _problems(record: Record) -> Iterator[Problem]:
         yield Problem("similarity", f"{similarity} of a sense with itself; that is 1, leave the line out")
     if record.get("merge", "mean") not in RULES:
         yield Problem("merge", f"{_shown(record, 'merge')} is none of {', '.join(RULES)}; hoicli shoe-sim writes it")
-    yield from source_problems(record)
+    wrong = list(source_problems(record))
+    yield from wrong
+    if not wrong and is_number(similarity) and record.get("merge", "mean") in RULES and not follows(record):
+        yield Problem("similarity", contradiction(record))
 
 
 def source_problems(record: Record) -> Iterator[Problem]:

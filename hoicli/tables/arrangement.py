@@ -11,7 +11,16 @@ from typing import Any
 
 from hoicli.errors import DataError, UsageError
 from hoicli.records.results import Row, joined_settings, settings_of, tag_column
-from hoicli.tables.layout import TextTable, annotated, cell_text, dense, digits_of, interval_text, number_text
+from hoicli.tables.layout import (
+    TextTable,
+    annotated,
+    cell_text,
+    dense,
+    dense_tags,
+    digits_of,
+    interval_text,
+    number_text,
+)
 from hoicli.tables.layouts import LOWER, Layout, Slot, better, is_mean
 
 _DRAWN = frozenset({"boot", "swaps", "permutations", "seed"})
@@ -82,6 +91,7 @@ def by_layout(rows: Sequence[Row], layout: Layout, showing: Showing) -> tuple[Te
         raise DataError(f"no row is of the layout {layout.name} ({layout.description}): they are {described(rows)}")
     keys = [key for key in layout.lines if any(row.get(key) is not None for row, _ in fitting)]
     tags = _tags((row for row, _ in fitting), showing.over)
+    dense_tags([row for row, _ in fitting], tags, keys)
 
     def line(row: Row) -> Line:
         return (*_values_of_tags(row, tags), *(cell_text(row.get(key)) or "-" for key in keys))
@@ -199,6 +209,7 @@ def _assembled(
     found: dict[tuple[Line, int], list[Row]] = {}
     for name, column, row in cells:
         found.setdefault((name, column), []).append(row)
+    of_one_unit(((column, row["metric"]), row) for _, column, row in cells)
     dense(len({name for name, _ in found}), len(heads) + len(columns), len(found))
     shown = set(shown)
     made = {place: _cell(of_place, showing) for place, of_place in found.items()}
@@ -325,6 +336,19 @@ def _of_one_dataset(rows: Iterable[Row]) -> None:
             (one, before), (other, after) = first.items()
             beside = place_of(before) or "another row"
             raise DataError(f"is of {other}, {beside} of {one}: no column can hold both", place=place_of(after))
+
+
+def of_one_unit(placed: Iterable[tuple[Hashable, Row]]) -> None:
+    """Raises `DataError` for values of one place, such as a metric's in a column, that have different units."""
+    first: dict[Hashable, Row] = {}
+    for key, row in placed:
+        before = first.setdefault(key, row)
+        unit, known = row.get("unit", "%"), before.get("unit", "%")
+        if unit != known:
+            text = (
+                f"{row['metric']} {row['subset']} is in {unit}, but in {known} at {place_of(before) or 'another row'}"
+            )
+            raise DataError(f"{text}; give both in one unit", place=place_of(row), field="unit")
 
 
 def _told(own: Mapping[str, str], theirs: Mapping[str, str]) -> str:

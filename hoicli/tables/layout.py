@@ -85,6 +85,12 @@ def dense(lines: int, columns: int, filled: int) -> None:
         )
 
 
+def dense_tags(rows: Collection[Row], tags: Sequence[str], index: Sequence[str]) -> None:
+    """`dense`, before a line of all tags is made of each row: rows may all have tags of their own."""
+    lines = {(frozenset(row.get("tags", {}).items()), *(cell_text(row.get(key)) for key in index)) for row in rows}
+    dense(len(lines), len(tags), len(rows))
+
+
 def marked(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """(the rows, those that a caveat concerns with a mark behind their protocol; what each mark means, to stand below).
 
@@ -230,6 +236,7 @@ def _pivoted(rows: Sequence[Row], index: tuple[str, ...], column: str, clash: Cl
     """A line per value of the tags and of the index, a column per value of `column`, under the metric where the index
     does not name it."""
     tags = list(dict.fromkeys(key for row in rows for key in row.get("tags", {})))
+    dense_tags(rows, tags, index)
 
     def line(row: Row) -> tuple[str, ...]:
         of_tags = row.get("tags", {})

@@ -129,14 +129,16 @@ def _label_problems(key: str, labels: Any, *, needed: bool) -> Iterator[tuple[st
             return
 
 
-def label_fault(label: Any) -> str:
-    """What is wrong with a label, "" for nothing."""
+def label_fault(label: Any, *, signed: bool = True) -> str:
+    """What is wrong with a label, "" for nothing. signed: a signature may have it."""
     if type(label) is not str:
         return f"{_shown(label)} is no label; labels are strings"
     if not label.strip() or label != label.strip():
         return f"{_shown(label)} is empty or has spaces around it; strip it, here and in the records"
     if len(label) > _LONGEST or not label.isprintable():
         return f"{_shown(label)} is too long or has control characters; give a name of at most {_LONGEST}"
+    if signed and "|" in label:
+        return f"{_shown(label)} has a |, which parts the settings of signatures; write it without"
     return ""
 
 
@@ -225,7 +227,7 @@ def _alias_problems(aliases: Any, labels: _Labels) -> Iterator[tuple[str, str]]:
     verbs, objects = set(labels.verbs), set(labels.objects)
     for alias, label in aliases.items():
         field = f"aliases.{alias[:_LONGEST]}"
-        if fault := label_fault(alias):
+        if fault := label_fault(alias, signed=False):
             yield "aliases", fault
             return
         kinds = [known for known in (verbs, objects) if type(label) is str and label in known]
@@ -368,7 +370,7 @@ def _image_problems(images: Any) -> Iterator[tuple[str, str]]:
         and all(map(_is_count, numbers))
         and 0 <= numbers[1] - numbers[0] < _MOST_IMAGES
         and type(images.get("template")) is str
-        and not label_fault(images["template"])
+        and not label_fault(images["template"], signed=False)
         and _TEMPLATE.fullmatch(images["template"])
         and type(images.get("missing", [])) is list
         and all(map(_is_count, images.get("missing", [])))

@@ -19,6 +19,8 @@ from hoicli.curves.rows import Asked, Curves
 from hoicli.evaluation.grids import GRIDS
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.rows import Evaluated, Wanted
+from hoicli.figures.curves import FEW, plot_curves
+from hoicli.io.messages import kept_notes
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import Record, tally
 from tests.support.project import FIXTURES, Hoicli
@@ -124,7 +126,12 @@ def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
         if enough:
             wanted.add(max(enough, key=lambda point: (curve.precision[point], point)))
     assert curve.decisive(levels).tolist() == sorted(wanted)
-    assert set(curve.points(levels).tolist()) == wanted | ({best} - {None}) | ({len(entries) - 1} if entries else set())
+    spread: set[int] = set()
+    if entries:
+        high, low = entries[0][0], entries[-1][0]
+        kept = [at(high - (high - low) * step / 7)[1] for step in range(7)]
+        spread = {count - 1 for count in (*kept, len(entries))}
+    assert set(curve.points(levels, 7).tolist()) == wanted | ({best} - {None}) | spread
     assert set(scores) == set(score[curve.reachable].tolist())
 
 
@@ -149,6 +156,34 @@ def test_scores_that_are_no_probabilities_have_no_calibration() -> None:
     found = calibration(np.array([0.0, 0.5, 1.0]), np.array([False, True, True]), 2)
     assert found is not None
     assert found.count.tolist() == [2, 1]  # 0 in the first, 0.5 in the first, 1 in the last
+
+
+def test_the_points_are_sampled_by_threshold_too() -> None:
+    """The first prediction is right, the next ones are wrong, and precision recovers: no point from the first to the
+    recovery decides a recall, and a straight line between the two was far off."""
+    rows = 1000
+    score = np.linspace(1, 0, rows)
+    hit = np.arange(rows) % 2 == 0
+    hit[1:20] = False
+    curve = Curve(score, hit, int(hit.sum()))
+    levels = levels_of(GRIDS["arange"], 100)
+    assert np.diff(score[curve.decisive(levels)]).min() < -0.3
+    points = curve.points(levels, 100)
+    assert np.diff(score[points]).min() > -0.02
+    exact = np.interp(-score, -score[points], curve.precision[points])
+    assert np.abs(exact - curve.precision)[20:].max() < 0.05
+    assert len(Curve(np.array([1.5e308, 0.0, -1.5e308]), hit[:3], 2).spread(100)) == 3
+
+
+def test_a_figure_says_where_few_predictions_are_left(hoicli: Hoicli, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert "Thin lines: " in hoicli("curves", *PAIR, "--plot", tmp_path / "few.svg").err
+    found = hoicli("curves", *PAIR, "--format", "jsonl").out
+    rows = [json.loads(line) for line in found.splitlines()]
+    many = [{**row, "rank": row["rank"] + FEW} if "rank" in row else row for row in rows]
+    with kept_notes() as notes:
+        plot_curves(many, str(tmp_path / "many.svg"))
+    assert not any("Thin" in text for text in notes)
 
 
 def test_points_inside_a_run_of_equal_scores_have_no_threshold() -> None:

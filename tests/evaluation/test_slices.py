@@ -237,6 +237,7 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
         ("", "no slices in it"),
         (b"a\t\xff\n", "s.tsv:1: no UTF-8"),
         ("a\tx\x1b[0m\n", "s.tsv:1: a slice's name is at most 100 printable characters"),
+        ("a\tx|gt:01234567\n", "s.tsv:1: a slice's name is at most 100 printable characters without |"),
         ("".join(f"a\t{number}\n" for number in range(MOST_PARTS + 1)), "51 slices; at most 50 in a file"),
     ],
 )

@@ -206,6 +206,10 @@ def test_a_match_record_whose_settings_are_none(hoicli: Hoicli, tmp_path: Path) 
         path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
         for command in ("eval", "diagnose"):
             assert refusal(hoicli(command, path)).startswith(f"{path}:1: settings: must be an object of strings; ")
+    for unsigned in ({"topk": "5|gt:01234567"}, {"zz": "1"}):
+        lines = [{**line, "settings": unsigned} for line in match_lines()]
+        path = written(tmp_path / "m.jsonl", "\n".join(map(json.dumps, lines)))
+        assert refusal(hoicli("eval", path)).startswith(f"{path}:1: settings: ")
 
 
 def test_boxes_whose_area_no_double_holds(hoicli: Hoicli, tmp_path: Path) -> None:

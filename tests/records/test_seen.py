@@ -107,6 +107,10 @@ def test_one_label_in_several_spellings_is_one(hoicli: Hoicli, tmp_path: Path) -
         (scene("a", ("worker", "wear", " hat")), 'labels[1]: " hat" is empty or has spaces around it; strip it, here'),
         (scene("a", ("worker", "", "hat")), 'hois[0].verb: "" is empty or has spaces around it'),
         (scene("a", ("worker", "we\nar", "hat")), 'hois[0].verb: "we\\nar" is too long or has control characters'),
+        (
+            scene("a", ("worker", "we|ar", "hat")),
+            'hois[0].verb: "we|ar" has a |, which parts the settings of signatures',
+        ),
         ({"image_id": "a", "boxes": [], "labels": [], "hois": 3}, "hois: a number; it must be an array"),
         ({"images": [], "annotations": []}, "image_id: missing; every image line names its image"),
     ],

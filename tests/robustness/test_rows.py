@@ -475,8 +475,12 @@ def test_fractions_are_caught_or_multiplied() -> None:
     # One corruption that ends at nothing is no reason: the rest says what the unit is.
     values = {**falling(), "pixelate": [0.9, 0.5, 0.2, 0.0, 0.0]}
     assert gather(grid_rows(values))[0][0].cells["pixelate", 3] == 0.2
-    # Where rows say percent, a model that loses everything is believed.
-    assert mri(gather(grid_rows(dict.fromkeys(CORRUPTIONS, [0.5] * 5)))[0][0].levels()) == 0.5
+    # Percent beside fractions is refused whatever rows say; a model that loses everything is believed, or says so.
+    lost = grid_rows({name: [0.21, 0.2, 0.0, 0.0, 0.0] for name in CORRUPTIONS}, clean=33.1)
+    with pytest.raises(DataError, match=r"rows.jsonl:\d+: value: 0\.2 and its like look like fractions of 1"):
+        gather(lost)
+    assert gather(lost, unit="percent")[0][0].cells["jpeg", 1] == 0.21
+    assert mri(gather(grid_rows({name: [0.0] * 5 for name in CORRUPTIONS}))[0][0].levels()) == 0
 
 
 def test_what_is_no_percentage() -> None:
@@ -512,6 +516,8 @@ def test_a_clean_value_of_zero_has_no_index() -> None:
         ({"tags": {"corruption": "jpeg", "severity": 1.5}}, "tags: must be an object of strings"),
         ({"tags": {"corruption": "jpeg", "severity": True}}, "tags: must be an object of strings"),
         ({"tags": {"corruption": "clean", "severity": "2"}}, "tags.severity: '2', but clean images have none"),
+        ({"tags": {"corruption": "a|gt:x", "severity": "1"}}, "tags.corruption: 'a|gt:x' has a |, which parts"),
+        ({"tags": {"corruption": "jpeg", "severity": "1", "recipe": "a|b"}}, "tags.recipe: 'a|b' has a |, which"),
         ({"value": "33"}, "value: missing or no finite number"),
         ({"metric": 3}, "metric: missing or no string"),
         ({"protocol": 3}, "protocol: must be a string"),

@@ -126,7 +126,9 @@ def test_a_round_is_the_benchmark_on_a_test_set_written_out(hoicli: Hoicli, two:
             values = expected[row["tags"]["model"]][at]
             ends = row["value"] + np.quantile(values, [0.025, 0.975]) - values.mean()
             assert (row["ci_low"], row["ci_high"]) == pytest.approx(np.clip(ends, 0, 100), abs=1e-9)
-            assert row["signature"].startswith(f"protocol:qpic|data:hico|boot:{rounds}|seed:{seed}|of:mAP/full|")
+            assert row["signature"].startswith(
+                f"protocol:qpic|data:hico|gt:7f69d433|boot:{rounds}|seed:{seed}|of:mAP/full|"
+            )
         change = expected["b"][at] - expected["a"][at]
         value = sides[1]["value"] - sides[0]["value"]
         found = one(rows, f"{metric}_diff", "b")
@@ -274,19 +276,28 @@ def test_a_cell_of_another_ground_truth_is_refused(hoicli: Hoicli, two: Path) ->
     assert result.err.startswith(f"{path}:1: gt_digest: {digest}, but the match records' is ")
 
 
+def test_predictions_that_serve_two_cells_are_named(hoicli: Hoicli, two: Path) -> None:
+    cells = [json.loads(line) for line in (two / "cells.jsonl").read_text().splitlines()]
+    twice = [{**cell, "predictions": cells[1]["predictions"]} if at == 2 else cell for at, cell in enumerate(cells)]
+    path = write(two / "twice.jsonl", twice)
+    result = hoicli("robust", *CHOICE, path)
+    assert result.code == 0
+    assert f"{path}:2 and {path}:3 have the same predictions" in result.err
+    assert "same predictions" not in hoicli("robust", *CHOICE, two / "cells.jsonl").err
+
+
 def test_what_cannot_be_resampled_is_refused(hoicli: Hoicli, two: Path) -> None:
     cells = [json.loads(line) for line in (two / "cells.jsonl").read_text().splitlines()]
     write(two / "fewer.jsonl", GT[1:])
     write(two / "a-jpeg-2.jsonl", predictions("a", "jpeg", 2)[1:])
     path = write(two / "odd.jsonl", [{**cell, "gt": "fewer.jsonl"} if cell["predictions"] == "a-jpeg-2.jsonl" else cell
                                      for cell in cells])  # fmt: skip
-    assert hoicli("robust", *CHOICE, path).code == 0
-    result = hoicli("robust", *CHOICE, "--bootstrap", "10", path)
-    text = (
-        f"gt: image {GT[0]['image_id']} is not in both this cell and that of {path}:1; intervals draw the same images"
-    )
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"{path}:3: {text}")
+    for drawn in ((), ("--bootstrap", "10")):
+        result = hoicli("robust", *CHOICE, *drawn, path)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith(
+            f"{path}:3: gt: image {GT[0]['image_id']} is not in both this cell and that of {path}:1; "
+        )
     rows = hoicli("robust", "--bootstrap", "10", FIXTURES / "robust" / "rows.jsonl")
     assert (rows.code, rows.err) == (
         2, "hoicli: --bootstrap 10: rows have no images; give cells with their predictions\n"

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from hoicli.arrays.kit import Bools
-from hoicli.errors import UsageError
+from hoicli.arrays.kit import Bools, Ints
+from hoicli.errors import DataError, UsageError
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.filters import ConfidenceFilter
-from hoicli.shoe.matching import UNIT, ShoeSettings
+from hoicli.shoe.matching import UNIT, Shoe, ShoeSettings
 from hoicli.shoe.scores import scores_of
 from tests.support.shoe import (
     AWAY,
+    Record,
     image,
     pairs,
     scored,
@@ -203,3 +204,48 @@ def test_settings_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         ShoeSettings(**{**known, **options})
     assert str(caught.value).startswith(message)
+
+
+# --- Images of very many triplets -----------------------------------------------------------------------------------
+
+
+def crowd(verbs: list[str], count: int, *, scored: bool) -> Record:
+    """An image of many triplets, each pair of boxes beside the next."""
+    hois = []
+    for number in range(count):
+        score = (number % 7 / 7,) if scored else (None,)
+        hois.append((verbs[number % len(verbs)], "giraffe", *score, [20 + number // 9, 0, 30 + number // 9, 10]))
+    return image(*hois)
+
+
+@pytest.mark.parametrize("against", ["image", "dataset"])
+def test_few_pairs_of_an_image_are_compared_at_a_time(monkeypatch: pytest.MonkeyPatch, against: str) -> None:
+    truth, found = crowd(["pet", "ride"], 40, scored=False), crowd(["touch", "feed", "ride"], 60, scored=True)
+    whole = shoe_of([truth], [found], against=against)
+    compared: list[int] = []
+    similarities = Shoe.similarities
+
+    def counted(self: Shoe, row: Ints, prediction: Ints) -> Ints:
+        compared.append(len(row))
+        return similarities(self, row, prediction)
+
+    for module in ("evaluation.pairing", "shoe.matching"):
+        monkeypatch.setattr(f"hoicli.{module}.PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr(Shoe, "similarities", counted)
+    parts = shoe_of([truth], [found], against=against)
+    assert max(compared) <= 100
+    assert pairs(parts) == pairs(whole)
+    assert [column.tolist() for column in parts.meetings] == [column.tolist() for column in whole.meetings]
+    assert parts.nearest.tolist() == whole.nearest.tolist()
+
+
+def test_an_image_of_too_many_pairs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, found = crowd(["pet"], 40, scored=False), crowd(["touch"], 60, scored=True)
+    monkeypatch.setattr("hoicli.shoe.matching.MOST_MEETINGS", 100)
+    with pytest.raises(
+        DataError, match=r"^image 'a': more than 100 pairs of predicted and annotated triplets overlap;"
+    ):
+        shoe_of([truth], [found])
+    monkeypatch.setattr("hoicli.evaluation.pairing.MOST_PAIRS", 2399)
+    with pytest.raises(DataError, match=r"^image 'a': 2,400 pairs of predicted and annotated triplets, at most 2,399"):
+        shoe_of([truth], [found])

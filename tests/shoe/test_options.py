@@ -47,8 +47,8 @@ def test_an_offline_backend_is_its_table(hoicli: Hoicli, tmp_path: Path) -> None
 def test_who_rated_and_what_they_were_asked_is_signed(hoicli: Hoicli, tmp_path: Path) -> None:
     table = tmp_path / "sim.jsonl"
     lines = [json.loads(line) for line in (SHOE / "sim.jsonl").read_text().splitlines()]
-    lines[0] |= {"scores": {"b|x": 1, "a": 2}, "prompt": "0a1b2c3d", "date": "2026-01-31/2026-02-02"}
-    lines[1] |= {"measure": "lexical", "prompt": "ffff0000"}
+    lines[0] |= {"measure": "lexical", "prompt": "ffff0000"}
+    lines[1] |= {"scores": {"b|x": 0, "a": 0}, "prompt": "0a1b2c3d", "date": "2026-01-31/2026-02-02"}
     table.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     rows = rows_of(hoicli("shoe-eval", "--format", "jsonl", *TRUTH, "--sim", table, FOUND).out)
     assert "|sim:675cd706|raters:a+b_x+lexical|prompt:0a1b2c3d+ffff0000|merge:mean|delta:" in rows["mf1"]["signature"]

@@ -301,9 +301,19 @@ def test_a_vote_s_ties_go_to_the_model_first_by_name_and_the_table_says_so(hoicl
     parts[2].write_text(line_of("a.v.01", "b.v.01", similarity=0.1) + line_of("a.v.01", "b.v.01", similarity=0.0))
     vote = hoicli("shoe-sim", "--merge", "majority", *parts)
     assert vote.out == (
-        '{"pos":"v","a":"a.v.01","b":"b.v.01","scores":{"gemini":1,"qwen":4},"similarity":0.25,"merge":"majority"}\n'
+        '{"pos":"v","a":"a.v.01","b":"b.v.01","scores":{"gemini":1,"qwen":4},"similarity":0.25,"merge":"majority",'
+        '"measure":"unnamed"}\n'
     )
     assert hoicli("shoe-sim", "--merge", "majority", *parts[::-1]).out == vote.out
+    mixed = tmp_path / "mixed.jsonl"  # another rater than the models took part, and the line says so
+    mixed.write_text(hoicli("shoe-sim", "--merge", "mean", *parts).out)
+    assert hoicli("shoe-sim", "--merge", "mean", mixed).code == 0
+    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=1.0))
+    refused = hoicli("shoe-sim", "--merge", "mean", *parts)
+    assert (refused.code, refused.err.startswith(f"{parts[1]}:1: similarity: 1, but its scores give 0.25 by mean")) == (
+        1, True
+    )  # fmt: skip
+    parts[1].write_text(line_of("a.v.01", "b.v.01", scores={"gemini": 1}, similarity=0.25))
     assert lines_of(hoicli("shoe-sim", "--merge", "majority", parts[2]).out)[0]["similarity"] == 0.0
     assert "merge" not in hoicli("shoe-sim", "--merge", "mean", *parts).out
     # As a backend it says what it said, and is not averaged on the way

@@ -55,6 +55,15 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
         ({"similarity": True}, "sim.jsonl:2: similarity: true is no similarity; give a number from 0 to 1"),
         ({"similarity": None}, "sim.jsonl:2: similarity: null is no similarity; give a number from 0 to 1"),
         ({"b": "pet.v.01"}, "sim.jsonl:2: similarity: 0.5 of a sense with itself; that is 1, leave the line out"),
+        ({"scores": {"m": 0}}, "sim.jsonl:2: similarity: 0.5, but its scores give 0 by mean; correct one of the two"),
+        (
+            {"scores": {"m": 4, "n": 0, "o": 4}, "merge": "median"},
+            "sim.jsonl:2: similarity: 0.5, but its scores give 1 by median; correct one of the two",
+        ),
+        (
+            {"scores": {"m": 4, "n": 0}, "merge": "majority"},
+            "sim.jsonl:2: similarity: 0.5, but its scores give 1 or 0 by majority; correct one of the two",
+        ),
         ({"merge": ["x"]}, 'sim.jsonl:2: merge: ["x"] is none of mean, median, majority; hoicli shoe-sim writes it'),
         (
             {"a": "touch.v.01", "b": "pet.v.01", "similarity": 0.25},
@@ -82,3 +91,18 @@ def test_a_field_of_the_table_that_is_not_there() -> None:
             SimilarityTable.read(line, ErrorPolicy())
     with pytest.raises(DataError, match=r"p\.jsonl:1: an array, not an object"):
         SimilarityTable.read([Line("p.jsonl", 1, b"[1]")], ErrorPolicy())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": {"m": 2}},
+        {"scores": {"m": 1, "n": 2, "o": 2}, "similarity": 0.42},  # written with two digits
+        {"scores": {"m": 4, "n": 0}, "similarity": 0.0, "merge": "majority"},  # who was listed first is not known
+        {"scores": {"m": 0}, "measure": "lexical"},  # another rater stands beside it
+        {"scores": {"m": 3}, "a": "touch.v.01", "b": "touch.v.01", "similarity": 1},
+        {"scores": {}},
+    ],
+)
+def test_a_similarity_that_follows_from_its_scores(change: Record) -> None:
+    assert len(SimilarityTable.read(as_lines([{**GOOD, **change}]), ErrorPolicy())) == 1

@@ -146,6 +146,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"verbs": []}, "verbs: [] is no list of labels; give at least one"),
     ({"verbs": ["hold", 3]}, "verbs[1]: 3 is no label; labels are strings"),
     ({"verbs": ["wear", "hold", "wear"]}, "verbs[2]: 'wear' is there already, at verbs[0]; each label once"),
+    ({"verbs": ["hold", "a|gt:x"]}, 'verbs[1]: "a|gt:x" has a |, which parts the settings of signatures'),
     ({"objects": ["helmet", "hammer "]}, 'objects[1]: "hammer " is empty or has spaces around it'),
     ({"objects": "lvis"}, 'objects: "lvis" is no list of labels'),
     ({"objects": {"helmet": 3}}, "objects: an object of labels needs the WordNet 3.0 noun of each"),
