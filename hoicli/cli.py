@@ -35,7 +35,6 @@ COMMANDS = {
     "compare": "Whether one detector is better than another, by how much, and where.",
     "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
     "papers": "Which evaluator made which paper's numbers, and published tables as rows.",
-    "report": "Everything about one or more dumps in one HTML or Markdown file: tables, figures, classes, gallery.",
     "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
     "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
     "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",

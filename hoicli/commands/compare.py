@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import PAGE_FOLDER, READ, READ_FOLDER
+from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.commands.scoring import PANEL, SIM, Scoring, similarities
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.run import ShoeOptions
-
-
-DIFFERENCES = 40
-"""Ground truths that only one model finds on a gallery page, each way: enough to see a pattern, few enough to look
-at."""
 
 
 @command(
@@ -44,10 +38,6 @@ at."""
             "two models of two seeds each",
         ),
         (
-            "hoicli compare --gt gt.jsonl --gallery page --images images preds.jsonl other.jsonl",
-            "what one finds and the other does not, as a web page",
-        ),
-        (
             "hoicli compare --gt gt.jsonl --metric soft_map,mf1 --sim lexical preds.jsonl other.jsonl",
             "SHOE's metrics",
         ),
@@ -56,7 +46,7 @@ at."""
             "every class, for a spreadsheet",
         ),
     ],
-    see=["eval", "diagnose", "explore", "report"],
+    see=["eval", "diagnose", "explore"],
 )
 def compare(
     predictions: list[str] | None = argument(
@@ -89,14 +79,6 @@ def compare(
     errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too.", default=True),
     per_class: bool = flag("--per-class", "Show every class, not only the --top K."),
     top: int = option(10, "--top K", "Show the K classes of the smallest p, and the K images that changed most."),
-    gallery: str | None = option(
-        None,
-        "--gallery DIR",
-        "Write a folder with a page of what one of two models finds and the other does not, by the rules of diagnose: "
-        "a part of what hoicli explore shows.",
-        mark=PAGE_FOLDER,
-    ),
-    images: str | None = option(None, "--images DIR", "The folder of the images for --gallery.", mark=READ_FOLDER),
     metric: list[str] | None = option(
         None,
         "--metric NAME",
@@ -122,7 +104,6 @@ def compare(
     It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
     """
-    from hoicli.comparison.run import Keeping
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
@@ -135,11 +116,6 @@ def compare(
     if len(paths) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     options.at_least_zero("--top", top)
-    if images is not None and gallery is None:
-        raise UsageError("--images goes with --gallery DIR")
-    if gallery and (len(paths) != 2 or metric or not errors or viewing.tags()):
-        problem = "--gallery: of two models, each one stream, by the types of errors, on all images"
-        raise UsageError(f"{problem}; leave out further PREDS, --metric, --no-errors, --iou and --slice")
     if metric:
         by_protocol = protocol or split or per_class or viewing.tags() or filtering.given()
         if by_protocol:
@@ -162,25 +138,15 @@ def compare(
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     models = Model.named(paths, options.separated(name), opening.predictions, runs=True)
     truth = Stream([gt], "ground truth", opening.truth)
-    keeping = None
-    if gallery is not None:
-        from hoicli.explorer.run import Collecting, write_explorer
-
-        collecting = Collecting()
-        keeping = Keeping(collecting)
-    with truth.rereadable() if gallery else nullcontext(), Job("compare", READING_TRUTH):
+    with Job("compare", READING_TRUTH):
         rows = list(
             compared(
                 models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
                 named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
-                views=views, keeping=keeping,
+                views=views,
             )
         )  # fmt: skip
-        if gallery is not None and keeping is not None:
-            explored = collecting.explored(keeping.models, truth, DIFFERENCES)
     policy.report()
-    if gallery is not None:
-        write_explorer(explored, gallery, images, "copy", "--gallery")
     _answer(rows, out)
 
 

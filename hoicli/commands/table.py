@@ -34,7 +34,7 @@ from hoicli.io.messages import note
             "mean and deviation over runs",
         ),
     ],
-    see=["papers", "eval", "compare", "report"],
+    see=["papers", "eval", "compare"],
 )
 def table(
     rows: list[str] | None = argument(

@@ -97,8 +97,7 @@ def test_what_is_written_is_known_as_such() -> None:
             for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval", "curves", "confusion")
         ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
-        *(("diagnose", "--gallery"), ("compare", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
-        ("audit", "--page"),
+        *(("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
         ("shoe-sim", "--export-batch"),
     }
 
@@ -176,7 +175,7 @@ def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> N
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     for words in (["eval", "-o", closed / "x"], ["diagnose", "--plot", closed / "x.png"],
-                  ["mask", "--save-images", closed], ["diagnose", "--gallery", closed],
+                  ["mask", "--save-images", closed], ["explore", "-o", closed],
                   ["corrupt", "--save-images", closed / "a/b"]):  # fmt: skip
         assert "is not writable" in refused(hoicli(*words, "nothing"))
 
@@ -184,7 +183,7 @@ def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> N
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
 def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
     for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["explore", "-o", "/sys/new"],
-                  ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--save-images", "/sys/a/b"],
+                  ["corrupt", "--save-images", "/sys/a/b"],
                   ["mask", "--save-images", "/sys"], ["convert", "--to", "mat", "-o", "/sys/new"],
                   ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
         said = refused(hoicli(*words, "nothing"))
@@ -250,12 +249,9 @@ def test_no_output_is_what_stands_on_stdin_or_stdout(tmp_path: Path) -> None:
 
 def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("page").mkdir()
-    Path("page/index.html").write_text('<meta name="generator" content="hoicli')
     for words in (
         ["diagnose", "--plot", "x.png", "-o", "x.png"],
         ["diagnose", "--plot", "./x.png", "-o", "x.png"],
-        ["diagnose", "--gallery", "page", "-o", "page/index.html"],
         ["robust", "--plot", "x.svg", "-o", "page/../x.svg"],
         ["shoe-eval", "--reasons", "x", "-o", "x"],
         ["shoe-eval", "--reasons", "-"],
@@ -309,7 +305,7 @@ def test_what_is_no_number_is_told_as_other_wrong_values(hoicli: Hoicli) -> None
 
 def test_a_folder_to_read_is_looked_for_first(hoicli: Hoicli, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    for words in (["diagnose", "--gallery", tmp_path / "page"], ["report"], ["mask", "--save-images", tmp_path],
+    for words in (["explore", "-o", tmp_path / "page"], ["mask", "--save-images", tmp_path],
                   ["corrupt", "--save-images", tmp_path]):  # fmt: skip
         said = refused(hoicli(*words, "--images", nowhere, "nothing"))
         assert said == f"--images {nowhere}: there is no such folder"
@@ -350,4 +346,4 @@ def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
                 refused(result) == f"{name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
             )
             seen.add(option)
-    assert seen >= {"-o", "--plot", "--gallery", "--gt", "--cache", "--errors"}
+    assert seen >= {"-o", "--plot", "--gt", "--cache", "--errors"}

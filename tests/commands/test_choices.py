@@ -54,7 +54,6 @@ OPEN_NAMES = {
     ("table", "--metric"): "the rows say which metrics there are",
     ("compare", "--metric"): "the rows say which metrics there are",
     ("compare", "--name"): "the user's names",
-    ("report", "--name"): "the user's names",
     ("vocab", "--name"): "the user's names",
     ("shoe-sim", "--model"): "the endpoint's names",
     ("prompts", "--model"): "the provider's names",

@@ -168,7 +168,6 @@ def test_vcoco(hoicli: Hoicli) -> None:
         (("diagnose", "--slice", "objects"), "--slice objects: no types of errors by it"),
         (("diagnose", "--iou", "0.6", "--as-released"), "--as-released: the released code has neither"),
         (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
-        (("diagnose", "--slice", "people", "--gallery", "g"), "--gallery: of one threshold"),
         (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),
         (("eval", "--iou", "0.5,"), "a threshold is empty"),
     ],

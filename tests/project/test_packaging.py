@@ -37,8 +37,6 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
         "hoicli/py.typed",
         "hoicli/data.sha256",
         "hoicli/wordnet/data/WORDNET-LICENSE",
-        "hoicli/report/page.css",
-        "hoicli/report/kit.css",
         *(f"hoicli/explorer/page/{name}" for name in ("index.html", "page.css", *(f"{name}.js" for name in SCRIPTS))),
         *vocabularies,
         *wordnet,
