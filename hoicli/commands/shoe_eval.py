@@ -29,7 +29,7 @@ from hoicli.io.streams import Stream
             "of the better half of all predictions (a reading), with reasons",
         ),
     ],
-    see=["shoe-sim", "synsets", "agree"],
+    see=["shoe-sim", "vocab", "agree"],
     old={"--explain": "--reasons"},
 )
 def shoe_eval(

@@ -32,7 +32,7 @@ PATHS = {
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
-    "NAME", "NAME,...", "LABEL...", "DATASET", "ACTION", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE",
+    "NAME", "NAME,...", "LABEL", "DATASET", "ACTION", "KIND", "TEXT", "KEY", "KEY=VALUE",
     "WHAT", "WHICH", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...",
     "1-5", "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "[NAME=]A,B", "predictions",
 }  # fmt: skip
@@ -90,7 +90,7 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
 
 def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
-    assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
+    assert {name for name, option in written if option == "-o"} == set(COMMANDS)
     assert {(name, option) for name, option in written if option != "-o"} == {
         *(
             (name, "--plot")
@@ -120,7 +120,7 @@ def test_outputs_that_cannot_be_written_are_told_first(
     (tmp_path / "dir").mkdir()
     option, words = (
         param.opts[0],
-        [str(tmp_path / "nothing")] * (name not in ("vocab", "schema", "doctor", "synsets", "papers")),
+        [str(tmp_path / "nothing")] * (name not in ("vocab", "doctor")),
     )
     wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
     if mark in (PAGE_FOLDER, FOLDER, FOLDERS):
@@ -266,12 +266,12 @@ def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
                     "/dev/null")  # fmt: skip
     assert (result.code, result.err) == (1, "/dev/null: no ground truth in it; hoicli convert makes it\n")
     assert hoicli("vocab", "-o", "/dev/null").code == 0
-    words = ["sh", sys.executable, "-m", "hoicli", "schema"]
+    words = ["sh", sys.executable, "-m", "hoicli", "doctor", "--schema", "result"]
     for script in ('"$@" -o /dev/stdout | cat', '"$@" -o /dev/stdout > f; cat f', '"$@" -o - > f; cat f', '"$@"'):
         done = subprocess.run(
             ["sh", "-c", script, *words], cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT
         )
-        assert done.stdout.startswith(b"dataset\n")
+        assert done.stdout.startswith(b"{")
 
 
 def test_a_word_that_is_no_file(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,16 +141,6 @@ def test_comparison(hoicli: Hoicli) -> None:
     assert ours
 
 
-def test_a_report_shows_them(hoicli: Hoicli) -> None:
-    text = hoicli("report", "--gt", GT, PREDICTIONS, "--format", "md", "--iou", "0.8", "--slice", "people").out
-    plain = hoicli("report", "--gt", GT, PREDICTIONS, "--format", "md").out
-    assert "## Thresholds and parts" in text
-    assert "## Thresholds and parts" not in plain
-    assert "hoicli eval --iou 0.8 --slice people --gt gt.jsonl predictions.jsonl" in text
-    protocols = plain.split("## Protocols")[1].split("##")[0]
-    assert protocols in text  # the published numbers stand where they stood
-
-
 def test_vcoco(hoicli: Hoicli) -> None:
     given = ("--dataset", "vcoco", "--gt", V_GT, V_PREDICTIONS)
     found = rows(hoicli("eval", *given, "--slice", "people,verb,objects", "--iou", "0.6").out)

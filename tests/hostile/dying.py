@@ -84,7 +84,6 @@ WRITERS = [
         tree=True,
     ),
     Writer("table", f"table {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
-    Writer("papers", "papers --rows hico -o OUT"),
     Writer("robust", f"robust {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
     Writer(
         "robust --plot", f"robust {FIXTURES / 'robust/rows.jsonl'} --plot OUT.svg -o DIR/rows", stdout=False, slow=True
@@ -160,8 +159,8 @@ WRITERS = [
     ),
     Writer("data list", "data list -o OUT"),
     Writer("vocab", "vocab hico -o OUT"),
-    Writer("synsets", "synsets ride -o OUT"),
-    Writer("schema", "schema prediction -o OUT"),
+    Writer("vocab --senses", "vocab --senses ride -o OUT"),
+    Writer("doctor --schema", "doctor --schema prediction -o OUT"),
     Writer("doctor", "doctor -o OUT", steady=False),
 ]
 

@@ -20,11 +20,8 @@ PREDICTIONS_B = CORPUS / "predictions_b.jsonl"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
-    "schema": "prints what hoicli itself holds",
     "data": "keeps what convert reads, by convert's own readers",
     "doctor": "looks at its own files",
-    "papers": "prints what hoicli itself holds",
-    "completion": "prints a script, or completes words from what hoicli itself holds",
 }
 """Commands without a reader of their own, and why that is so."""
 

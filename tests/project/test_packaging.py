@@ -47,9 +47,9 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["schema", "match"], "match record"),
+        (["doctor", "--schema", "match"], "match record"),
         (["vocab", "--list", "splits"], "rare_first"),
-        (["synsets", "ride horse"], "horse.n.01"),
+        (["vocab", "--senses", "ride horse"], "horse.n.01"),
     ],
 )
 def test_the_wheel_runs_by_itself(wheel: Path, tmp_path: Path, arguments: list[str], words: str) -> None:
