@@ -9,7 +9,7 @@ from hoicli.commands import choices, options
 from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
-from hoicli.commands.scoring import PANEL, SIM, Scoring, similarities
+from hoicli.commands.scoring import SIM, similarities
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
 from hoicli.io.progress import READING_TRUTH, Job
@@ -82,16 +82,13 @@ def compare(
     metric: list[str] | None = option(
         None,
         "--metric NAME",
-        "SHOE's metrics in place of mAP, of predictions in free text, by --sim: soft_map, mf1, gt_miss_rate, "
+        "SHOE's metrics in place of mAP, with shoe-eval's defaults, by --sim: soft_map, mf1, gt_miss_rate, "
         "prediction_miss_rate, map; several with commas.",
         offer="shoe.names:METRICS",
         several=True,
-        panel=PANEL,
     ),
     sim: list[str] | None = SIM,
-    wordnet: str | None = options.WORDNET,
     *,
-    scoring: Scoring,
     viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
@@ -110,6 +107,7 @@ def compare(
     from hoicli.evaluation.rows import Wanted
     from hoicli.evaluation.selection import main_protocol
     from hoicli.resampling.draws import Resampling
+    from hoicli.shoe.run import ShoeOptions
 
     paths = options.inputs(predictions, "two or more PREDS")
     gt = options.required(gt, "compare")
@@ -122,13 +120,13 @@ def compare(
             raise UsageError(
                 "--metric: SHOE has no protocols, splits, --iou, --slice or filters of compare's; leave them out"
             )
-        asked = scoring.options(ignore_no_interaction=ignore_no_interaction)
+        asked = ShoeOptions.of(ignore_no_interaction=ignore_no_interaction)
         resampling = Resampling.checked(bootstrap, seed, or_none=True)
         tags, policy = out.tags("model", "baseline", *asked.tags), out.policy()
-        _answer(_shoe(paths, gt, metric, sim, wordnet, dataset, asked, name, dumps, policy, resampling, tags), out)
+        _answer(_shoe(paths, gt, metric, sim, dataset, asked, name, dumps, policy, resampling, tags), out)
         return
-    if sim or wordnet is not None or scoring.given():
-        raise UsageError("--sim and the other options of SHOE go with --metric, for example --metric soft_map,mf1")
+    if sim:
+        raise UsageError("--sim: goes with --metric, for example --metric soft_map,mf1")
     chosen = chosen_protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
     vocabulary = load(dataset or chosen[0].dataset)
     views = viewing.views(vocabulary)
@@ -162,7 +160,7 @@ def _answer(rows: list[Row], out: options.ResultRows) -> None:
 
 
 def _shoe(
-    paths: list[str], gt: str, metric: list[str], sim: list[str] | None, wordnet: str | None, dataset: str | None,
+    paths: list[str], gt: str, metric: list[str], sim: list[str] | None, dataset: str | None,
     asked: ShoeOptions, name: list[str] | None, dumps: options.Dumps, policy: ErrorPolicy, resampling: Resampling,
     tags: dict[str, str],
 ) -> list[Row]:  # fmt: skip
@@ -171,7 +169,6 @@ def _shoe(
     from hoicli.diagnosis.run import Model
     from hoicli.shoe.names import METRICS
     from hoicli.shoe.run import Evaluation
-    from hoicli.wordnet.selection import choose
 
     metrics = list(dict.fromkeys(options.separated(metric)))
     if unknown := [other for other in metrics if other not in METRICS]:
@@ -179,7 +176,6 @@ def _shoe(
     tables = similarities(sim, "compare --metric")
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     models = Model.named(paths, options.separated(name), opening.predictions)
-    choose(wordnet)
     truth = Stream([gt], "ground truth", opening.truth)
     evaluation = Evaluation(truth, tables, asked, policy, dataset=dataset or "hico")
     named = [(model.name, model.stream) for model in models]
