@@ -58,7 +58,6 @@ if TYPE_CHECKING:
         ("hoicli corrupt --list", "what each is, with its constants"),
     ],
     see=["robust", "eval", "mask"],
-    old={"--out": "--save-images", "--corruptions": "--corruption", "--severities": "--severity"},
 )
 def corrupt(
     sources: list[str] | None = argument(

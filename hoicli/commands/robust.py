@@ -30,7 +30,6 @@ from hoicli.io.streams import Stream
         ),
     ],
     see=["corrupt", "eval"],
-    old={"--corruptions": "--corruption", "--severities": "--severity"},
 )
 def robust(
     rows: list[str] | None = argument(

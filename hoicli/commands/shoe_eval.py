@@ -30,7 +30,6 @@ from hoicli.io.streams import Stream
         ),
     ],
     see=["shoe-sim", "vocab", "agree"],
-    old={"--explain": "--reasons"},
 )
 def shoe_eval(
     predictions: list[str] | None = options.PREDICTIONS,

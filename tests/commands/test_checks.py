@@ -311,23 +311,6 @@ def test_a_folder_to_read_is_looked_for_first(hoicli: Hoicli, tmp_path: Path) ->
         assert said == f"--images {nowhere}: there is no such folder"
 
 
-def test_earlier_names_of_options_still_work(hoicli: Hoicli) -> None:
-    """As a word of its own or with =, but not after --, where words are no options; and no page shows them."""
-    for name, command, _ in commands():
-        known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
-        for old, new in command.page.old.items():
-            assert new in known
-            assert old not in known, f"{name} {old}"
-    words = ("pairstats", "--gt", GT, PREDICTIONS)
-    new = hoicli(*words, "--nms-sweep", "0.5")
-    assert new.code == 0
-    assert new == hoicli(*words, "--nms", "0.5") == hoicli(*words, "--nms=0.5")
-    assert hoicli("pairstats", "--gt", GT, "--", "--nms").err == "--nms: no such file; check the path\n"
-    assert (
-        refused(hoicli(*words, "--nms", "1", "--nms-sweep", "1")) == "pairstats: --nms-sweep is given twice; keep one"
-    )
-
-
 def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
     """The last would be taken, and nobody would know."""
     seen = set()
