@@ -26,7 +26,7 @@ GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
-    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...",
+    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...",
     "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "ANSWERS...", "RESULTS...", "NAME|DIR", "NAME|FILE.json",
     "FILE|NAME", "FILE|DIR", "DATASET",
 }  # fmt: skip

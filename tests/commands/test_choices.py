@@ -24,7 +24,7 @@ from tests.support.project import Hoicli
 GROUP: Any = typer.main.get_command(app)
 
 OPEN_METAVARS = {
-    "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...", "RATINGS...",
+    "FILE", "DIR", "GT", "IMAGE", "PATH...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...", "RATINGS...",
     "ROWS...", "EPOCHS...", "ANSWERS...", "RESULTS...",
     "FILE...", "IMAGES...", "LABEL", "URL", "JSON", "TEXT", "KEY=VALUE", "KEY", "K/N",
     "NAME|DIR", "FILE|DIR", "[MODEL=]IN,OUT", "[NAME=]A,B",

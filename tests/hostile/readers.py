@@ -529,12 +529,6 @@ READERS: list[Reader] = [
         file="picture.jpg",
     ),
     Reader(
-        "corrupt:shard",
-        CORPUS / "shard.tar",
-        "tar",
-        _both("corrupt --save-images DIR/made --corruption jpeg,elastic --severity 3 --jobs 1 IN -o OUT"),
-    ),
-    Reader(
         "mask:records",
         CORPUS / "pictures.jsonl",
         "records",
