@@ -1,7 +1,7 @@
 # hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
 #
 #   make demo    set up what it needs, then the main job on fixtures/: convert | match | eval | diagnose, with a plot; corrupt
-#                and robust; and a report of it all
+#                and robust; and a page of it all
 #   make test    set up all, then run all tests, on every processor
 #   make lint    ruff, mypy, and the order of the rooms (import-linter)
 #   make docs    run every command that README.md and docs/ show, and write down what it prints now

@@ -34,8 +34,6 @@ COMMANDS = {
     "explore": "One page to find out why: classes, errors, images and two models side by side, linked.",
     "compare": "Whether one detector is better than another, by how much, and where.",
     "table": "Result rows of any number of models in one table: LaTeX, Markdown, HTML, CSV.",
-    "papers": "Which evaluator made which paper's numbers, and published tables as rows.",
-    "report": "Everything about one or more dumps in one HTML or Markdown file: tables, figures, classes, gallery.",
     "corrupt": "RoHOI-style: 20 corruptions at five severities of every image, with boxes that move along.",
     "robust": "How well a detector withstands corruption: MRI, CRI, and each corruption, family and severity.",
     "mask": "SAMPL's semantic masks: black rectangles over the boxes that interact, for training.",
@@ -51,11 +49,8 @@ COMMANDS = {
     "audit": "What to look at in the ground truth: boxes drawn twice, labels that models contradict or miss.",
     "show": "Ground truth and predictions drawn on the images: a folder of pictures, one sheet, or a page.",
     "data": "Ground truth by name: what is published where, and the copies kept here for --gt hico:test.",
-    "vocab": "The verbs, objects, interactions and splits of a dataset.",
-    "synsets": "What a label may mean in WordNet, and what a benchmark's label means.",
-    "schema": "The JSON Schema of a record kind.",
+    "vocab": "The verbs, objects, interactions and splits of a dataset; what a label may mean in WordNet.",
     "doctor": "What is installed, what is missing, and whether it works: for a bug report.",
-    "completion": "A script that completes commands, options and values in bash, zsh or fish.",
 }
 """The commands in the order of a first session, each with its line in `hoicli --help`."""
 
@@ -122,7 +117,6 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Evaluate human-object interaction (HOI) detectors: small commands that read and write JSONL, and pipe.",
     epilog="A first session: hoicli convert preds.json | hoicli eval --gt gt.jsonl\n\nThen: hoicli help COMMAND",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -158,6 +152,8 @@ def _outcome(arguments: list[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         command = typer.main.get_command(app)
+        if "_HOICLI_COMPLETE" in os.environ:  # the shell asks, at the Tab key
+            command.main(prog_name="hoicli")
         if words[:1] == ["help"]:  # hoicli help eval
             words = [*words[1:2], "--help"]
         with command.make_context("hoicli", words or ["--help"]) as context:

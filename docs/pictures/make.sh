@@ -25,13 +25,9 @@ hoicli curves --protocol diag --gt gt.jsonl --plot curves.png preds.jsonl other.
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust.png -o rows.jsonl 2>/dev/null
 hoicli robust "$fixtures/robust/rows.jsonl" --plot robust-heatmap.png --plot-kind heatmap -o rows.jsonl 2>/dev/null
 hoicli corrupt --preview "$fixtures/robust/images/scene_03.png" -o corruptions.png
-hoicli diagnose --gt gt.jsonl --images "$fixtures/images" --gallery gallery preds.jsonl -o rows.jsonl 2>/dev/null
 hoicli show --gt gt.jsonl --images "$fixtures/images" --image-id HICO_test2015_00000005,HICO_test2015_00000007 --top 3 --size 640 -o show.png preds.jsonl
 hoicli explore --gt gt.jsonl --images "$fixtures/images" -o explorer preds.jsonl other.jsonl 2>/dev/null
-hoicli report --gt gt.jsonl --images "$fixtures/images" -o report.html preds.jsonl 2>/dev/null
-page gallery gallery/index.html 1250
 page explorer 'explorer/index.html#view=class&class=125' 1000
-page report report.html 1515
 
 # At most 1000 pixels wide (the sheet of a hundred pictures 800), in 256 colours: small files.
 python3 - "$here" <<'PYTHON'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import OUTPUT, READ_FOLDER, READ_NAMED, Count
+from hoicli.commands.checks import READ_NAMED, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, option, separated, top_of
 from hoicli.errors import UsageError
@@ -18,7 +18,7 @@ from hoicli.vocabulary.datasets import load
         ("hoicli audit --gt gt.jsonl", "boxes of one person or object that were drawn twice"),
         ("hoicli audit --gt gt.jsonl preds.jsonl other.jsonl", "also what both models contradict, and what both miss"),
         (
-            "hoicli audit --gt gt.jsonl --top 20 --page look.html --images images preds.jsonl other.jsonl > rows.jsonl",
+            "hoicli audit --gt gt.jsonl --top 20 preds.jsonl other.jsonl > rows.jsonl",
             "the twenty of each kind to look at",
         ),
         (
@@ -68,13 +68,6 @@ def audit(
     top: str = option(
         "100", "--top N", "Write the N surest candidates of each kind, or all; all of them count in mAP."
     ),
-    page: str | None = option(None, "--page FILE", "Draw the candidates that are written on a page.", mark=OUTPUT),
-    images: str | None = option(
-        None,
-        "--images DIR",
-        "The folder of the images for --page; without it boxes stand on empty sheets.",
-        mark=READ_FOLDER,
-    ),
     *,
     filtering: options.Filtering,
     dumps: options.Dumps,
@@ -87,7 +80,7 @@ def audit(
     class on one pair with confidence, and nothing of it is annotated there. Each row is a candidate, not an error.
     mAP is given as it is and with duplicates merged, contradicted triplets removed, missing ones added.
     """
-    from hoicli.diagnosis.run import Model, with_images
+    from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols
     from hoicli.evaluation.run import read_truth
     from hoicli.evaluation.selection import main_protocol
@@ -97,8 +90,6 @@ def audit(
 
     gt = options.required(gt, "audit")
     most = top_of(top)
-    if images is not None and page is None:
-        raise UsageError("--images: draws the candidates on a page; name it with --page FILE.html")
     paths = predictions or []
     kinds = _kinds(separated(kind), KINDS if paths else (DUPLICATE,), KINDS)
     rules = Rules(same, votes, Levels(confident, dismissed, known / 100))
@@ -117,20 +108,11 @@ def audit(
     for model in models:
         model.stream.unmatched("audit")
     filters, lines = filtering.filters(), Stream([gt], "ground truth", opening.truth)
-    with lines.rereadable():
-        truth = read_truth(lines, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
-        made = AuditRows(
-            Audit(truth, row, rules, [(model.name, model.stream) for model in models], filters, policy), kinds, tags
-        )
-        found = list(made.candidates(most))
-        policy.report()
-        shown = with_images([each for each in found if "rank" in each], lines) if page is not None else []
-    if page is not None:
-        from hoicli.io.outputs import open_output
-        from hoicli.report.candidates import candidate_page
-
-        with open_output(page) as write:
-            write(candidate_page(found, shown, images, truth.name))
+    truth = read_truth(lines, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
+    audit = Audit(truth, row, rules, [(model.name, model.stream) for model in models], filters, policy)
+    made = AuditRows(audit, kinds, tags)
+    found = list(made.candidates(most))
+    policy.report()
     out.write([*found, *made.means()])
 
 

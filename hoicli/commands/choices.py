@@ -85,8 +85,8 @@ def named_truth() -> list[tuple[str, str]]:
 
 
 def published() -> list[tuple[str, str]]:
-    """What `papers --rows` takes."""
-    return [(name, described) for name, (described, _) in table("papers.published:SETS").items()]
+    """What `table --published` takes."""
+    return [(name, described) for name, (described, _) in table("tables.published:SETS").items()]
 
 
 def vocabularies() -> list[Any]:

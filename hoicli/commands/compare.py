@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import PAGE_FOLDER, READ, READ_FOLDER
+from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
-from hoicli.commands.scoring import PANEL, SIM, Scoring, similarities
+from hoicli.commands.scoring import SIM, similarities
 from hoicli.errors import UsageError
 from hoicli.io.messages import note
 from hoicli.io.progress import READING_TRUTH, Job
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
     from hoicli.records.results import Row
     from hoicli.resampling.draws import Resampling
     from hoicli.shoe.run import ShoeOptions
-
-
-DIFFERENCES = 40
-"""Ground truths that only one model finds on a gallery page, each way: enough to see a pattern, few enough to look
-at."""
 
 
 @command(
@@ -44,10 +38,6 @@ at."""
             "two models of two seeds each",
         ),
         (
-            "hoicli compare --gt gt.jsonl --gallery page --images images preds.jsonl other.jsonl",
-            "what one finds and the other does not, as a web page",
-        ),
-        (
             "hoicli compare --gt gt.jsonl --metric soft_map,mf1 --sim lexical preds.jsonl other.jsonl",
             "SHOE's metrics",
         ),
@@ -56,7 +46,7 @@ at."""
             "every class, for a spreadsheet",
         ),
     ],
-    see=["eval", "diagnose", "explore", "report"],
+    see=["eval", "diagnose", "explore"],
 )
 def compare(
     predictions: list[str] | None = argument(
@@ -89,27 +79,16 @@ def compare(
     errors: bool = flag("--errors/--no-errors", "Compare the types of errors, too.", default=True),
     per_class: bool = flag("--per-class", "Show every class, not only the --top K."),
     top: int = option(10, "--top K", "Show the K classes of the smallest p, and the K images that changed most."),
-    gallery: str | None = option(
-        None,
-        "--gallery DIR",
-        "Write a folder with a page of what one of two models finds and the other does not, by the rules of diagnose: "
-        "a part of what hoicli explore shows.",
-        mark=PAGE_FOLDER,
-    ),
-    images: str | None = option(None, "--images DIR", "The folder of the images for --gallery.", mark=READ_FOLDER),
     metric: list[str] | None = option(
         None,
         "--metric NAME",
-        "SHOE's metrics in place of mAP, of predictions in free text, by --sim: soft_map, mf1, gt_miss_rate, "
+        "SHOE's metrics in place of mAP, with shoe-eval's defaults, by --sim: soft_map, mf1, gt_miss_rate, "
         "prediction_miss_rate, map; several with commas.",
         offer="shoe.names:METRICS",
         several=True,
-        panel=PANEL,
     ),
     sim: list[str] | None = SIM,
-    wordnet: str | None = options.WORDNET,
     *,
-    scoring: Scoring,
     viewing: options.Viewing,
     filtering: options.Filtering,
     dumps: options.Dumps,
@@ -122,37 +101,32 @@ def compare(
     It has a 95 % interval over resampled images, and the chance of so large a difference between equally good
     detectors, by swapping their output at random (p) and by resampling (p_bootstrap).
     """
-    from hoicli.comparison.run import Keeping
     from hoicli.comparison.run import compare as compared
     from hoicli.diagnosis.run import Model
     from hoicli.evaluation.protocol_files import chosen_protocols, explicit
     from hoicli.evaluation.rows import Wanted
     from hoicli.evaluation.selection import main_protocol
     from hoicli.resampling.draws import Resampling
+    from hoicli.shoe.run import ShoeOptions
 
     paths = options.inputs(predictions, "two or more PREDS")
     gt = options.required(gt, "compare")
     if len(paths) < 2:
         raise UsageError("compare needs two or more streams of predictions: the baseline first")
     options.at_least_zero("--top", top)
-    if images is not None and gallery is None:
-        raise UsageError("--images goes with --gallery DIR")
-    if gallery and (len(paths) != 2 or metric or not errors or viewing.tags()):
-        problem = "--gallery: of two models, each one stream, by the types of errors, on all images"
-        raise UsageError(f"{problem}; leave out further PREDS, --metric, --no-errors, --iou and --slice")
     if metric:
         by_protocol = protocol or split or per_class or viewing.tags() or filtering.given()
         if by_protocol:
             raise UsageError(
                 "--metric: SHOE has no protocols, splits, --iou, --slice or filters of compare's; leave them out"
             )
-        asked = scoring.options(ignore_no_interaction=ignore_no_interaction)
+        asked = ShoeOptions.of(ignore_no_interaction=ignore_no_interaction)
         resampling = Resampling.checked(bootstrap, seed, or_none=True)
         tags, policy = out.tags("model", "baseline", *asked.tags), out.policy()
-        _answer(_shoe(paths, gt, metric, sim, wordnet, dataset, asked, name, dumps, policy, resampling, tags), out)
+        _answer(_shoe(paths, gt, metric, sim, dataset, asked, name, dumps, policy, resampling, tags), out)
         return
-    if sim or wordnet is not None or scoring.given():
-        raise UsageError("--sim and the other options of SHOE go with --metric, for example --metric soft_map,mf1")
+    if sim:
+        raise UsageError("--sim: goes with --metric, for example --metric soft_map,mf1")
     chosen = chosen_protocols(protocol or [main_protocol(load(dataset or "hico")).name], dataset)
     vocabulary = load(dataset or chosen[0].dataset)
     views = viewing.views(vocabulary)
@@ -162,25 +136,15 @@ def compare(
     opening = dumps.opening(dataset, policy, within=chosen[0].dataset)
     models = Model.named(paths, options.separated(name), opening.predictions, runs=True)
     truth = Stream([gt], "ground truth", opening.truth)
-    keeping = None
-    if gallery is not None:
-        from hoicli.explorer.run import Collecting, write_explorer
-
-        collecting = Collecting()
-        keeping = Keeping(collecting)
-    with truth.rereadable() if gallery else nullcontext(), Job("compare", READING_TRUTH):
+    with Job("compare", READING_TRUTH):
         rows = list(
             compared(
                 models, truth, vocabulary, chosen, filtering.filters(), policy, wanted, resampling,
                 named=explicit(protocol) if protocol else None, errors=errors, top=top, tags=tags,
-                views=views, keeping=keeping,
+                views=views,
             )
         )  # fmt: skip
-        if gallery is not None and keeping is not None:
-            explored = collecting.explored(keeping.models, truth, DIFFERENCES)
     policy.report()
-    if gallery is not None:
-        write_explorer(explored, gallery, images, "copy", "--gallery")
     _answer(rows, out)
 
 
@@ -196,7 +160,7 @@ def _answer(rows: list[Row], out: options.ResultRows) -> None:
 
 
 def _shoe(
-    paths: list[str], gt: str, metric: list[str], sim: list[str] | None, wordnet: str | None, dataset: str | None,
+    paths: list[str], gt: str, metric: list[str], sim: list[str] | None, dataset: str | None,
     asked: ShoeOptions, name: list[str] | None, dumps: options.Dumps, policy: ErrorPolicy, resampling: Resampling,
     tags: dict[str, str],
 ) -> list[Row]:  # fmt: skip
@@ -205,7 +169,6 @@ def _shoe(
     from hoicli.diagnosis.run import Model
     from hoicli.shoe.names import METRICS
     from hoicli.shoe.run import Evaluation
-    from hoicli.wordnet.selection import choose
 
     metrics = list(dict.fromkeys(options.separated(metric)))
     if unknown := [other for other in metrics if other not in METRICS]:
@@ -213,7 +176,6 @@ def _shoe(
     tables = similarities(sim, "compare --metric")
     opening = dumps.opening(dataset, policy, within=dataset or "hico")
     models = Model.named(paths, options.separated(name), opening.predictions)
-    choose(wordnet)
     truth = Stream([gt], "ground truth", opening.truth)
     evaluation = Evaluation(truth, tables, asked, policy, dataset=dataset or "hico")
     named = [(model.name, model.stream) for model in models]

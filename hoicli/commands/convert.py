@@ -55,7 +55,6 @@ class _Converted(Written):
         ("hoicli convert --list-forms", "which answers of models are read"),
     ],
     see=["validate", "match", "eval", "prompts"],
-    old={"--images": "--image-list", "--split": "--part"},
 )
 def convert(
     paths: list[str] | None = argument(None, "PATH...", "Files or folders to convert; - is stdin.", mark=READ),

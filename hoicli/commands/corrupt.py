@@ -20,9 +20,6 @@ from hoicli.io.pool import processors
 from hoicli.io.streams import Stream
 from hoicli.records.corruptions import CORRUPTIONS, FAMILIES, FAMILY_OF, IMAGENET_C, RECIPE, SEVERITIES
 
-PACKED = (".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
-"""What a compressed shard's name ends in: refused, as an image is read at its place in the file."""
-
 if TYPE_CHECKING:
     from hoicli.converters.opening import Opening
     from hoicli.corruption.definitions import Recipe
@@ -30,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @command(
-    reads="image records and their images, image files, or tar shards of both",
-    writes="images, or tar shards, under --save-images, and a record for each image",
+    reads="image records and their images, or image files",
+    writes="images under --save-images, and a record for each image",
     examples=[
         (
             "hoicli corrupt --images images --save-images corrupted gt.jsonl > corrupted.jsonl",
@@ -47,10 +44,6 @@ if TYPE_CHECKING:
             "the ground truth of one corruption and severity",
         ),
         (
-            "hoicli corrupt --save-images shards --severity 3 00000.tar > 00000.jsonl",
-            "a tar shard, into a shard for each corruption",
-        ),
-        (
             "hoicli corrupt --recipe imagenet-c --images images --save-images published gt.jsonl > published.jsonl",
             "by the published constants, where ImageNet-C has the corruption",
         ),
@@ -58,22 +51,19 @@ if TYPE_CHECKING:
         ("hoicli corrupt --list", "what each is, with its constants"),
     ],
     see=["robust", "eval", "mask"],
-    old={"--out": "--save-images", "--corruptions": "--corruption", "--severities": "--severity"},
 )
 def corrupt(
     sources: list[str] | None = argument(
         None,
-        "RECORDS...|IMAGES...|SHARDS...",
-        "Streams of image records (file_name, optional boxes), image files, or tar shards (0001.jpg, 0001.json, ...); "
-        "- or nothing is stdin.",
+        "RECORDS...|IMAGES...",
+        "Streams of image records (file_name, optional boxes), or image files; - or nothing is stdin.",
         mark=READ,
     ),
     images: str = option(".", "--images DIR", "The folder of the images that the records name.", mark=READ_FOLDER),
     save_images: str | None = option(
         None,
         "--save-images DIR",
-        "Write the images, or the shards of shards, to this folder, as CORRUPTION/SEVERITY/NAME; it is made if need "
-        "be.",
+        "Write the images to this folder, as CORRUPTION/SEVERITY/NAME; it is made if need be.",
         mark=FOLDERS,
     ),
     corruption: list[str] | None = option(
@@ -105,9 +95,7 @@ def corrupt(
     ),
     seed: int = option(0, "--seed N", "Another seed draws everything anew."),
     jobs: int | None = option(None, "--jobs N", "Processes; default: one for each processor.", mark=options.JOBS),
-    shard: str | None = option(
-        None, "--shard K/N", "Only part K of N parts of the images, chosen by their ids; of shards every Nth."
-    ),
+    shard: str | None = option(None, "--shard K/N", "Only part K of N parts of the images, chosen by their ids."),
     preview: str | None = option(
         None,
         "--preview IMAGE",
@@ -143,28 +131,21 @@ def corrupt(
         raise UsageError("corrupt: give the folder to write the images to with --save-images DIR")
     cells = _cells(options.separated(corruption or ["all"]), options.separated(severity or ["all"]), constants)
     part = _shard(shard)
-    paths = options.inputs(sources, "RECORDS, IMAGES or SHARDS")
-    shards = _shards(paths)
+    paths = options.inputs(sources, "RECORDS or IMAGES")
 
     from hoicli.corruption.engine import Plan, run, unique_jobs
-    from hoicli.corruption.shards import corrupted_shards
 
     policy = options.policy(on_error, unit="image")
     plan = Plan(Path(images), _folder(save_images), cells, seed, recipe=constants, kept=boxes == "kept")
     processes = jobs or processors()
     converted: Counter[str] = Counter()
-    if shards:
-        outcomes = corrupted_shards(shards[part[0] - 1 :: part[1]], plan, processes=processes, policy=policy)
-    else:
-        todo = list(unique_jobs(_jobs(paths, plan, dumps.opening(None, policy)), policy, part))
-        outcomes = run(todo, plan, processes=processes, policy=policy)
+    todo = list(unique_jobs(_jobs(paths, plan, dumps.opening(None, policy)), policy, part))
+    outcomes = run(todo, plan, processes=processes, policy=policy)
     with open_output(out.output) as write, saved_tree(save_images):
         for outcome in outcomes:
             write(outcome.lines)
             if outcome.converted:
                 converted[outcome.converted] += 1
-            if outcome.left_out:
-                note(f"left out of the shards: {outcome.left_out}")
     for what, count in sorted(converted.items()):
         note(
             f"{count:,} {'images' if count > 1 else 'image'} had {what}: written with 8 bits a channel, grey or RGB(A)"
@@ -194,24 +175,6 @@ def _jobs(paths: list[str], plan: Plan, opening: Opening) -> Iterator[Job | Data
             except DataError as error:
                 job = error
             yield job
-
-
-def _shards(paths: list[str]) -> list[str]:
-    """The tar shards among the inputs: all of them or none. Raises `UsageError` for a mixture, a compressed shard, and
-    two of one name, which would be written to one place."""
-    packed = next((path for path in paths if path.lower().endswith(PACKED)), None)
-    if packed is not None:
-        raise UsageError(f"{packed}: a shard is a plain .tar; unpack it first (gunzip)")
-    shards = [path for path in paths if path.lower().endswith(".tar")]
-    if shards and len(shards) < len(paths):
-        other = next(path for path in paths if path not in shards)
-        raise UsageError(f"{shards[0]} and {other}: give shards, or records and images; not both at once")
-    places: dict[str, str] = {}
-    for path in shards:
-        first = places.setdefault(Path(path).name, path)
-        if first is not path:
-            raise UsageError(f"{first} and {path}: two shards of one name; rename one, or give them another folder")
-    return shards
 
 
 def _folder(name: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import PAGE_FOLDER, READ_FOLDER
 from hoicli.commands.drawing import Drawing
 from hoicli.commands.manual import command
 from hoicli.commands.options import flag, option
@@ -13,9 +12,6 @@ from hoicli.io.outputs import open_output
 from hoicli.io.progress import READING, READING_TRUTH, Job
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
-
-EXAMPLES = 40
-"""Errors of each type on a gallery page: enough to see a pattern, few enough to look at."""
 
 
 @command(
@@ -28,10 +24,7 @@ EXAMPLES = 40
             "two models side by side, drawn",
         ),
         ("hoicli diagnose --gt gt.jsonl --slice people preds.jsonl", "the errors in crowds, and where one is alone"),
-        (
-            "hoicli diagnose --gt gt.jsonl --top 5 --gallery page --images images preds.jsonl",
-            "the worst classes and images, and the errors as a web page",
-        ),
+        ("hoicli diagnose --gt gt.jsonl --top 5 preds.jsonl", "the worst classes and images"),
         ("hoicli match --gt gt.jsonl --protocol diag preds.jsonl | hoicli diagnose", "from the lines of match"),
         (
             "hoicli diagnose --gt gt.jsonl --emit predictions preds.jsonl "
@@ -68,13 +61,6 @@ def diagnose(
         one_of=("predictions",),
     ),
     plot: str | None = options.figure("Draw the deltas and the errors: .png, .svg or .pdf."),
-    gallery: str | None = option(
-        None,
-        "--gallery DIR",
-        "Write a folder with a page of the errors on their images: a part of what hoicli explore shows.",
-        mark=PAGE_FOLDER,
-    ),
-    images: str | None = option(None, "--images DIR", "The folder of the images for --gallery.", mark=READ_FOLDER),
     explain: bool = flag("--explain", "Say what each oracle fixes, and stop."),
     *,
     viewing: options.Viewing,
@@ -101,19 +87,14 @@ def diagnose(
         return
     look = drawing.look(plot)
     paths = options.inputs(predictions, "PREDS")
-    if (emit or gallery) and (gt is None or len(paths) != 1):
-        raise UsageError("--emit and --gallery need --gt and one stream of predictions (hoicli explore shows two)")
-    if gallery and gt == "-":
-        raise UsageError("--gallery reads the ground truth twice: give it as a file")
-    if images is not None and gallery is None:
-        raise UsageError("--images goes with --gallery DIR")
+    if emit and (gt is None or len(paths) != 1):
+        raise UsageError("--emit needs --gt and one stream of predictions")
     if as_released and (independent or progressive is not None):
         raise UsageError("--as-released: the released code has neither --independent nor --progressive")
     if independent and progressive is not None:
         raise UsageError("--progressive: oracles that follow one another share their repairs; leave out --independent")
     unseen = {
         "--plot": plot,
-        "--gallery": gallery,
         "--progressive": progressive,
         "--per-class": per_class,
         "--tag": out.tag,
@@ -144,11 +125,6 @@ def diagnose(
             )
         policy.report()
         return
-    collecting = None
-    if gallery is not None:
-        from hoicli.explorer.run import Collecting, write_explorer
-
-        collecting = Collecting()
     with Job("diagnose", READING_TRUTH + READING * len(models)):
         diagnosed = diagnose_models(
             models,
@@ -159,15 +135,12 @@ def diagnose(
             reading=reading,
             asked=viewing.views,
             protocol=row,
-            collector=collecting,
         )
     rows = [row for model in diagnosed for row in model.rows(per_class=per_class, top=top, order=order, tags=tags)]
     policy.report()
     if plot is not None:
         drawn = [row | {"model": model.label} for model in diagnosed for row in model.plotted]
         plot_diagnosis(drawn, {model.label: model.composition() for model in diagnosed}, plot, look)
-    if gallery is not None and collecting is not None and truth is not None:
-        write_explorer(collecting.explored(diagnosed, truth, EXAMPLES), gallery, images, "copy", "--gallery")
     out.write(rows)
     if out.notation() == "table" and plot is None:  # the figure's note says it
         note("the deltas do not add up to 100 - mAP: errors overlap (--explain says what each oracle fixes)")

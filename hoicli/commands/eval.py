@@ -27,7 +27,7 @@ from hoicli.vocabulary.datasets import load
         ("hoicli eval --explain --protocol upt", "what a protocol does, exactly"),
         ("hoicli eval --explain --protocol upt --format jsonl", "its row, to make a protocol of your own from"),
     ],
-    see=["match", "compare", "diagnose", "report"],
+    see=["match", "compare", "diagnose"],
 )
 def evaluate(
     predictions: list[str] | None = options.PREDICTIONS,

@@ -26,7 +26,7 @@ SLICES = "people,pairs,objects,distance"
         ),
         ("hoicli explore --gt gt.jsonl --slice people,distance:0.5:1 -o near preds.jsonl", "other filters"),
     ],
-    see=["diagnose", "report", "compare"],
+    see=["diagnose", "compare"],
     exits={0: "done, or --serve was ended by Ctrl-C"},
 )
 def explore(

@@ -48,14 +48,13 @@ class Page:
 
     reads, writes: which records (or files) come in and go out. examples: (command line, what it does), the most common
     first; each runs in the folder of the one before, so they may be a session. see: related commands. exits: exit codes
-    whose meaning differs from EXIT_CODES. old: earlier names of options, which still work and are not shown."""
+    whose meaning differs from EXIT_CODES."""
 
     reads: str
     writes: str
     examples: Sequence[tuple[str, str]]
     see: Sequence[str]
     exits: Mapping[int, str]
-    old: Mapping[str, str]
 
 
 DECLARED: dict[str, typer.Typer] = {}
@@ -69,10 +68,9 @@ def command(
     examples: Sequence[tuple[str, str]],
     see: Sequence[str],
     exits: Mapping[int, str] | None = None,
-    old: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Declares the function as the command of its module, with this page; see `Page`."""
-    page = Page(reads, writes, examples, see, exits or {}, old or {})
+    page = Page(reads, writes, examples, see, exits or {})
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
         app = DECLARED[function.__module__] = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -109,10 +107,8 @@ class ManualCommand(TyperCommand):
         return unconverted(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As typer does, with three more rules: an earlier name of an option still works; an option with one value may
-        not be given twice (typer takes the last silently); the message for a bad number is hoicli's own."""
-        end = args.index("--") if "--" in args else len(args)
-        args = [self._renamed(word) if at < end else word for at, word in enumerate(args)]
+        """As typer does, with two more rules: an option with one value may not be given twice (typer takes the last
+        silently); the message for a bad number is hoicli's own."""
         values, _, given = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:
             several = getattr(param, "multiple", False) or getattr(param, "count", False)
@@ -129,10 +125,6 @@ class ManualCommand(TyperCommand):
                 raise
             kind = "a whole number" if wanted[1] == "integer" else "a number"
             raise UsageError(f"{_shown_name(wrong)} {values.get(str(wrong.name))}: give {kind}") from None
-
-    def _renamed(self, word: str) -> str:
-        name, equals, value = word.partition("=")
-        return self.page.old.get(name, name) + equals + value
 
     def invoke(self, ctx: Any) -> Any:
         """Find named ground truth, check inputs and outputs, then run the command."""

@@ -28,7 +28,6 @@ from hoicli.io.streams import Line, Stream
         ),
     ],
     see=["curriculum", "corrupt"],
-    old={"--out": "--save-images"},
 )
 def mask(
     records: list[str] | None = argument(

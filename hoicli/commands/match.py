@@ -24,7 +24,7 @@ from hoicli.vocabulary.datasets import load
         ),
         ("hoicli match --gt gt.jsonl --nms 0.7 --top-k 100 preds.jsonl | hoicli eval", "after CDN's pair NMS"),
     ],
-    see=["eval", "diagnose", "schema"],
+    see=["eval", "diagnose"],
 )
 def match(
     predictions: list[str] | None = options.PREDICTIONS,

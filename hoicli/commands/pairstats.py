@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         ),
     ],
     see=["diagnose", "convert"],
-    old={"--nms": "--nms-sweep"},
 )
 def pairstats(
     predictions: list[str] | None = options.MODELS,

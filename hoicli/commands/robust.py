@@ -30,7 +30,6 @@ from hoicli.io.streams import Stream
         ),
     ],
     see=["corrupt", "eval"],
-    old={"--corruptions": "--corruption", "--severities": "--severity"},
 )
 def robust(
     rows: list[str] | None = argument(
@@ -86,7 +85,7 @@ def robust(
         None,
         "--with-published",
         "Add the paper's own numbers on that dataset, unranked, each row marked as not comparable.",
-        one_of="robustness.published:DATASETS",
+        one_of="tables.rohoi:DATASETS",
     ),
     plot: str | None = options.figure("Draw the models: --plot-kind."),
     plot_kind: str = option(
@@ -110,9 +109,9 @@ def robust(
     from hoicli.robustness.drawing import draw
     from hoicli.robustness.gathering import Gathering
     from hoicli.robustness.grids import grids as grids_of
-    from hoicli.robustness.published import beside
     from hoicli.robustness.rows import arranged, ranked, robustness_rows
-    from hoicli.robustness.selection import Selection, benchmark, named
+    from hoicli.robustness.selection import Selection, benchmark, is_vcoco, named
+    from hoicli.tables.rohoi import published_rows
 
     look = drawing.look(plot)
     if plot is None and plot_kind != "curves":
@@ -159,7 +158,10 @@ def robust(
         first = gathering.cells[0]
         baseline = gathering.name_of(first.tags, first.line)
         differences = list(difference_rows(grids, samples, baseline, model_tag, tags=tags))
-    published = beside(grids[0].protocol, with_published, tags=tags)
+    own = grids[0].protocol
+    if with_published and is_vcoco(own) != (with_published == "vcoco"):
+        raise UsageError(f"--with-published {with_published}: the rows are of {own or 'no protocol'}, on other data")
+    published = published_rows(with_published, tags=tags) if with_published else []
     out.write(*arranged(grids, results, differences, published, out.notation()))
     if plot is not None:
         draw(grids, plot, kind=plot_kind, look=look)

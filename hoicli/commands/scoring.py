@@ -1,9 +1,9 @@
-"""The options of SHOE's metrics, which shoe-eval and compare --metric share."""
+"""The options of SHOE's metrics; compare --metric has its --sim alone."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from hoicli.commands.checks import Read
@@ -126,10 +126,6 @@ class Scoring:
         "Table 2).",
         panel=PANEL,
     )
-
-    def given(self) -> bool:
-        """Whether any of them has another value than its default."""
-        return any(getattr(self, option.name) != getattr(option.default, "default", None) for option in fields(self))
 
     def options(self, *, ignore_no_interaction: bool = False) -> ShoeOptions:
         """What the library takes; raises `UsageError` for an impossible value."""

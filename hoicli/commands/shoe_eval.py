@@ -29,8 +29,7 @@ from hoicli.io.streams import Stream
             "of the better half of all predictions (a reading), with reasons",
         ),
     ],
-    see=["shoe-sim", "synsets", "agree"],
-    old={"--explain": "--reasons"},
+    see=["shoe-sim", "vocab", "agree"],
 )
 def shoe_eval(
     predictions: list[str] | None = options.PREDICTIONS,

@@ -39,7 +39,7 @@ LLM = "Options of --backend llm (language models)"
             "words of your own",
         ),
     ],
-    see=["shoe-eval", "synsets", "agree"],
+    see=["shoe-eval", "vocab", "agree"],
 )
 def shoe_sim(
     paths: list[str] | None = argument(
@@ -147,7 +147,7 @@ def shoe_sim(
     sense of the predicted labels of its image. With --dataset alone: the senses of its classes among themselves, or
     with --all-pairs every pair that predictions in its labels can need. With --pairs: lines of your own, of words or
     senses. Similarity is 0 to 1; a sense is 1 with itself, which has no line. A line says where it is from: `scores` of
-    models with the digest of the `prompt` and the `date`, or the `measure` (hoicli schema similarity).
+    models with the digest of the `prompt` and the `date`, or the `measure` (hoicli doctor --schema similarity).
     """
     from hoicli.shoe import wanted
     from hoicli.similarity import rating

@@ -26,23 +26,21 @@ if TYPE_CHECKING:
 
 TILE = 480
 """Pixels of the longer side of a picture in a sheet."""
-CARD = 720
-"""Of one in a page: sharp on a screen of twice the density."""
 
 
 @command(
     reads="predictions of any number of models, ground truth with --gt, or both",
-    writes="a folder of PNG files with shown.jsonl, one sheet (.png), or a page (.html)",
+    writes="a folder of PNG files with shown.jsonl, or one sheet (.png)",
     examples=[
         ("hoicli show --images images -o drawn preds.jsonl", "what a model predicts, without ground truth"),
         ("hoicli show --gt gt.jsonl --images images --first 12 -o sheet.png preds.jsonl", "both on one sheet"),
         (
-            "hoicli show --gt gt.jsonl --images images --verb ride,sit_on --score 0.3 --top 3 -o look.html preds.jsonl "
+            "hoicli show --gt gt.jsonl --images images --verb ride,sit_on --score 0.3 --top 3 -o look preds.jsonl "
             "other.jsonl",
-            "a page of two models, of two verbs",
+            "two models, of two verbs",
         ),
         (
-            "hoicli show --gt gt.jsonl --images images --single-hoi --first 8 -o single.html preds.jsonl",
+            "hoicli show --gt gt.jsonl --images images --single-hoi --first 8 -o single.png preds.jsonl",
             "images of one pair, as in the SHOE supplement's Figure 6",
         ),
         ("hoicli show --gt gt.jsonl --images images --image-id HICO_test2015_00000002 -o one.png", "one image"),
@@ -72,7 +70,7 @@ def show(
     size: int | None = option(
         None,
         "--size PX",
-        f"The longer side of a picture at most: 1280 in a folder, {TILE} in a sheet, {CARD} in a page.",
+        f"The longer side of a picture at most: 1280 in a folder, {TILE} in a sheet.",
         mark=Count(64, 8192),
     ),
     dataset: str | None = options.dataset("Labels must be of it; without it any label will do.", None),
@@ -81,13 +79,13 @@ def show(
     output: str | None = option(
         None,
         "-o --output FILE|DIR",
-        "FILE.png: one sheet; FILE.html: a page; DIR: a PNG for each image (new, empty, or of an earlier run).",
+        "FILE.png: one sheet; DIR: a PNG for each image (new, empty, or of an earlier run).",
         mark=SHOWN,
     ),
     *,
     dumps: options.Dumps,
 ) -> None:
-    """Draw ground truth, predictions or both on the images: a folder of pictures, one contact sheet, or a page.
+    """Draw ground truth, predictions or both on the images: a folder of pictures, or one contact sheet.
 
     No ground truth is needed. Ground truth is cyan, each model has a colour of its own; the subject's box is solid, the
     object's dashed. An image is looked up by the record's file_name, else by its id or number. One that is not at hand
@@ -95,10 +93,10 @@ def show(
     """
     from hoicli.diagnosis.run import Model
     from hoicli.figures.showing import Choice, Source, chosen
-    from hoicli.figures.shown_files import FOLDER, SHEET, kind_of
+    from hoicli.figures.shown_files import SHEET, kind_of
 
     if output is None:
-        raise UsageError("show: say where to with -o: FILE.png for one sheet, FILE.html for a page, or a folder")
+        raise UsageError("show: say where to with -o: FILE.png for one sheet, or a folder")
     if not predictions and gt is None:
         raise UsageError("show: give predictions, or ground truth with --gt")
     if single_hoi and gt in (None, "-"):
@@ -130,7 +128,7 @@ def show(
     policy.report()
     folder = None if images is None else Path(images)
     found = list(chosen(sources, choice, folder))
-    drawing = _drawn(found, folder, size or {FOLDER: 1280, SHEET: TILE}.get(kind, CARD))
+    drawing = _drawn(found, folder, size or (TILE if kind == SHEET else 1280))
     _write(output, kind, [item.overlay for item in found], drawing)
 
 
@@ -168,14 +166,12 @@ def _drawn(found: list[Shown], folder: Path | None, size: int) -> Iterator[Image
 
 def _write(output: str, kind: str, overlays: list[Overlay], pictures: Iterator[Image]) -> None:
     from hoicli.figures.overlays import encoded, sheet
-    from hoicli.figures.shown_files import FOLDER, SHEET, write_pictures
+    from hoicli.figures.shown_files import FOLDER, write_pictures
     from hoicli.io.outputs import open_output
-    from hoicli.report.shown import shown_page
 
     if kind == FOLDER:
         write_pictures(output, overlays, map(encoded, pictures))
         return
-    every = list(pictures)
-    data = encoded(sheet(every)) if kind == SHEET else shown_page(list(zip(overlays, every, strict=True)), "Triplets")
+    data = encoded(sheet(list(pictures)))
     with open_output(output) as write:
         write(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hoicli.commands import options
+from hoicli.commands import choices, options
 from hoicli.commands.checks import OUTPUT, READ, Count
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
@@ -20,7 +20,7 @@ from hoicli.io.messages import note
             "Default and Known Object, a line a model",
         ),
         (
-            "hoicli papers --rows hico | cat - rows.jsonl | hoicli table -o table.tex",
+            "hoicli table --published hico -o table.tex rows.jsonl",
             "below the published ones, for a paper",
         ),
         (
@@ -34,11 +34,18 @@ from hoicli.io.messages import note
             "mean and deviation over runs",
         ),
     ],
-    see=["papers", "eval", "compare", "report"],
+    see=["eval", "compare", "robust"],
 )
 def table(
     rows: list[str] | None = argument(
         None, "ROWS...", "Streams of result rows, read as one; - or nothing is stdin.", mark=READ
+    ),
+    published: str | None = option(
+        None,
+        "--published NAME",
+        "Published rows above one's own, or alone: hico, zero-shot, vcoco, swig, robust, robust-vcoco, pairs, "
+        "pairs-vcoco, diagnose, shoe or shoe-vcoco.",
+        one_of=choices.published,
     ),
     layout: str | None = option(
         None,
@@ -73,8 +80,8 @@ def table(
     format_: str = option(
         "auto",
         "--format",
-        "auto is the notation of the ending of -o: .tex, .md, .html, .csv; else a table.",
-        one_of=("auto", "table", "csv", "md", "latex", "html"),
+        "auto is the notation of the ending of -o: .tex, .md, .html, .csv; else a table. jsonl is the rows themselves.",
+        one_of=("auto", "table", "jsonl", "csv", "md", "latex", "html"),
     ),
     on_error: str = options.ON_ERROR,
     output: str = options.output(OUTPUT),
@@ -83,12 +90,15 @@ def table(
 
     A line is a model (its tags), a column what the layout asks for. Two rows of one value stop the run. The best value
     of a column is bold and the second underlined, where it is known which is better; what was made otherwise than the
-    rest of its column is not ranked, and a note says so. Below stand the caveats and the settings of the rows.
+    rest of its column is not ranked, and a note says so. A published row names where it is printed (`source`), and
+    whether it compares with one's own (`comparable`). Below stand the caveats and the settings of the rows.
     """
     from hoicli.io.outputs import open_output
+    from hoicli.records.parsing import dump
     from hoicli.tables.arrangement import Showing, by_keys, by_layout, clash, described, of_one_unit
     from hoicli.tables.layout import tables_of
     from hoicli.tables.layouts import LAYOUTS, layout_of
+    from hoicli.tables.published import published_lines
     from hoicli.tables.reading import read_rows
     from hoicli.tables.writers import written
 
@@ -101,14 +111,20 @@ def table(
         over = over.removeprefix("tag.")
     showing = Showing(intervals, over or "", decimals, sort or "")
     policy = options.policy(on_error)
-    paths = options.inputs(rows, "ROWS")
-    found = read_rows(paths, policy, metrics=options.separated(metric), where=wanted)
+    paths = [] if published and not rows else options.inputs(rows, "ROWS")
+    before = published_lines(published) if published else []
+    found = read_rows(paths, policy, metrics=options.separated(metric), where=wanted, before=before)
     policy.report()
     if not found:
         chosen = " of --metric and --where" if metric or where else ""
         raise DataError(f"no rows{chosen} in it", place=", ".join("<stdin>" if path == "-" else path for path in paths))
     if over is not None and all(over not in row["tags"] for row in found):
         raise UsageError(f"--over {over}: no row has this tag; hoicli eval --tag {over}=1 puts it there")
+    notation = _notation(format_, output)
+    if notation == "jsonl":
+        with open_output(output) as write:
+            write(b"".join(map(dump, found)))
+        return
     chosen_layout = LAYOUTS[layout] if layout else None if lines or columns else layout_of(found)
     if chosen_layout is not None:
         made, left = by_layout(found, chosen_layout, showing)
@@ -121,7 +137,6 @@ def table(
     else:
         of_one_unit(((row.get("metric"), row.get("subset")), row) for row in found)
         tables = tables_of(found, clash)
-    notation = _notation(format_, output)
     with open_output(output) as write:
         write("\n".join(written(made, notation) for made in tables).encode())
 

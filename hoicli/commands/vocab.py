@@ -19,8 +19,8 @@ OWN = "Options for a dataset of your own (--from)"
 
 
 @command(
-    reads="nothing, or with --from ground truth",
-    writes="one row for each interaction, verb, object, split or image; with --from the file of a dataset",
+    reads="nothing; with --from ground truth, with --senses - labels, a line each",
+    writes="one row for each interaction, verb, object, split, image or sense; with --from the file of a dataset",
     examples=[
         ("hoicli vocab", "HICO-DET's 600 interactions"),
         ("hoicli vocab hico --list objects", "its objects in all three numberings"),
@@ -28,8 +28,15 @@ OWN = "Options for a dataset of your own (--from)"
         ("hoicli vocab vcoco --list verbs", "V-COCO's actions and their roles"),
         ("hoicli vocab --from gt.jsonl -o own.json", "a dataset of your own from its ground truth, for --dataset"),
         ("hoicli vocab own.json", "its classes"),
+        ('hoicli vocab --senses "ride motorcycle"', "the WordNet senses of a verb and an object"),
+        ("hoicli vocab --pos v --senses hopping_on", "of a verb that is in no benchmark"),
+        (
+            "hoicli vocab --list verbs | jq -r .verb | hoicli vocab --pos v --senses - | "
+            "jq -r 'select(.chosen) | .sense'",
+            "the sense of each of HICO-DET's verbs",
+        ),
     ],
-    see=["synsets", "validate", "convert"],
+    see=["shoe-sim", "validate", "convert"],
 )
 def vocab(
     dataset: str | None = argument(
@@ -62,6 +69,14 @@ def vocab(
     name: str | None = option(
         None, "--name NAME", "The dataset's name in signatures (default: that of the file).", panel=OWN
     ),
+    senses: list[str] | None = option(
+        None,
+        "--senses LABEL",
+        "Instead: the WordNet senses that a verb, an object, or both (the verb first) may have, and the one that the "
+        "dataset's label has; repeatable; - reads one a line of stdin.",
+    ),
+    pos: str | None = option(None, "--pos", "Of --senses, only objects (n) or only verbs (v).", one_of=("n", "v")),
+    wordnet: str | None = options.WORDNET,
     *,
     out: options.Listing,
 ) -> None:
@@ -69,7 +84,10 @@ def vocab(
 
     Ids are 0-based. Objects have all numbers in use: COCO's order, HICO-DET's alphabetical order, COCO's ids; objects
     of SWIG-HOI have the WordNet 3.0 offset of their noun. With --from, the file of a dataset of your own is written
-    (hoicli schema dataset), which every --dataset takes; edit it as you like.
+    (hoicli doctor --schema dataset), which every --dataset takes; edit it as you like.
+
+    A prediction's label keeps all its senses: shoe-eval takes the one most similar to the ground truth's. A label of
+    the dataset, as ground truth, has the one chosen in a curated table; `why` says so where it is not obvious.
     """
     if from_ is not None:
         if dataset is not None or out.format_ != "auto":
@@ -79,10 +97,40 @@ def vocab(
     if train is not None or name is not None:
         raise UsageError("--train and --name go with --from GT.jsonl")
     vocabulary = load(dataset or "hico")
+    if senses is None and (pos is not None or wordnet is not None):
+        raise UsageError("--pos and --wordnet go with --senses LABEL")
+    if senses is not None:
+        out.write(_senses(senses, pos, wordnet, vocabulary))
+        return
     rows = list(_rows(vocabulary, what))
     if not rows:
         raise UsageError(f"--list {what}: {vocabulary.name} has none")
     out.write(rows)
+
+
+def _senses(labels: list[str], pos: str | None, wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    """The rows of --senses, and a note of the labels that have none."""
+    from hoicli.wordnet.lookup import sense_rows
+    from hoicli.wordnet.selection import choose
+
+    choose(wordnet)
+    found = {label: list(sense_rows(label, pos, vocabulary)) for label in _labels(labels)}
+    if unknown := [label for label, rows in found.items() if not rows]:
+        shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        note(f"{len(unknown)} without a sense in WordNet: {shown}; such a label is similar only to an equal one")
+    return [row for rows in found.values() for row in rows]
+
+
+def _labels(given: list[str]) -> Iterator[str]:
+    for label in given:
+        if label != "-":
+            yield label
+            continue
+        for line in Stream(["-"], "labels"):
+            try:
+                yield line.data.decode().strip()
+            except UnicodeDecodeError:
+                raise DataError("not UTF-8; write one label a line", place=line.place) from None
 
 
 def _make(truth: str, train: str | None, name: str | None, output: str) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hoicli.comparison.rows import Compared, Comparison, Diagnosed, error_rows, protocol_rows, runs_setting
 from hoicli.diagnosis.applied import ORACLES
-from hoicli.diagnosis.gather import Collector, Gathered, match_and_diagnose
-from hoicli.diagnosis.run import DiagnosedModel, Model
+from hoicli.diagnosis.gather import Gathered, match_and_diagnose
+from hoicli.diagnosis.run import Model
 from hoicli.errors import UsageError
 from hoicli.evaluation.coverage import served
 from hoicli.evaluation.filters import Filters
-from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.rows import Evaluated, Wanted
 from hoicli.evaluation.run import read_truth
@@ -31,15 +29,6 @@ from hoicli.resampling.weighted import Lists
 from hoicli.vocabulary.labels import Vocabulary
 
 
-@dataclass
-class Keeping:
-    """What a page of the differences is made of. collector: makes what each model's `kept` is to be; models: filled
-    with a diagnosis of each, by the first protocol that types errors."""
-
-    collector: Callable[[GroundTruth, Protocol], Collector]
-    models: list[DiagnosedModel] = field(default_factory=list)
-
-
 def compare(
     models: Sequence[Model],
     gt: Stream,
@@ -55,19 +44,16 @@ def compare(
     top: int,
     tags: Mapping[str, str],
     views: Views = ALONE,
-    keeping: Keeping | None = None,
 ) -> Iterator[Row]:
     """The rows of `comparison.rows`, the first model being the baseline of the others; `errors` adds the types of
     errors. `views`: the protocols at other thresholds and on parts of the data, where errors have them, too (but for
-    triplets and classes). `named` as `served` has it. `keeping` needs `errors`.
+    triplets and classes). `named` as `served` has it.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records.
     """
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     protocols = views.of(served(truth, protocols, named), named)
     diagnosed = protocol_of(vocabulary) if errors else None
-    if diagnosed is not None and keeping is not None:
-        served(truth, [diagnosed])
     if diagnosed is not None and not truth.serves(diagnosed):
         note(f"left out: types of errors, which {diagnosed.name} defines: {truth.name} cannot serve it")
         diagnosed = None
@@ -81,10 +67,7 @@ def compare(
         sides.append([])
         for number, each in enumerate(streams, start=1):
             predictions = each.stream.unmatched(f"{each.stream.name}: compare")
-            keep = partial(keeping.collector, truth, errors_of[0]) if keeping else None
-            gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy, collector=keep)
-            if keeping is not None:
-                keeping.models.append(_kept(each, gathered, truth, filters))
+            gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
             called = name if len(streams) == 1 else f"{name}, run {number}"
             gathered.coverage.report(truth, protocols, model=called)
             sides[-1].append(gathered)
@@ -113,14 +96,6 @@ def compare(
             Diagnosed(name, [run.diagnoses[number] for run in side]) for name, side in zip(together, sides, strict=True)
         ]
         yield from error_rows(same, settings | leave | truth.settings(view) | view.settings(), shared)
-
-
-def _kept(model: Model, gathered: Gathered, truth: GroundTruth, filters: Filters) -> DiagnosedModel:
-    diagnosis = gathered.diagnoses[0]
-    protocol = diagnosis.protocol
-    signed = {"data": truth.vocabulary.signed, **filters.signature(), **gathered.tally.leave}
-    signed |= {**truth.settings(protocol), **protocol.settings()}
-    return DiagnosedModel(model.name, model.tagged, truth.vocabulary, diagnosis, signed, gathered.kept)
 
 
 def _together(models: Sequence[Model]) -> dict[str, list[Model]]:

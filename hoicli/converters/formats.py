@@ -128,6 +128,6 @@ def detect(source: Source) -> str:
         raise DataError(f"no records, but {said}", place=source.name)
     raise DataError(
         f"not a format hoicli knows ({source.describe()}); `hoicli convert --list` names them, --from NAME forces one, "
-        "and a format of your own becomes records (`hoicli schema prediction`)",
+        "and a format of your own becomes records (`hoicli doctor --schema prediction`)",
         place=source.name,
     )

@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -30,7 +28,7 @@ from hoicli.corruption.quality import Original
 from hoicli.corruption.warps import Box, moved_boxes
 from hoicli.errors import DataError, HoicliError
 from hoicli.io.claims import reads
-from hoicli.io.outputs import lies_in, writable, write_whole
+from hoicli.io.outputs import lies_in, write_whole
 from hoicli.io.pool import keep_memory, ordered_map
 from hoicli.io.progress import Progress
 from hoicli.io.streams import Line
@@ -51,31 +49,23 @@ NO_MEMORY = -4
 @dataclass(frozen=True)
 class Plan:
     """cells: (corruption, severity) in the order of the records; images: where file names lead; out: where to write;
-    kept: boxes stay as annotated.
-
-    spool: a folder in which the files of an image are put one behind another, for a tar, in place of `out`.
-    """
+    kept: boxes stay as annotated."""
 
     images: Path
     out: Path
     cells: tuple[tuple[str, int], ...]
     seed: int
-    spool: Path | None = None
     recipe: Recipe = HOICLI_1
     kept: bool = False
 
 
 @dataclass(frozen=True)
 class Job:
-    """An image's record (with image_id and file_name), the file it means, and where the record stands.
-
-    span: (first byte, bytes) of the image in the file, where it is a tar.
-    """
+    """An image's record (with image_id and file_name), the file it means, and where the record stands."""
 
     record: Record
     source: Path
     place: str
-    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,26 +84,11 @@ class Place(Line):
 
 
 @dataclass(frozen=True)
-class Spooled:
-    """The files of an image, one behind another at `path`: a record's line and a size for each cell; the image's
-    name."""
-
-    name: str
-    path: str
-    pieces: tuple[tuple[bytes, int], ...]
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its records as lines, and what was converted in reading its image.
-
-    spooled: its files, where the plan has a spool; left_out: members of shards that are neither image nor record.
-    """
+    """What became of a job: its records as lines, and what was converted in reading its image."""
 
     lines: bytes
     converted: str
-    spooled: Spooled | None = None
-    left_out: str = ""
 
 
 def record_job(line: Line, plan: Plan) -> Job:
@@ -123,7 +98,7 @@ def record_job(line: Line, plan: Plan) -> Job:
     return checked_job(record, plan.images / name, line.place)
 
 
-def checked_job(record: Record, source: Path, place: str, span: tuple[int, int] | None = None) -> Job:
+def checked_job(record: Record, source: Path, place: str) -> Job:
     """The job of a record with a file name. Raises `DataError` for one with boxes, a size or an id that are none."""
     record = {"image_id": PurePosixPath(record["file_name"]).stem, **record}
     reads(source, kept=False)
@@ -131,7 +106,7 @@ def checked_job(record: Record, source: Path, place: str, span: tuple[int, int] 
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):
             raise problem.error(place)
-    return Job(record, source, place, span)
+    return Job(record, source, place)
 
 
 def path_job(path: str, plan: Plan) -> Job:
@@ -144,18 +119,12 @@ def path_job(path: str, plan: Plan) -> Job:
     return Job({"image_id": source.stem, "file_name": name}, source, path)
 
 
-def unique_jobs(
-    jobs: Iterator[Job | DataError],
-    policy: ErrorPolicy,
-    shard: tuple[int, int],
-    seen: tuple[ImageRegister, ImageRegister] | None = None,
-) -> Iterator[Job]:
+def unique_jobs(jobs: Iterator[Job | DataError], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
     """The jobs of one shard (number from 1, of how many), refusing an image or a file that occurs twice.
 
-    An image belongs to the shard that a hash of its id chooses, whatever the order of the records. seen: the images
-    and the files of other calls.
+    An image belongs to the shard that a hash of its id chooses, whatever the order of the records.
     """
-    register, names = seen or (ImageRegister(), ImageRegister(unit="a file", field="file_name"))
+    register, names = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     for job in jobs:
         try:
             if isinstance(job, DataError):
@@ -205,7 +174,7 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
     """
     name = job.record["file_name"]
     try:
-        data = file_bytes(job.source, job.span)
+        data = file_bytes(job.source)
     except FileNotFoundError:
         problem = f"no such file: {str(job.source)!r}; is --images right?"
         raise DataError(problem, place=job.place, field="file_name") from None
@@ -219,40 +188,18 @@ def corrupt_image(job: Job, plan: Plan) -> Outcome:
     _check_place(job, plan)
     source = hashlib.sha256(data).hexdigest()
     original = Original(picture.pixels)
-    lines, sizes = [], []
+    lines = []
     corruption, drawn = "", None
-    with _spool(plan.spool) as spool:
-        for cell in plan.cells:
-            if cell[0] != corruption:
-                corruption = cell[0]
-                drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed,
-                             recipe=plan.recipe)  # fmt: skip
-            if spool is None:
-                scores = _cell_file(job, plan, cell, picture, original, drawn, source)
-            else:
-                file, scores = _made(plan, cell, picture, original, drawn, _digest(job, plan, cell, source))
-                with writable(str(plan.out)):
-                    sizes.append(spool.write(file))
-            made = cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn, recipe=plan.recipe,
-                               kept=plan.kept)  # fmt: skip
-            lines.append(dump(made))
-    if spool is None:
-        return Outcome(b"".join(lines), picture.converted)
-    return Outcome(b"", picture.converted, Spooled(name, spool.name, tuple(zip(lines, sizes, strict=True))))
-
-
-@contextmanager
-def _spool(folder: Path | None) -> Iterator[Any]:
-    """A new file in the folder, which stays if all goes well; nothing without a folder."""
-    if folder is None:
-        yield None
-        return
-    with writable(str(folder)), tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-        try:
-            yield file
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    for cell in plan.cells:
+        if cell[0] != corruption:
+            corruption = cell[0]
+            drawn = draw(corruption, picture.pixels.shape, image_id=job.record["image_id"], seed=plan.seed,
+                         recipe=plan.recipe)  # fmt: skip
+        scores = _cell_file(job, plan, cell, picture, original, drawn, source)
+        made = cell_record(job.record, cell, plan.seed, scores, picture.pixels.shape, drawn, recipe=plan.recipe,
+                           kept=plan.kept)  # fmt: skip
+        lines.append(dump(made))
+    return Outcome(b"".join(lines), picture.converted)
 
 
 def _check_place(job: Job, plan: Plan) -> None:

@@ -67,16 +67,12 @@ class Picture:
     converted: str
 
 
-def file_bytes(path: Path, span: tuple[int, int] | None = None) -> bytes:
-    """The bytes of an image file, or of one in a tar: `span` (first, how many) of it. Raises `OSError`, also for what
-    is no file: a pipe would block, a device never end."""
+def file_bytes(path: Path) -> bytes:
+    """The bytes of an image file. Raises `OSError`, also for what is no file: a pipe would block, a device never
+    end."""
     if path.exists() and not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "is no file")
-    if span is None:
-        return path.read_bytes()
-    with open(path, "rb") as stream:
-        stream.seek(span[0])
-        return stream.read(span[1])
+    return path.read_bytes()
 
 
 def decode(data: bytes) -> Picture:

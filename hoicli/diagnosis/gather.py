@@ -13,7 +13,6 @@ import numpy as np
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.scenes import Scenes
 from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
-from hoicli.diagnosis.examples import Examples
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
 from hoicli.errors import DataError
@@ -66,19 +65,17 @@ class Collector(Interface):
 
 @dataclass
 class Gathered:
-    """One model's predictions matched with ground truth: their tally, their diagnosis by each protocol, examples of
-    errors by the first, the coverage, and what a collector kept by the first."""
+    """One model's predictions matched with ground truth: their tally, their diagnosis by each protocol, the
+    coverage, and what a collector kept by the first."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
-    examples: Examples
     coverage: Coverage
     kept: Any = None
 
     def merge(self, other: Gathered) -> None:
         """Add what was gathered from another part of the same stream."""
         self.tally.merge(other.tally)
-        self.examples.merge(other.examples)
         self.coverage.merge(other.coverage)
         if self.kept is not None:
             self.kept.merge(other.kept)
@@ -94,14 +91,13 @@ def match_and_diagnose(
     filters: Filters,
     policy: ErrorPolicy,
     *,
-    examples: int = 0,
     reading: Reading = "shared",
     collector: Callable[[], Collector] | None = None,
     reader: Callable[[Any, Iterable[Line], ErrorPolicy], Iterable[Scenes]] | None = None,
 ) -> Gathered:
-    """A tally of `protocols` and a diagnosis by each of `diagnosed` in one pass over the predictions, with up to
-    `examples` errors of each type by the first, and what a `collector` keeps by the first; a large file is split among
-    processors. reader: reads the lines for a collector that keeps more of them.
+    """A tally of `protocols` and a diagnosis by each of `diagnosed` in one pass over the predictions, and what a
+    `collector` keeps by the first; a large file is split among processors. reader: reads the lines for a
+    collector that keeps more of them.
 
     The caller reports the coverage.
     """
@@ -113,7 +109,7 @@ def match_and_diagnose(
         tally = Tally(protocols, classes)
         diagnoses = [Diagnosis(row, classes, reading, tally.listed) for row in diagnosed]
         kept = collector() if collector else None
-        found = Gathered(tally, diagnoses, Examples(examples), Coverage(), kept)
+        found = Gathered(tally, diagnoses, Coverage(), kept)
         read = reader(kept, part, shared) if reader else None
         for batch, outcomes in matched_batches(
             part, truth, every, filters, shared, all_boxes=bool(diagnosed), read=read
@@ -124,8 +120,6 @@ def match_and_diagnose(
                 where = located(batch, outcomes[diagnosis.protocol.key], diagnosis.protocol)
                 types = types_of(where, reading)
                 diagnosis.add(where, types)
-                if examples and number == 0:
-                    found.examples.add(batch, where, types, diagnosis.protocol)
                 if kept is not None and number == 0:
                     kept.add(batch, where, types)
         return found
@@ -136,8 +130,6 @@ def match_and_diagnose(
         whole.merge(other)
     check_counted(whole.tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     whole.tally.add_truth(truth)
-    if examples and diagnosed:
-        whole.examples.add_unseen(truth, whole.diagnoses[0].images, diagnosed[0])
     for diagnosis in whole.diagnoses:
         diagnosis.add_unseen(truth)
     return whole

@@ -188,7 +188,7 @@ def diagnose_models(
         check_diagnosed(within(protocol, Part(slice_, 0)))
     wanted = views.diagnosed(protocol)
     if collector and len(wanted) > 1:
-        raise UsageError("--gallery: of one threshold, on all images; leave out --slice and further --iou")
+        raise UsageError("a page shows one threshold on all images; leave out --slice and further --iou")
     truth = None if gt is None else read_truth(gt, vocabulary, policy, allow_uncounted=uncounted)
     if truth is not None:
         served(truth, [protocol])
@@ -208,7 +208,7 @@ def diagnose_models(
                 diagnosed.append(replace(made, slices=views.of_classes))
             continue
         if filters.removes or collector:
-            raise UsageError("--top-k, --nms and --gallery need predictions with --gt, not match records")
+            raise UsageError("--top-k and --nms need predictions with --gt, not match records")
         if views.thresholds.values or views.of_data:
             raise UsageError("--iou, --slice: act while matching; give them to hoicli match, or predictions with --gt")
         diagnoses, stream = diagnose_matches(
@@ -225,12 +225,6 @@ def diagnose_models(
             made = DiagnosedModel(model.name, model.tagged, vocabulary, diagnosis, signed)
             diagnosed.append(replace(made, slices=views.of_classes))
     return diagnosed
-
-
-def with_images(items: list[Record], gt: Stream) -> list[Record]:
-    """The items with file_name, width and height of their images, None if the ground truth does not have them."""
-    facts = image_facts({item["image_id"] for item in items}, gt)
-    return [item | facts[item["image_id"]] for item in items]
 
 
 def image_facts(missing: Collection[str], gt: Stream) -> dict[str, Record]:

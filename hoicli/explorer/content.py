@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,24 +13,13 @@ import orjson
 
 from hoicli.diagnosis.applied import ORACLES
 from hoicli.diagnosis.beside import RELATIONS
-from hoicli.diagnosis.columns import NEVER, STATES, ErrorTable, TruthTable
+from hoicli.diagnosis.columns import STATES, ErrorTable, TruthTable
 from hoicli.diagnosis.run import DiagnosedModel
 from hoicli.errors import visible
 from hoicli.evaluation.slices import Slice
-from hoicli.explorer.columns import (
-    IOU_STEPS,
-    about,
-    best_of_each,
-    chunks,
-    differing,
-    model_columns,
-    subset,
-    truth_columns,
-)
-from hoicli.figures.markup import escaped
-from hoicli.figures.styles import STYLES
+from hoicli.explorer.columns import IOU_STEPS, chunks, model_columns, truth_columns
+from hoicli.figures.styles import LOOKS, STYLES
 from hoicli.records.parsing import Record
-from hoicli.report.html import inks, sheet
 from hoicli.version import __version__
 
 SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "views", "image", "start")
@@ -40,10 +30,6 @@ SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "views", "im
 class Explored:
     """What an explorer shows: one or two models with the columns of each, the ground truth, the facts of the images by
     their ids (`diagnosis.run.image_facts`), and slices of images with their parts [parts, N] and of triplets.
-
-    limit: of a gallery, the errors of each type, of two models the differences each way; None for everything. whole:
-    how many images and ground-truth triplets there are, where only some are shown; differences: how many ground truths
-    only the first and only the second model finds.
     """
 
     models: Sequence[DiagnosedModel]
@@ -52,48 +38,31 @@ class Explored:
     facts: Mapping[str, Record]
     of_images: Sequence[tuple[Slice, Any]] = ()
     of_triplets: Sequence[Slice] = ()
-    limit: int | None = None
-    whole: tuple[int, int] | None = None
-    differences: tuple[int, int] | None = None
-
-    def shown(self) -> Explored:
-        """What is written: of a gallery of one model, the best-scored errors of each type with their images; of two,
-        the ground truth that only one of them finds, the best-scored each way, with what both say of it."""
-        if self.limit is None:
-            return self
-        counts = None
-        if len(self.tables) == 1:
-            best, annotated = best_of_each(self.tables[0], NEVER, self.limit)
-            rows = [best]
-        else:
-            alone = differing(self.tables)
-            counts = len(alone[0]), len(alone[1])
-            annotated = np.union1d(*(found[: self.limit] for found in alone))
-            rows = [about(table, annotated) for table in self.tables]
-        truth, tables = subset(self.truth, self.tables, rows, annotated)
-        whole = len(self.truth.image_ids), len(self.truth.image)
-        return Explored(self.models, tables, truth, self.facts, limit=self.limit, whole=whole, differences=counts)
 
     @property
     def title(self) -> str:
         """The heading."""
         names = " and ".join(model.name for model in self.models)
-        what = "" if self.limit is None else "Errors of " if len(self.models) == 1 else "Differences between "
-        return f"{what}{names} on {self.models[0].vocabulary.title}"
+        return f"{names} on {self.models[0].vocabulary.title}"
 
 
 def page_files(explored: Explored, pictures: Sequence[str], note: str) -> Iterator[tuple[str, bytes]]:
     """(path, content) of every file but the pictures. pictures: of each image, its address, "" for none at hand; note:
     what the page says where a picture is not at hand."""
-    yield "page.css", "\n".join([inks(), sheet("kit.css"), _own("page.css")]).encode()
+    yield "page.css", "\n".join([_inks(), _own("kit.css"), _own("page.css")]).encode()
     yield "page.js", "\n".join(_own(f"{name}.js") for name in SCRIPTS).encode()
     yield "data/facts.js", b"explorer.facts(" + orjson.dumps(_facts(explored, note)) + b");\n"
     yield "data/images.js", b"explorer.images(" + orjson.dumps(_images(explored, pictures)) + b");\n"
     yield from chunks("truth", truth_columns(explored.truth))
     for number, table in enumerate(explored.tables):
         yield from chunks(f"model{number}", model_columns(table))
-    title = escaped(f"{explored.title} - hoicli")
+    title = html.escape(visible(f"{explored.title} - hoicli"))
     yield "index.html", _own("index.html").replace("TITLE", title).replace("VERSION", __version__).encode()
+
+
+def _inks() -> str:
+    """The colours of error types and series as a style sheet, which stands before the others."""
+    return "\n".join(f".{name} {{ --ink: {style.colour}; }}" for name, style in LOOKS.items())
 
 
 def _own(name: str) -> str:
@@ -110,8 +79,6 @@ def _facts(explored: Explored, note: str) -> Record:
     return {
         "version": __version__,
         "title": visible(explored.title),
-        "gallery": explored.limit,
-        "differences": explored.differences,
         "dataset": visible(vocabulary.title),
         "protocol": protocol.name,
         "threshold": protocol.threshold,
@@ -127,7 +94,7 @@ def _facts(explored: Explored, note: str) -> Record:
         "every": every,
         "groups": {name: sorted(members) for name, members in vocabulary.groups.items()},
         "images": images,
-        "whole": explored.whole or (images, len(explored.truth.image)),
+        "triplets": len(explored.truth.image),
         "note": note,
         "image_slices": [
             {

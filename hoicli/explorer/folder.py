@@ -27,13 +27,11 @@ def check_folder(path: str, option: str) -> None:
     check_made_folder(path, option)
 
 
-def write_folder(
-    path: str, files: Iterable[tuple[str, bytes]], pictures: Mapping[str, Path], how: str, option: str
-) -> None:
-    """Write the page and its pictures, whole or not at all. how: a key of HOW; option: the folder's, for messages.
+def write_folder(path: str, files: Iterable[tuple[str, bytes]], pictures: Mapping[str, Path], how: str) -> None:
+    """Write the page and its pictures, whole or not at all. how: a key of HOW.
 
     Raises as `check_folder`, and `DataError` if writing fails."""
-    check_folder(path, option)
+    check_folder(path, "-o")
     with atomic_folder(path, replace=True) as folder:
         for name, content in files:
             target = folder / name

@@ -1,4 +1,4 @@
-"""An explorer from the options of its command, and the gallery of `diagnose`."""
+"""An explorer from the options of its command."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hoicli.explorer.content import Explored, page_files
 from hoicli.explorer.folder import write_folder
 from hoicli.explorer.pictures import pictures_in
 from hoicli.explorer.server import Explorer
-from hoicli.figures.drawing import NOT_AT_HAND
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 
+NOT_AT_HAND = "image not at hand"
 NO_FOLDER = "no picture: --images was not given"
 
 
@@ -38,7 +38,7 @@ class Collecting:
             self._truth = truth, truth_table(truth, protocol, self.of_triplets)
         return TypedPredictions(protocol, self.of_triplets)
 
-    def explored(self, models: Sequence[DiagnosedModel], gt: Stream, limit: int | None = None) -> Explored:
+    def explored(self, models: Sequence[DiagnosedModel], gt: Stream) -> Explored:
         """What the page shows; gt is read once more, for the names and sizes of the images."""
         if self._truth is None:
             raise UsageError("the errors are of predictions with --gt, not of match records")
@@ -51,15 +51,14 @@ class Collecting:
             image_facts(table.image_ids, gt),
             [(slice_, part[:, table.order]) for slice_, part in parts],
             self.of_triplets,
-            limit,
-        ).shown()
+        )
 
 
-def write_explorer(explored: Explored, folder: str, images: str | None, how: str, option: str = "-o") -> None:
+def write_explorer(explored: Explored, folder: str, images: str | None, how: str) -> None:
     """Write the page to a folder, as `folder.write_folder`."""
     pictures, behind = pictures_in(images, explored.truth.image_ids, explored.facts)
     write = partial(page_files, explored, pictures, NO_FOLDER if images is None else NOT_AT_HAND)
-    write_folder(folder, write(), behind, how, option)
+    write_folder(folder, write(), behind, how)
 
 
 def serve_explorer(explored: Explored, port: int, images: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Triplets drawn on their image, as a picture of its own: for folders of pictures, contact sheets and pages.
+"""Triplets drawn on their image, as a picture of its own: for folders of pictures and contact sheets.
 
 A colour for each stream (ground truth is cyan), a solid box for the subject and a dashed one for the object. Every
 stroke has a dark edge and every label a ground of its own, so that both show on any picture. Needs Pillow.
@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hoicli.errors import visible
-from hoicli.figures.pictures import LARGEST_AREA, image_bytes
+from hoicli.io.claims import reads
+from hoicli.io.outputs import stays_inside
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,6 +28,8 @@ SMALLEST_SIDE = 480
 """Pixels of the longer side of a picture at least: on a smaller one no label can be read."""
 LARGEST_FILE = 1 << 26
 """Bytes of an image file; photographs have a tenth."""
+LARGEST_AREA = 64_000_000
+"""Pixels; a larger image is not unpacked."""
 SHEET_GAP = 8
 EDGE = "#000000"
 BLANK = "#d8d8d8"
@@ -59,6 +62,23 @@ class Overlay:
     image_id: str
     size: tuple[float, float] | None
     layers: Sequence[Layer]
+
+
+def image_bytes(folder: Path | None, file_name: str, largest: int) -> bytes:
+    """What the file holds; nothing where the name leads out of the folder, or to no file, or to one over `largest`.
+
+    The name is not trusted, the folder is: links that its owner put there are followed.
+    """
+    if folder is None or not stays_inside(file_name):
+        return b""
+    try:
+        path = folder / file_name
+        if not path.is_file() or path.stat().st_size > largest:  # is_file: a pipe would block for ever
+            return b""
+        reads(path, kept=False)
+        return path.read_bytes()
+    except (OSError, ValueError):  # unreadable; or a name that no file can have
+        return b""
 
 
 def opened(folder: Path | None, file_name: str | None) -> Image | None:

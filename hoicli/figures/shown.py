@@ -1,4 +1,4 @@
-"""What a figure shows, taken from result rows: the same for matplotlib and for SVG, which only draw it."""
+"""What a figure shows, taken from result rows: the drawing itself is elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where `hoicli show` writes: a folder of pictures, one sheet, or a page."""
+"""Where `hoicli show` writes: a folder of pictures, or one sheet."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from hoicli.records.parsing import dump
 
 LIST = "shown.jsonl"
 """The file of a folder that says which picture is of which image, with what is drawn on it."""
-SHEET, PAGE, FOLDER = "sheet", "page", "folder"
-KINDS = {".png": SHEET, ".html": PAGE, ".htm": PAGE}
-OTHERS = (".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".webp", ".md", ".json", ".jsonl", ".gz", ".zst")
+SHEET, FOLDER = "sheet", "folder"
+OTHERS = (".html", ".htm", ".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".webp", ".md", ".json", ".jsonl", ".gz", ".zst")
 """Endings that no folder is likely to have."""
 
 
 def kind_of(path: str) -> str:
-    """What a name asks for: a sheet (.png), a page (.html) or a folder. Raises `UsageError` for another ending."""
+    """What a name asks for: a sheet (.png) or a folder. Raises `UsageError` for another ending."""
     ending = Path(path).suffix.lower()
     if path == "-" or ending in OTHERS:
-        raise UsageError(f"-o {path}: give a name in .png for one sheet, in .html for a page, or a folder for pictures")
-    return KINDS.get(ending, FOLDER)
+        raise UsageError(f"-o {path}: give a name in .png for one sheet, or a folder for pictures")
+    return SHEET if ending == ".png" else FOLDER
 
 
 def check_shown(path: str, option: str) -> None:

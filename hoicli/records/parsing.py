@@ -154,7 +154,7 @@ def read_object(path: str, kind: str, of: str, *, most: int) -> Record:
         data = file.read(most + 1)
     if len(data) > most:
         raise DataError(f"too large for a {kind}; one is a JSON object of {of}", place=place)
-    told = f"hoicli schema {kind} says what it holds"
+    told = f"hoicli doctor --schema {kind} says what it holds"
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError as error:

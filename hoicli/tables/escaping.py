@@ -2,7 +2,7 @@
 
 Image ids, labels, tags and raters come from files that anyone may have written. In every notation a character that
 does not print is written out (`hoicli.errors.visible`), so that a cell can neither steer a terminal nor hide a part of
-itself. JSONL is not here: JSON escapes by itself, and keeps the text as it is. Nor are reports: `figures.markup`.
+itself. JSONL is not here: JSON escapes by itself, and keeps the text as it is.
 """
 
 from __future__ import annotations

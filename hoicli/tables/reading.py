@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from hoicli.errors import DataError
@@ -39,10 +40,15 @@ def sound_row(line: Line) -> PlacedRow:
 
 
 def read_rows(
-    paths: Sequence[str], policy: ErrorPolicy, *, metrics: Collection[str], where: Mapping[str, Collection[str]]
+    paths: Sequence[str],
+    policy: ErrorPolicy,
+    *,
+    metrics: Collection[str],
+    where: Mapping[str, Collection[str]],
+    before: Iterable[Line] = (),
 ) -> list[Row]:
     """The rows of all files that are of one of the metrics (of any, where there is none) and have for every key of
-    `where` one of its values (`tag.model` is a tag).
+    `where` one of its values (`tag.model` is a tag). before: lines that come before those of the files.
 
     Where there are several files, a row without tags has the name of its file for its model. Raises `DataError` for a
     line that is no result row, or leaves it to the policy; and where no row is left, which says what the rows have.
@@ -52,7 +58,7 @@ def read_rows(
     asked = [("metric", metrics)] if metrics else []
     asked += where.items()
     met: list[dict[str, None]] = [{} for _ in asked]
-    for line in Stream(paths, "rows"):
+    for line in chain(before, Stream(paths, "rows") if paths else ()):
         try:
             row = sound_row(line)
         except DataError as error:

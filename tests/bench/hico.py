@@ -62,7 +62,6 @@ def processes(options: Options) -> list[Process]:
             Process(name, (*HOICLI, *name.split(), "--gt", truth, found, found), floor=floor)
             for name in ("compare --name a,b --no-errors", "compare --name a,b")
         ),
-        Process("report", (*HOICLI, "report", "--gt", truth, "-o", str(options.folder / "report.html"), found), floor),
         Process("plain-Python loops, one protocol", (*PYTHON, "-m", "tests.bench.loops", "hico", truth, found),
                 floor, "eval --protocol hico", once=True),
         Process("plain-Python error types, no oracles", (*PYTHON, "-m", "tests.bench.loops", "types", truth, found),

@@ -101,24 +101,6 @@ def test_corrupt(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
     same(hoicli("corrupt", *options, tmp_path / "a", truth), hoicli("corrupt", *options, tmp_path / "b", records))
 
 
-def test_report(hoicli: Hoicli, converted: Convert, tmp_path: Path) -> None:
-    truth, dump = foreign("test_hico.json"), foreign("cdn.json")
-    command = ("report", "--format", "md", "--gt")
-    direct = hoicli(*command, truth, dump)
-    found = hoicli(*command, converted(truth), converted(dump))
-    renamed = found.out.replace("test_hico.jsonl", "test_hico.json").replace("cdn.jsonl", "cdn.json")
-    assert (direct.code, direct.out) == (0, renamed)
-
-
-def test_a_report_on_the_parts_of_a_dump_names_them_as_one_stream(hoicli: Hoicli, tmp_path: Path) -> None:
-    content = json.loads((FOREIGN / "cdn.json").read_text())
-    for name, part in (("a.json", content[:3]), ("b.json", content[3:])):
-        (tmp_path / name).write_text(json.dumps(part))
-    result = hoicli("report", "--format", "md", "--gt", GT, f"{tmp_path / 'a.json'},{tmp_path / 'b.json'}")
-    assert "hoicli eval --gt gt.jsonl a.json,b.json" in result.out
-    assert "hoicli pairstats --nms-sweep 0.3,0.5,0.7 --gt gt.jsonl a.json,b.json" in result.out
-
-
 def test_vcoco(hoicli: Hoicli, converted: Convert) -> None:
     folder = FIXTURES / "vcoco"
     truth = ",".join(str(folder / name) for name in ("vcoco_test.json", "instances.json", "test.ids"))
@@ -263,7 +245,6 @@ def test_a_dump_of_another_dataset(hoicli: Hoicli) -> None:
         "diagnose",
         "pairstats",
         "recall",
-        "report",
         "validate",
         "curves",
         "confusion",

@@ -27,13 +27,13 @@ GT, PREDICTIONS = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 PATHS = {
-    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...|SHARDS...",
+    "FILE", "DIR", "GT", "IMAGE", "PATH...", "FILE...", "PREDS...", "RECORDS...", "RECORDS...|IMAGES...",
     "IMAGES...", "ROWS...", "EPOCHS...", "RATINGS...", "ANSWERS...", "RESULTS...", "NAME|DIR", "NAME|FILE.json",
     "FILE|NAME", "FILE|DIR", "DATASET",
 }  # fmt: skip
 """Metavars of what names files."""
 WORDS = {
-    "NAME", "NAME,...", "LABEL...", "DATASET", "ACTION", "KIND", "SHELL", "-- WORDS...", "TEXT", "KEY", "KEY=VALUE",
+    "NAME", "NAME,...", "LABEL", "DATASET", "ACTION", "KIND", "TEXT", "KEY", "KEY=VALUE",
     "WHAT", "WHICH", "WHERE", "HOW", "N", "K", "S", "T", "A", "B", "L", "D", "W", "R", "F", "PX", "T,T,...", "S,S,...",
     "1-5", "K/N", "K,K,...", "LEVEL", "ORDER", "AREA", "URL", "JSON", "[MODEL=]IN,OUT", "[NAME=]A,B", "predictions",
 }  # fmt: skip
@@ -91,15 +91,14 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
 
 def test_what_is_written_is_known_as_such() -> None:
     written = {(name, param.opts[0]) for name, param, _ in OUTPUTS}
-    assert {name for name, option in written if option == "-o"} == set(COMMANDS) - {"completion"}
+    assert {name for name, option in written if option == "-o"} == set(COMMANDS)
     assert {(name, option) for name, option in written if option != "-o"} == {
         *(
             (name, "--plot")
             for name in ("agree", "diagnose", "pairstats", "robust", "shoe-eval", "curves", "confusion")
         ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
-        *(("diagnose", "--gallery"), ("compare", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
-        ("audit", "--page"),
+        *(("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
         ("shoe-sim", "--export-batch"),
     }
 
@@ -122,7 +121,7 @@ def test_outputs_that_cannot_be_written_are_told_first(
     (tmp_path / "dir").mkdir()
     option, words = (
         param.opts[0],
-        [str(tmp_path / "nothing")] * (name not in ("vocab", "schema", "doctor", "synsets", "papers")),
+        [str(tmp_path / "nothing")] * (name not in ("vocab", "doctor")),
     )
     wrong = [f"file/x{ending(param)}", f"none/further/x{ending(param)}", *(["dir"] if not ending(param) else [])]
     if mark in (PAGE_FOLDER, FOLDER, FOLDERS):
@@ -177,7 +176,7 @@ def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> N
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     for words in (["eval", "-o", closed / "x"], ["diagnose", "--plot", closed / "x.png"],
-                  ["mask", "--save-images", closed], ["diagnose", "--gallery", closed],
+                  ["mask", "--save-images", closed], ["explore", "-o", closed],
                   ["corrupt", "--save-images", closed / "a/b"]):  # fmt: skip
         assert "is not writable" in refused(hoicli(*words, "nothing"))
 
@@ -185,7 +184,7 @@ def test_folders_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> N
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a folder that takes no files, not even from root")
 def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
     for words in (["eval", "-o", "/sys/x"], ["diagnose", "--plot", "/sys/x.png"], ["explore", "-o", "/sys/new"],
-                  ["diagnose", "--gallery", "/sys/new"], ["corrupt", "--save-images", "/sys/a/b"],
+                  ["corrupt", "--save-images", "/sys/a/b"],
                   ["mask", "--save-images", "/sys"], ["convert", "--to", "mat", "-o", "/sys/new"],
                   ["shoe-sim", "--cache", "/sys/x"]):  # fmt: skip
         said = refused(hoicli(*words, "nothing"))
@@ -253,13 +252,9 @@ def test_no_output_is_what_stands_on_stdin_or_stdout(tmp_path: Path) -> None:
 
 def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("page").mkdir()
-    Path("page/index.html").touch()
-    Path("page", LIST_OF_FILES).write_text("index.html\n")
     for words in (
         ["diagnose", "--plot", "x.png", "-o", "x.png"],
         ["diagnose", "--plot", "./x.png", "-o", "x.png"],
-        ["diagnose", "--gallery", "page", "-o", "page/index.html"],
         ["robust", "--plot", "x.svg", "-o", "page/../x.svg"],
         ["shoe-eval", "--reasons", "x", "-o", "x"],
         ["shoe-eval", "--reasons", "-"],
@@ -274,12 +269,12 @@ def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
                     "/dev/null")  # fmt: skip
     assert (result.code, result.err) == (1, "/dev/null: no ground truth in it; hoicli convert makes it\n")
     assert hoicli("vocab", "-o", "/dev/null").code == 0
-    words = ["sh", sys.executable, "-m", "hoicli", "schema"]
+    words = ["sh", sys.executable, "-m", "hoicli", "doctor", "--schema", "result"]
     for script in ('"$@" -o /dev/stdout | cat', '"$@" -o /dev/stdout > f; cat f', '"$@" -o - > f; cat f', '"$@"'):
         done = subprocess.run(
             ["sh", "-c", script, *words], cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT
         )
-        assert done.stdout.startswith(b"dataset\n")
+        assert done.stdout.startswith(b"{")
 
 
 def test_a_word_that_is_no_file(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,27 +308,10 @@ def test_what_is_no_number_is_told_as_other_wrong_values(hoicli: Hoicli) -> None
 
 def test_a_folder_to_read_is_looked_for_first(hoicli: Hoicli, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    for words in (["diagnose", "--gallery", tmp_path / "page"], ["report"], ["mask", "--save-images", tmp_path],
+    for words in (["explore", "-o", tmp_path / "page"], ["mask", "--save-images", tmp_path],
                   ["corrupt", "--save-images", tmp_path]):  # fmt: skip
         said = refused(hoicli(*words, "--images", nowhere, "nothing"))
         assert said == f"--images {nowhere}: there is no such folder"
-
-
-def test_earlier_names_of_options_still_work(hoicli: Hoicli) -> None:
-    """As a word of its own or with =, but not after --, where words are no options; and no page shows them."""
-    for name, command, _ in commands():
-        known = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
-        for old, new in command.page.old.items():
-            assert new in known
-            assert old not in known, f"{name} {old}"
-    words = ("pairstats", "--gt", GT, PREDICTIONS)
-    new = hoicli(*words, "--nms-sweep", "0.5")
-    assert new.code == 0
-    assert new == hoicli(*words, "--nms", "0.5") == hoicli(*words, "--nms=0.5")
-    assert hoicli("pairstats", "--gt", GT, "--", "--nms").err == "--nms: no such file; check the path\n"
-    assert (
-        refused(hoicli(*words, "--nms", "1", "--nms-sweep", "1")) == "pairstats: --nms-sweep is given twice; keep one"
-    )
 
 
 def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
@@ -354,4 +332,4 @@ def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
                 refused(result) == f"{name}: {'/'.join((*param.opts, *param.secondary_opts))} is given twice; keep one"
             )
             seen.add(option)
-    assert seen >= {"-o", "--plot", "--gallery", "--gt", "--cache", "--errors"}
+    assert seen >= {"-o", "--plot", "--gt", "--cache", "--errors"}

@@ -145,7 +145,6 @@ def furnished(folder: Path, name: str) -> None:
         (folder / "gt.jsonl").write_text((scenes / "ground_truth.jsonl").read_text().splitlines(keepends=True)[0])
         shutil.copytree(scenes / "images", folder / "images", dirs_exist_ok=True)
         shutil.copy(next((scenes / "images").iterdir()), folder / "photo.jpg")
-        shutil.copy(ROOT / "tests/hostile/corpus/shard.tar", folder / "00000.tar")
     if name == "prompts":
         shutil.copy(FIXTURES / "choice/scene.json", folder)
     if name in ("choice-eval", "ground-eval", "refer-eval"):

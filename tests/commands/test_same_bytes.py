@@ -68,7 +68,6 @@ CALLS = {
     "audit": Call(("--same", "0.3", "--confident", "0", "--known", "0"), one=False),
     "show": Call(("--images", str(FIXTURES / "images"), "--size", "64"), one=False, folder=True),
     "compare": Call(("--bootstrap", "5"), one=False, models=2),
-    "report": Call(("--format", "html"), one=False, models=2, apart="^.*(<title>|</code> against <code>|--gt ).*$"),
     "corrupt": Call(("--corruption", "jpeg", "--severity", "1", "--jobs", "1", "--images", str(FIXTURES / "images")),
                     gt=False, labels=False, truth=True, alone=True, folder=True, datasets=("hico",)),
     "mask": Call(gt=False, labels=False, truth=True, alone=True),
@@ -80,10 +79,10 @@ CALLS = {
 EVERYWHERE = {"match", "eval", "pairstats", "diagnose", "validate"}
 """The commands that are held to it on the datasets without fixtures, too."""
 NO_IMAGES = {
-    "table", "papers", "robust", "curriculum",  # result rows
+    "table", "robust", "curriculum",  # result rows
     "agree",  # ratings
     "choice-eval", "ground-eval", "refer-eval",  # answers to questions
-    "data", "vocab", "synsets", "schema", "doctor", "completion",
+    "data", "vocab", "doctor",
 }  # fmt: skip
 
 CASES = [

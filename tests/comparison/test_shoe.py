@@ -37,25 +37,23 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_every_model_is_as_shoe_eval_has_it(hoicli: Hoicli, files: dict[str, Path]) -> None:
     metrics = ["prediction_miss_rate", "soft_map", "mf1"]
-    given = ("--gt", files["gt"], "--delta", "0.3,0.6", *ASKED)
+    given = ("--gt", files["gt"], *ASKED)
     result = hoicli("compare", "--metric", ",".join(metrics), *given, files["good"], files["poor"])
     assert result.code == 0
     rows = [json.loads(line) for line in result.out.splitlines()]
     alone = {
-        (model, row["tags"]["delta"], row["metric"]): row
+        (model, row["metric"]): row
         for model in ("good", "poor")
         for row in map(json.loads, hoicli("shoe-eval", *given, files[model]).out.splitlines())
     }
-    assert [(row["metric"], row["tags"]["delta"]) for row in rows if "from" not in row] == [
-        (metric, delta) for delta in ("0.3", "0.6") for metric in metrics for _ in range(2)
-    ]
+    assert [row["metric"] for row in rows if "from" not in row] == [metric for metric in metrics for _ in range(2)]
     for row in rows:
-        delta, model = row["tags"]["delta"], row["tags"]["model"]
-        same = alone[model, delta, row["metric"].removesuffix("_diff")]
+        model = row["tags"]["model"]
+        same = alone[model, row["metric"].removesuffix("_diff")]
         if "from" not in row:
-            assert {**row, "tags": {"delta": delta}} == same
+            assert {**row, "tags": same["tags"]} == same
             continue
-        before = alone["good", delta, row["metric"].removesuffix("_diff")]
+        before = alone["good", row["metric"].removesuffix("_diff")]
         assert (row["from"], row["to"]) == (before["value"], same["value"])
         assert row["value"] == pytest.approx(row["to"] - row["from"])
         assert row["ci_low"] < row["value"] < row["ci_high"]
@@ -83,9 +81,7 @@ def test_a_model_and_itself_and_no_rounds(hoicli: Hoicli, files: dict[str, Path]
         (["--metric", "mf1", "--sim", "lexical", "--top-k", "5"], "--metric: SHOE has no protocols, splits, --iou,"),
         (["--metric", "mf1", "--sim", "lexical", "--protocol", "hico"], "--metric: SHOE has no protocols, splits,"),
         (["--metric", "mf1", "--sim", "lexical", "--name", "a,a"], "--name: a, a: names must differ"),
-        (["--sim", "lexical"], "--sim and the other options of SHOE go with --metric, for example"),
-        (["--delta", "0.3"], "--sim and the other options of SHOE go with --metric, for example"),
-        (["--single-hoi"], "--sim and the other options of SHOE go with --metric, for example"),
+        (["--sim", "lexical"], "--sim: goes with --metric, for example"),
     ],
 )
 def test_calls_that_cannot_be(hoicli: Hoicli, given: list[str], message: str) -> None:

@@ -528,7 +528,7 @@ def test_the_limits_of_a_file_can_be_drawn(name: str, edge: int) -> None:
     ("text", "message"),
     [
         ("", "not JSON ("),
-        ("[1]", "an array, not a JSON object; hoicli schema recipe says what it holds"),
+        ("[1]", "an array, not a JSON object; hoicli doctor --schema recipe says what it holds"),
         (json.dumps(a_recipe(nme=1)), "nme: there is no such field; a recipe has name and corruptions"),
         (json.dumps(a_recipe(name="a|b")), "name: must be a word of at most 40 letters, digits, _ . -"),
         (json.dumps(a_recipe(name="hoicli-1")), "name: hoicli-1 is hoicli's own recipe; a file needs a"),

@@ -281,20 +281,18 @@ def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[
     assert message in result.err
 
 
-def test_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
-    figure, page = tmp_path / "errors.svg", tmp_path / "page"
-    result = hoicli("diagnose", "--plot", figure, "--gallery", page, *PAIR)
+def test_the_figure(hoicli: Hoicli, tmp_path: Path) -> None:
+    figure = tmp_path / "errors.svg"
+    result = hoicli("diagnose", "--plot", figure, *PAIR)
     assert result.code == 0
     drawn = figure.read_text()
     assert all(words in drawn for words in ("Interaction", "Missed GT", "False positive"))
-    assert (page / "index.html").is_file()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--emit", "pairs"), "hoicli: --emit pairs: choose predictions\n"),
-        (("--images", "."), "hoicli: --images goes with --gallery DIR\n"),
         (("--top", "-1"), "hoicli: --top -1: give a whole number of at least 0\n"),
         (("--plot", "errors.gif"), "errors.gif"),
     ],

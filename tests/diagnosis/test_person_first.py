@@ -662,8 +662,8 @@ def test_emit_the_figure_and_the_page(hoicli: Hoicli, tmp_path: Path) -> None:
     emitted = rows(hoicli("diagnose", "--emit", "predictions", *PAIR).out)
     assert all("role" in item and "label" not in item for record in emitted for item in record["predictions"])
     figure, page = tmp_path / "errors.svg", tmp_path / "page"
-    result = hoicli("diagnose", "--plot", figure, "--gallery", page, *PAIR)
-    assert result.code == 0
+    assert hoicli("diagnose", "--plot", figure, *PAIR).code == 0
+    assert hoicli("explore", "-o", page, *PAIR).code == 0
     assert "Association" in figure.read_text()
     assert "kick" in (page / "data" / "facts.js").read_text()
     named = rows(hoicli("diagnose", "--name", "a", *PAIR).out)

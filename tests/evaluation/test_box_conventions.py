@@ -49,7 +49,6 @@ COMMANDS = {
     "match": ("match",),
     "diagnose": ("diagnose",),
     "diagnose --emit": ("diagnose", "--emit", "predictions"),
-    "report": ("report", "--format", "md"),
     "compare": ("compare", "--bootstrap", "10"),
 }
 

@@ -104,12 +104,11 @@ def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_pat
     assert "another file of that name" in changed.err
 
 
-def test_compare_and_report_take_it(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "grid": "every"})
     pair = ("--gt", GT, PREDICTIONS)
     found = rows(hoicli("compare", *pair, FIXTURES / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
     assert {row["protocol"] for row in found} == {"mine", "diag"}
-    assert "mine" in hoicli("report", *pair, "--protocol", path, "--format", "md").out
     assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
 
 

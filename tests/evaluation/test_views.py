@@ -141,16 +141,6 @@ def test_comparison(hoicli: Hoicli) -> None:
     assert ours
 
 
-def test_a_report_shows_them(hoicli: Hoicli) -> None:
-    text = hoicli("report", "--gt", GT, PREDICTIONS, "--format", "md", "--iou", "0.8", "--slice", "people").out
-    plain = hoicli("report", "--gt", GT, PREDICTIONS, "--format", "md").out
-    assert "## Thresholds and parts" in text
-    assert "## Thresholds and parts" not in plain
-    assert "hoicli eval --iou 0.8 --slice people --gt gt.jsonl predictions.jsonl" in text
-    protocols = plain.split("## Protocols")[1].split("##")[0]
-    assert protocols in text  # the published numbers stand where they stood
-
-
 def test_vcoco(hoicli: Hoicli) -> None:
     given = ("--dataset", "vcoco", "--gt", V_GT, V_PREDICTIONS)
     found = rows(hoicli("eval", *given, "--slice", "people,verb,objects", "--iou", "0.6").out)
@@ -168,7 +158,6 @@ def test_vcoco(hoicli: Hoicli) -> None:
         (("diagnose", "--slice", "objects"), "--slice objects: no types of errors by it"),
         (("diagnose", "--iou", "0.6", "--as-released"), "--as-released: the released code has neither"),
         (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
-        (("diagnose", "--slice", "people", "--gallery", "g"), "--gallery: of one threshold"),
         (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),
         (("eval", "--iou", "0.5,"), "a threshold is empty"),
     ],

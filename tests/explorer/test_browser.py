@@ -5,7 +5,6 @@ Needs the extra dev-browser and a Chromium: /usr/bin/chromium, one on the PATH, 
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import time
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 
 from hoicli.cli import run
-from hoicli.report.html import card
 from tests.support.explorers import STRANGE, facts_of, predictions_of, write_scenes
 from tests.support.project import PATIENCE
 
@@ -49,18 +47,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`page`, an explorer of two models, and `bare`, of one without pictures; of few images `small`, and the galleries
-    of diagnose (`gallery`) and compare (`differences`)."""
+    """`page`, an explorer of two models, and `bare`, of one without pictures; of few images `small`."""
     folder, few = (tmp_path_factory.mktemp(name) for name in ("explored", "few"))
     gt, one, two, images = map(str, write_scenes(folder))
     assert run(["explore", "--gt", gt, one, two, "--images", images, "-o", str(folder / "page")]) == 0
     assert run(["explore", "--gt", gt, one, "-o", str(folder / "bare")]) == 0
     gt, one, two, images = map(str, write_scenes(few, images=5))
     assert run(["explore", "--gt", gt, one, two, "--images", images, "-o", str(folder / "small")]) == 0
-    words = ["--images", images, "--gallery", str(folder / "gallery"), "-o", str(few / "rows")]
-    assert run(["diagnose", "--gt", gt, one, *words]) == 0
-    words = ["--images", images, "--gallery", str(folder / "differences"), "-o", str(few / "rows")]
-    assert run(["compare", "--gt", gt, "--bootstrap", "0", two, one, *words]) == 0
     return folder
 
 
@@ -246,21 +239,6 @@ def test_what_one_finds_and_the_other_does_not(opened: Open, made: Path) -> None
     assert page.locator("figure.large").count() == 2
 
 
-def test_the_page_of_a_comparison_begins_with_what_only_one_finds(opened: Open, made: Path) -> None:
-    page = opened("#view=classes", "differences")  # a view that it does not have
-    first, second = facts_of(made / "differences")["differences"]
-    assert status(page) == f"{first} ground-truth triplets: A right, B wrong"
-    assert page.locator(".sides button").all_inner_texts() == [
-        f"A right, B wrong {first}",
-        f"B right, A wrong {second}",
-    ]
-    assert f"two alone finds {first} of them, one alone {second}" in page.inner_text("#about")
-    page.get_by_role("button", name="B right, A wrong").click()
-    assert status(page) == f"{second} ground-truth triplets: B right, A wrong"
-    assert page.locator(".card").count() == second > 0
-    assert page.get_by_role("link", name="Classes").count() == 0
-
-
 def test_a_view_is_sent_by_its_address(opened: Open) -> None:
     page = opened("#view=errors")
     pick(page, "type", "human_box")
@@ -344,10 +322,8 @@ def test_everybody_can_use_it(opened: Open, made: Path, width: int, scheme: str)
     views = ("", "#view=errors&verb=ride", f"#view=class&class={number}", "#view=images", "#view=image&hide=a")
     options = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme}
     page = opened("", "small", **options)
-    for address in (*views, "#view=compare&side=both", "help", "gallery", "differences"):
-        if address in ("gallery", "differences"):
-            page = opened("", address, **options)
-        elif address == "help":
+    for address in (*views, "#view=compare&side=both", "help"):
+        if address == "help":
             page.keyboard.press("?")
         else:
             page.evaluate("address => { location.hash = address; }", address)
@@ -355,33 +331,6 @@ def test_everybody_can_use_it(opened: Open, made: Path, width: int, scheme: str)
         found = Axe().run(page, options={"preload": False, "resultTypes": ["violations"]})
         assert found.violations_count == 0, f"{address}: {found.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
-
-
-SCROLLING = """() => Array.from(document.querySelectorAll(".scroll"))
-    .filter(box => box.scrollWidth > box.clientWidth + 1)
-    .map(box => [box.ariaLabel, Boolean(box.closest(".wide"))])"""
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_a_report_is_read_on_a_phone_and_has_room_on_a_desk(
-    browser: Browser, tmp_path: Path, width: int, scheme: Any
-) -> None:
-    """axe-core finds nothing, nothing is wider than the screen, and tables that scroll say so; at 1280 px none does."""
-    gt, one, two, images = map(str, write_scenes(tmp_path, images=12))
-    differences, path = str(tmp_path / "rows.jsonl"), tmp_path / "report.html"
-    assert run(["compare", "--gt", gt, "--bootstrap", "20", one, two, "-o", differences]) == 0
-    words = ["--rows", differences, "--images", images, "--bootstrap", "20", "-o", str(path)]
-    assert run(["report", "--gt", gt, one, two, *words]) == 0
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(path.as_uri())
-    page.evaluate("() => document.querySelectorAll('details').forEach(box => { box.open = true; })")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    scrolling = page.evaluate(SCROLLING)
-    assert all(said for _, said in scrolling), scrolling
-    assert bool(scrolling) == (width == 390), scrolling
-    found = Axe().run(page, options={"preload": False, "resultTypes": ["violations"]})
-    assert found.violations_count == 0, found.generate_report()
-    page.close()
 
 
 def test_hostile_names_are_text(opened: Open) -> None:
@@ -394,51 +343,6 @@ def test_hostile_names_are_text(opened: Open) -> None:
     assert "image not at hand" in page.inner_text("figure.large >> nth=0")
     assert page.locator("figure.large image").count() == 0
     assert opened("#view=image&image=image_010").locator("figure.large image").count() == 2
-
-
-def test_a_card_is_that_of_a_report(opened: Open, made: Path) -> None:
-    """The page draws what report/html.py draws: the same elements, attributes and words."""
-    page = opened("#view=errors&sort=score", "bare")
-    records = {}
-    for name in ("gt", "one"):
-        for line in (made / f"{name}.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            records[name, record["image_id"].replace("\u202e", "\\u202e")] = record
-    rows = [row for row in predictions_of(made / "bare") if row[4] != "true_positive"][:24]
-    cards = page.locator("article.card")
-    assert cards.count() == 24
-    for number, row in enumerate(rows):
-        image = row[1]
-        truth = records["gt", image]
-        beside = None if row[6] is None else truth["hois"][row[6]]
-        item = {
-            "image_id": image, "width": 480, "height": 400, "error": row[4], "verb": row[2], "label": row[3],
-            "score": -row[0], "predicted": row[8], "relation": row[5],
-            "truth": beside and [truth["boxes"][beside[end]] for end in ("subject", "object")],
-            "truth_name": beside and f"{beside['verb']} {truth['labels'][beside['object']]}",
-            "iou": None if beside is None else [value / 10_000 for value in row[7]],
-        }  # fmt: skip
-        ours = page.evaluate(NORMAL, [card(item, None), None])
-        theirs = page.evaluate(NORMAL, [None, number])
-        theirs = re.sub(r", [+\u2212][\d.]+ AP;", ";", theirs).replace(
-            "no picture: --images was not given", "image not at hand"
-        )
-        assert numbers(theirs) == pytest.approx(numbers(ours), abs=0.02)
-        assert re.sub(r"[\d.]+", "#", theirs) == re.sub(r"[\d.]+", "#", ours)
-
-
-NORMAL = """([html, number]) => {
-  let card;
-  if (html !== null) card = new DOMParser().parseFromString(html, "text/html").querySelector("article");
-  else {
-    card = document.querySelectorAll("article.card")[number].cloneNode(true);
-    card.querySelector("a").replaceWith(...card.querySelector("a").childNodes);
-  }
-  const told = node => node.nodeType === 3 ? node.data : "<" + node.localName +
-    Array.from(node.attributes, each => ` ${each.name}=${each.value}`).sort().join("") + ">" +
-    Array.from(node.childNodes, told).join("");
-  return told(card);
-}"""
 
 
 def numbers(text: str) -> list[float]:

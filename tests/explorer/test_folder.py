@@ -49,7 +49,7 @@ def test_pictures_have_names_of_their_own(hoicli: Hoicli, tmp_path: Path, how: s
 
 def test_a_page_is_no_folder(hoicli: Hoicli, tmp_path: Path) -> None:
     gt, one, *_ = write_scenes(tmp_path)
-    for words in (("explore", "-o", tmp_path / "x.html"), ("diagnose", "--gallery", tmp_path / "x.HTM")):
+    for words in (("explore", "-o", tmp_path / "x.html"), ("explore", "-o", tmp_path / "x.HTM")):
         result = hoicli(*words, "--gt", gt, one)
         assert result.code == 2
         told = "a folder is written, whose index.html is the page; give a folder's name"
@@ -87,10 +87,9 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("explore", "--gt", gt, one, "-o", folder).code == 0  # it is empty
     (folder / "notes.txt").write_text("mine")
     before = tree(folder)
-    for words in (("explore", "-o"), ("diagnose", "-o", tmp_path / "rows", "--gallery")):
-        result = hoicli(words[0], "--gt", gt, one, *words[1:], folder)
-        assert result.code == 2
-        assert f"{words[-1]} {folder}: there are other files in it" in result.err
+    result = hoicli("explore", "--gt", gt, one, "-o", folder)
+    assert result.code == 2
+    assert f"-o {folder}: there are other files in it" in result.err
     assert tree(folder) == before
     (folder / "notes.txt").unlink()
     assert hoicli("explore", "--gt", gt, one, "--images", images, "-o", folder).code == 0  # its own are replaced

@@ -64,14 +64,6 @@ WRITERS = [
     Writer(
         "compare", f"compare --bootstrap 10 --name a,b --gt {GT} {PREDICTIONS} {CORPUS / 'predictions_b.jsonl'} -o OUT"
     ),
-    Writer(
-        "compare --gallery",
-        f"compare --bootstrap 5 --name a,b --images {FIXTURES / 'images'} --gallery OUT --gt {GT} {PREDICTIONS} "
-        f"{CORPUS / 'predictions_b.jsonl'} -o DIR/rows",
-        stdout=False,
-        tree=True,
-        slow=True,
-    ),
     Writer("pairstats", f"pairstats {PAIR} -o OUT"),
     Writer("pairstats --plot", f"pairstats {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
     Writer("recall", f"recall {PAIR} -o OUT"),
@@ -80,29 +72,18 @@ WRITERS = [
     Writer("confusion", f"confusion {PAIR} -o OUT"),
     Writer("confusion --plot", f"confusion {PAIR} --plot OUT.svg -o DIR/rows", stdout=False, slow=True),
     Writer("audit", f"audit {PAIR} -o OUT"),
-    Writer("audit --page", f"audit {PAIR} --images {FIXTURES / 'images'} --page OUT.html -o DIR/rows", stdout=False),
     Writer("show", f"show {PAIR} --images {FIXTURES / 'images'} -o OUT", stdout=False, tree=True),
     Writer("show sheet", f"show {PAIR} --images {FIXTURES / 'images'} -o OUT.png", stdout=False),
-    Writer("show page", f"show {PAIR} --images {FIXTURES / 'images'} -o OUT.html", stdout=False),
     Writer("diagnose", f"diagnose {PAIR} -o OUT"),
     Writer("diagnose --emit", f"diagnose --emit predictions {PAIR} -o OUT"),
     Writer("diagnose --plot", f"diagnose {PAIR} --plot OUT.svg -o DIR/rows", stdout=False),
-    Writer(
-        "diagnose --gallery",
-        f"diagnose {PAIR} --images {FIXTURES / 'images'} --gallery OUT -o DIR/rows",
-        stdout=False,
-        tree=True,
-    ),
     Writer(
         "explore",
         f"explore {PAIR} --images {FIXTURES / 'images'} --pictures copy -o OUT",
         stdout=False,
         tree=True,
     ),
-    Writer("report", f"report --format html {PAIR} -o OUT"),
-    Writer("report of two", f"report --format md --name a,b {PAIR} {CORPUS / 'predictions_b.jsonl'} -o OUT", slow=True),
     Writer("table", f"table {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
-    Writer("papers", "papers --rows hico -o OUT"),
     Writer("robust", f"robust {FIXTURES / 'robust/rows.jsonl'} -o OUT"),
     Writer(
         "robust --plot", f"robust {FIXTURES / 'robust/rows.jsonl'} --plot OUT.svg -o DIR/rows", stdout=False, slow=True
@@ -178,8 +159,8 @@ WRITERS = [
     ),
     Writer("data list", "data list -o OUT"),
     Writer("vocab", "vocab hico -o OUT"),
-    Writer("synsets", "synsets ride -o OUT"),
-    Writer("schema", "schema prediction -o OUT"),
+    Writer("vocab --senses", "vocab --senses ride -o OUT"),
+    Writer("doctor --schema", "doctor --schema prediction -o OUT"),
     Writer("doctor", "doctor -o OUT", steady=False),
 ]
 

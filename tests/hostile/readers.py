@@ -20,11 +20,8 @@ PREDICTIONS_B = CORPUS / "predictions_b.jsonl"
 GT, PREDICTIONS, MATCHES = FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "expected/matches.jsonl"
 
 READS_NOTHING = {
-    "schema": "prints what hoicli itself holds",
     "data": "keeps what convert reads, by convert's own readers",
     "doctor": "looks at its own files",
-    "papers": "prints what hoicli itself holds",
-    "completion": "prints a script, or completes words from what hoicli itself holds",
 }
 """Commands without a reader of their own, and why that is so."""
 
@@ -122,13 +119,8 @@ def _picture_of(command: str) -> Reader:
     """A command that draws on the pictures of a folder, one of which is broken."""
     name = "HICO_test2015_00000001.jpg"
     calls = {
-        "audit": f"audit --gt {GT} --images DIR/images --confident 0 --page DIR/page.html {PREDICTIONS} -o OUT",
-        "compare": f"compare --bootstrap 5 --gt {GT} --images DIR/images --gallery DIR/gallery --name a,b "
-        f"{PREDICTIONS} {PREDICTIONS_B} -o OUT",
-        "diagnose": f"diagnose --gt {GT} --images DIR/images --gallery DIR/gallery {PREDICTIONS} -o OUT",
         "explore": f"explore --gt {GT} --images DIR/images --pictures copy {PREDICTIONS} -o DIR/explorer",
         "prompts": f"prompts --batch openai --model m --images DIR/images {GT} -o OUT",
-        "report": f"report --gt {GT} --images DIR/images --format html {PREDICTIONS} -o OUT",
         "show": f"show --gt {GT} --images DIR/images {PREDICTIONS} -o DIR/drawn",
     }
     pictures = {f"images/{path.name}": path for path in (FIXTURES / "images").iterdir() if path.name != name}
@@ -356,7 +348,7 @@ READERS: list[Reader] = [
     *_predictions("pairstats", "", "--format csv"),
     *_predictions("curves", "", "--per-class --points all --threshold 0.5", "--plot DIR/plot.svg"),
     *_predictions("confusion", "", "--top all --plot DIR/plot.svg"),
-    *_predictions("audit", "", "--same 0.3 --confident 0 --known 0 --page DIR/page.html"),
+    *_predictions("audit", "", "--same 0.3 --confident 0 --known 0"),
     *_predictions("audit", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *(
         Reader(
@@ -400,7 +392,6 @@ READERS: list[Reader] = [
         "--as-released --per-class --top 2",
         "--emit predictions",
         "--plot DIR/plot.svg",
-        "--gallery DIR/gallery",
     ),
     *_predictions("diagnose", "--dataset vcoco", gt=VCOCO / "ground_truth.jsonl"),
     *(
@@ -538,12 +529,6 @@ READERS: list[Reader] = [
         file="picture.jpg",
     ),
     Reader(
-        "corrupt:shard",
-        CORPUS / "shard.tar",
-        "tar",
-        _both("corrupt --save-images DIR/made --corruption jpeg,elastic --severity 3 --jobs 1 IN -o OUT"),
-    ),
-    Reader(
         "mask:records",
         CORPUS / "pictures.jsonl",
         "records",
@@ -568,7 +553,7 @@ READERS: list[Reader] = [
         file="images/b.jpg",
         beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
     ),
-    *map(_picture_of, ("audit", "compare", "diagnose", "explore", "prompts", "report", "show")),
+    *map(_picture_of, ("explore", "prompts", "show")),
     # meaning
     Reader(
         "shoe-sim:predictions",
@@ -699,7 +684,7 @@ READERS: list[Reader] = [
         _both(
             f"compare --bootstrap 5 --name a,a,b --slice people --gt {GT} {PREDICTIONS} IN {PREDICTIONS_B} -o OUT",
             f"compare --bootstrap 5 --name a,b --metric soft_map,mf1 --sim lexical --gt {GT} {PREDICTIONS} IN -o OUT",
-            f"compare --bootstrap 5 --name a,b --per-class --gallery DIR/gallery --gt {GT} {PREDICTIONS} IN -o OUT",
+            f"compare --bootstrap 5 --name a,b --per-class --gt {GT} {PREDICTIONS} IN -o OUT",
         ),
     ),
     Reader(
@@ -716,19 +701,6 @@ READERS: list[Reader] = [
         GT,
         "jsonl",
         _both(f"compare --bootstrap 10 --name a,b --gt IN {PREDICTIONS} {PREDICTIONS_B} -o OUT"),
-    ),
-    *_predictions("report", "--format html", "--format md --protocol hico --split rf-uc"),
-    Reader(
-        "report:several",
-        PREDICTIONS,
-        "jsonl",
-        _both(f"report --format html --name a,b --slice objects --bootstrap 5 --gt {GT} {PREDICTIONS} IN -o OUT"),
-    ),
-    Reader(
-        "report:rows",
-        FIXTURES / "robust/rows.jsonl",
-        "jsonl",
-        _both(f"report --gt {GT} --rows IN --format html {PREDICTIONS} -o OUT"),
     ),
 ]
 

@@ -133,14 +133,14 @@ def test_a_table_line_counts_wholly_or_not_at_all(hoicli: Hoicli, tmp_path: Path
 # Diagnosis
 
 
-def test_a_gallery_of_a_ground_truth_with_bad_lines(hoicli: Hoicli, tmp_path: Path) -> None:
+def test_a_page_of_a_ground_truth_with_bad_lines(hoicli: Hoicli, tmp_path: Path) -> None:
     """The second reading knew nothing of --on-error skip, and took sizes as they came."""
     lines = GT.read_text().splitlines()
     lines[1] = lines[1][:40]
     lines[0] = lines[0].replace('"width": 640', '"width": [1]')
     gt = written(tmp_path / "gt.jsonl", "\n".join(lines))
-    words = ["diagnose", "--gt", gt, "--on-error", "skip", PREDICTIONS]
-    assert hoicli(*words, "--gallery", tmp_path / "gallery").out == hoicli(*words).out
+    words = ["explore", "--gt", gt, "--on-error", "skip", PREDICTIONS]
+    assert hoicli(*words, "-o", tmp_path / "page").code == 0
 
 
 def match_lines() -> list[dict[str, Any]]:

@@ -203,7 +203,7 @@ def test_a_file_that_is_replaced_hands_on_its_mode(hoicli: Hoicli, tmp_path: Pat
     records.write_text('{"image_id": "b", "file_name": "b.jpg", "boxes": [], "labels": [], "hois": []}\n')
     calls: list[tuple[list[object], str]] = [
         (["convert", CORPUS / "pictures.jsonl", "-o", tmp_path / "out.jsonl"], "out.jsonl"),
-        (["schema", "result", "-o", tmp_path / "link"], "meant"),
+        (["doctor", "--schema", "result", "-o", tmp_path / "link"], "meant"),
         (["mask", "--images", CORPUS, "--save-images", tmp_path / "images", records], "images/b.jpg"),
         (["corrupt", "--corruption", "jpeg", "--severity", "1", "--images", CORPUS, "--save-images", tmp_path, records],
          "jpeg/1/b.jpg"),
@@ -239,7 +239,7 @@ def test_a_file_that_root_replaces_stays_its_owners(hoicli: Hoicli, tmp_path: Pa
     path.write_text("old")
     os.chown(path, 1234, 2345)
     path.chmod(0o4640)
-    assert hoicli("schema", "result", "-o", path).code == 0
+    assert hoicli("doctor", "--schema", "result", "-o", path).code == 0
     assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (1234, 2345, 0o4640)
 
 
@@ -248,31 +248,31 @@ def test_devices_and_pipes_are_written_to_and_not_replaced(hoicli: Hoicli, tmp_p
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_text()))
     reader.start()
-    assert hoicli("schema", "result", "-o", pipe).code == 0
+    assert hoicli("doctor", "--schema", "result", "-o", pipe).code == 0
     reader.join()
-    assert got == [hoicli("schema", "result").out]
+    assert got == [hoicli("doctor", "--schema", "result").out]
     assert pipe.is_fifo()
     link, meant = tmp_path / "link", tmp_path / "meant"
     meant.write_text("old")
     link.symlink_to(meant)
-    assert hoicli("schema", "result", "-o", link).code == 0
+    assert hoicli("doctor", "--schema", "result", "-o", link).code == 0
     assert link.is_symlink()
     assert meant.read_text() == got[0]
-    full = refusal(hoicli("schema", "result", "-o", "/dev/full"))
+    full = refusal(hoicli("doctor", "--schema", "result", "-o", "/dev/full"))
     assert full == "/dev/full: cannot be written (No space left on device); make room, or write elsewhere"
 
 
 def test_names_of_any_length_are_written(hoicli: Hoicli, tmp_path: Path) -> None:
     for length in (200, 255):
-        assert hoicli("schema", "result", "-o", tmp_path / ("x" * length)).code == 0
-    refusal(hoicli("schema", "result", "-o", tmp_path / ("x" * 256)), 2)
+        assert hoicli("doctor", "--schema", "result", "-o", tmp_path / ("x" * length)).code == 0
+    refusal(hoicli("doctor", "--schema", "result", "-o", tmp_path / ("x" * 256)), 2)
     assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_to(hoicli: Hoicli, tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
-    said = refusal(hoicli("schema", "result", "-o", tmp_path / "closed/x"), 2)
+    said = refusal(hoicli("doctor", "--schema", "result", "-o", tmp_path / "closed/x"), 2)
     assert said.endswith("is not writable")
 
 

@@ -146,7 +146,7 @@ def test_a_shard_that_fails_fails_the_whole(shell: Shell, way: Way) -> None:
 
 @pytest.mark.parametrize("name", NEEDS)
 def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli, name: str) -> None:
-    """WebDataset's: the records and the tars of one process."""
+    """WebDataset's: the records and the pictures of one run on the unpacked files."""
     pytest.importorskip("cv2")
     lines = GT.read_bytes().splitlines(keepends=True)
     shards = [shell.folder / f"{number} of two.tar" for number in range(2)]
@@ -158,15 +158,24 @@ def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli
                 record.size = len(line)
                 archive.addfile(record, io.BytesIO(line))
     options = ("--corruption", "jpeg,elastic", "--severity", 2)
-    one, several = shell.folder / "one", shell.folder / "several"
-    expected = hoicli("corrupt", "--jobs", 1, "--save-images", one, *options, *shards)
+    unpacked, one, several = (shell.folder / name for name in ("unpacked", "one", "several"))
+    for shard in shards:
+        with tarfile.open(shard) as archive:
+            archive.extractall(unpacked, filter="data")
+    records = [
+        {**json.loads(path.read_bytes()), "file_name": f"{path.stem}.jpg"} for path in sorted(unpacked.glob("*.json"))
+    ]
+    (shell.folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    words = ("--jobs", 1, "--images", unpacked, "--save-images", one, *options)
+    expected = hoicli("corrupt", *words, shell.folder / "records.jsonl")
     result = engine(shell, name, "corrupt", several, *shards, *options)
     assert expected.code == 0
     assert result == Result(0, expected.out, "")
-    tars = {path.relative_to(one) for path in one.rglob("*") if path.is_file()}
-    assert len(tars) == 4
-    assert tars == {path.relative_to(several) for path in several.rglob("*") if path.is_file()}
-    assert all((one / path).read_bytes() == (several / path).read_bytes() for path in tars)
+    assert len({path.relative_to(several) for path in several.rglob("*.tar")}) == 4
+    with tarfile.open(several / "jpeg/2" / shards[0].name) as archive:
+        for member in archive.getmembers():
+            if member.name.endswith(".jpg"):
+                assert archive.extractfile(member).read() == (one / "jpeg/2" / member.name).read_bytes()  # type: ignore[union-attr]
 
 
 def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:

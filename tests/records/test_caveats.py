@@ -102,15 +102,7 @@ def test_csv_says_it(hoicli: Hoicli, bare: Path) -> None:
     assert "note" not in hoicli("eval", "--format", "csv", "--gt", GT, PREDICTIONS).out.splitlines()[0]
 
 
-@pytest.mark.parametrize("notation", ["html", "md"])
-def test_reports_say_it(hoicli: Hoicli, bare: Path, notation: str) -> None:
-    page = hoicli("report", "--format", notation, "--gt", bare, PREDICTIONS).out
-    assert "hico-ko*" in page
-    assert f"* {DERIVED}" in page
-    assert "hico-ko*" not in hoicli("report", "--format", notation, "--gt", GT, PREDICTIONS).out
-
-
-def test_rows_of_others_say_it_in_a_report_and_after_robust(hoicli: Hoicli, bare: Path, tmp_path: Path) -> None:
+def test_rows_of_others_say_it_after_robust(hoicli: Hoicli, bare: Path, tmp_path: Path) -> None:
     cells = []
     for tags in (["corruption=clean"], ["corruption=jpeg", "severity=1"]):
         options = [word for tag in tags for word in ("--tag", tag)]
@@ -121,9 +113,6 @@ def test_rows_of_others_say_it_in_a_report_and_after_robust(hoicli: Hoicli, bare
     assert "hico-ko*" in table
     assert f"* {DERIVED}" in table
     assert "|labels:derived|" in hoicli("robust", "--unit", "percent", path).out
-    page = hoicli("report", "--format", "md", "--protocol", "hico", "--rows", path, "--gt", GT, PREDICTIONS).out
-    assert r"hico-ko\*" in page
-    assert rf"\* {DERIVED}" in page
 
 
 def test_a_comparison_is_signed(hoicli: Hoicli, bare: Path) -> None:
@@ -185,7 +174,6 @@ def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path) -> 
         ("diagnose", "--dataset", "vcoco"),
         ("diagnose", "--dataset", "vcoco", "--emit", "predictions"),
         ("pairstats", "--dataset", "vcoco"),
-        ("report", "--dataset", "vcoco", "--protocol", "vcoco-s1"),
     ],
     ids=lambda command: " ".join(str(word) for word in command if isinstance(word, str)),
 )
@@ -201,7 +189,7 @@ def test_what_they_cannot_serve_is_refused_by_name(
 
 
 def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, tmp_path: Path) -> None:
-    """match writes what eval reads; compare and report do without types of errors."""
+    """match writes what eval reads; compare does without types of errors."""
     whole = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS).out
     matches = tmp_path / "matches.jsonl"
     matches.write_text(hoicli("match", "--dataset", "vcoco", "--gt", pairs, VCOCO_PREDICTIONS).out)
@@ -212,9 +200,6 @@ def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, tmp_path: Path) -
     compared = hoicli("compare", "--protocol", "vcoco-qpic", "--bootstrap", "20", *options, other)
     assert set(signatures(compared.out)) == {"vcoco-qpic"}
     assert f"hoicli: left out: types of errors, which vcoco-s1 defines: {pairs} cannot serve it" in compared.err
-    report = hoicli("report", "--format", "md", *options)
-    assert report.code == 0
-    assert "vcoco-s1" not in report.out.split("How these numbers were made")[0]
 
 
 def test_a_match_record_of_what_cannot_be_served_is_refused(hoicli: Hoicli, tmp_path: Path) -> None:

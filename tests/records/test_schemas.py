@@ -59,12 +59,12 @@ def test_the_outcomes_are_those_of_the_code() -> None:
     "kind", ["dataset", "ground_truth", "match", "prediction", "protocol", "recipe", "result", "similarity"]
 )
 def test_the_command_prints_them(hoicli: Hoicli, kind: str) -> None:
-    assert hoicli("schema", kind).out == schema_text(kind)
+    assert hoicli("doctor", "--schema", kind).out == schema_text(kind)
 
 
 def test_an_unknown_kind(hoicli: Hoicli) -> None:
-    result = hoicli("schema", "records")
+    result = hoicli("doctor", "--schema", "records")
     assert (result.code, result.err) == (
         2,
-        f"hoicli: KIND records: choose from {', '.join(KINDS)}\n",
+        f"hoicli: --schema records: choose from {', '.join(KINDS)}\n",
     )

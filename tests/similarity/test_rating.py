@@ -327,9 +327,9 @@ def test_a_vote_s_ties_go_to_the_model_first_by_name_and_the_table_says_so(hoicl
     other.write_text(words.replace("majority", "median").replace("touch.v.01", "stroke.v.01"))
     both = tmp_path / "both.jsonl"
     both.write_text(table.read_text() + other.read_text())
-    mixed = hoicli("shoe-sim", "--backend", f"table:{both}", "--pairs", pair)
-    assert mixed.code == 1
-    assert f"the tables were joined by majority at {both}:1 and by median at {both}:2; join them anew" in mixed.err
+    told = hoicli("shoe-sim", "--backend", f"table:{both}", "--pairs", pair)
+    assert told.code == 1
+    assert f"the tables were joined by majority at {both}:1 and by median at {both}:2; join them anew" in told.err
 
 
 def test_lines_without_ratings_are_raters_of_their_own(hoicli: Hoicli, tmp_path: Path) -> None:

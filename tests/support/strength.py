@@ -25,7 +25,7 @@ from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
 from hoicli.records.corruptions import CORRUPTIONS, RECIPE, SEVERITIES
-from hoicli.robustness.published import table_1, table_4
+from hoicli.tables.rohoi import table_1, table_4
 from tests.support.photographs import PHOTOS as ALL
 from tests.support.photographs import photograph
 from tests.support.standin import FOLDER, detector

@@ -55,7 +55,7 @@ def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: 
         (("--where", "subset=rare", "--where", "n=600"), 1, "in it: each has rows, all together none"),
         (("--over", "seed"), 2, "hoicli: --over seed: no row has this tag"),
         (("--layout", "swig"), 1, "hoicli: no row is of the layout swig"),
-        (("--format", "jsonl"), 2, "hoicli: --format jsonl: choose from auto, table, csv"),
+        (("--format", "yaml"), 2, "hoicli: --format yaml: choose from auto, table, jsonl, csv"),
         (("--decimals", "10"), 2, "hoicli: --decimals 10: "),
         (("--rows", "tag.model", "--columns", "subset"), 1, "they differ in"),
     ],

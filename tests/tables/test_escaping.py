@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hoicli.errors import visible
-from hoicli.figures.markup import escaped
-from hoicli.report import markdown as report_markdown
-from hoicli.report.document import Cell, Document, Lines, Paragraph, Section, Table
-from hoicli.tables.escaping import csv_cell, latex, markdown
+from hoicli.tables.escaping import csv_cell, latex
 from hoicli.tables.notations import render
 
 ATTACKS = [
@@ -179,22 +176,3 @@ def test_latex_lines_begin_with_no_argument(text: str) -> None:
 def test_latex_of_heads() -> None:
     assert latex("mean_max_recall full") == r"mean\_max\_recall full"
     assert latex(r"\input{x}") == r"\textbackslash{}input\{x\}"
-
-
-@given(texts)
-def test_pages(text: str) -> None:
-    page = Text(f'<p title="{escaped(text)}">{escaped(text)}</p>')
-    assert page.tags == [("p", [("title", visible(text))])]
-    assert "".join(page.texts) == visible(text)
-
-
-@given(texts)
-def test_reports_in_markdown(text: str) -> None:
-    table = Table(caption=f"c{text}", names=1, heads=[f"h{text}"], lines=[[Cell(f"x{text}")]])
-    page = report_markdown.render(
-        Document(f"t{text}", [f"l{text}"], [], [Section("id", f"s{text}", [Paragraph([f"p{text}"]), table])])
-    ).decode()
-    assert page.replace("\n", "").isprintable()
-    assert [markdown(f"{letter}{text}") in page for letter in "tlspchx"] == [True] * 7
-    lines = Document("t", ["l"], [], [Section("id", "s", [Lines([f"x{text}"])])])
-    assert report_markdown.render(lines).decode().endswith(f"\n    x{visible(text)}\n")

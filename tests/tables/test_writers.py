@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hoicli.papers.published import SETS
 from hoicli.tables.arrangement import Showing, by_layout
 from hoicli.tables.layout import ABOVE, HEAD, TextTable, tables_of
 from hoicli.tables.layouts import LAYOUTS, layout_of
+from hoicli.tables.published import SETS
 from hoicli.tables.writers import WRITERS, written
 from tests.support.project import PATIENCE
 

@@ -238,29 +238,10 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
         (("--same", "0"), "--same 0: give a number from 0 to 1"),
         (("--known", "120"), "--known 120: give a number in percent, from 0 to 100"),
         (("--top", "few"), "--top few: give a whole number, or all"),
-        (("--images", FIXTURES / "images"), "--images: draws the candidates on a page; name it with --page FILE.html"),
         (("--protocol", "hico-image", FIXTURES / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
-        ((FIXTURES / "predictions.jsonl", "--page", "-"), "--page -: is the output of -o already"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
     result = hoicli("audit", "--gt", FIXTURES / "gt.jsonl", *words)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
-
-
-def test_the_page_escapes_what_the_data_say(hoicli: Hoicli, tmp_path: Path) -> None:
-    record = {**clean(1)[0], "image_id": "<script>&", "file_name": "../<b>.png"}
-    record["boxes"].append(record["boxes"][0])
-    record["labels"].append("person")
-    (tmp_path / "gt.jsonl").write_text(json.dumps(record))
-    page = tmp_path / "page.html"
-    result = hoicli(
-        "audit", "--gt", tmp_path / "gt.jsonl", "--page", page, "--images", tmp_path, "-o", tmp_path / "rows"
-    )
-    assert result.code == 0
-    assert "no picture of 1 of the gallery's 1 images" in result.err
-    text = page.read_text()
-    assert "&lt;script&gt;&amp;" in text
-    assert "<script>" not in text
-    assert "1 in 1 images; the first 1." in text

@@ -231,7 +231,7 @@ def imported(*arguments: str) -> set[str]:
     "arguments",
     [
         ("--help",),
-        ("synsets", "--help"),
+        ("vocab", "--help"),
         ("vocab",),
         ("shoe-sim", "--dataset", "hico", "--backend", "wordnet:wup"),
         ("shoe-sim", "--dataset", "hico", "--backend", "lexical"),
@@ -244,7 +244,7 @@ def test_nltk_is_not_imported_where_nothing_is_looked_up(arguments: tuple[str, .
 
 def test_of_nltk_no_more_is_imported_than_wordnet_takes() -> None:
     """scipy.stats and scikit-learn are there, and nltk would import them: two thirds of its time."""
-    found = imported("synsets", "ride")
+    found = imported("vocab", "--senses", "ride")
     assert "nltk" in found
     assert not found & {"sklearn", "scipy.stats"}
 

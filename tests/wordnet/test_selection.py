@@ -63,21 +63,21 @@ def rows(text: str) -> list[dict[str, Any]]:
 
 
 def test_labels_find_its_senses(hoicli: Hoicli, small: Path) -> None:
-    found = hoicli("synsets", "--wordnet", small, "riding motorcycles")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "riding motorcycles")
     assert [(row["sense"], row["gloss"], row["chosen"]) for row in rows(found.out)] == [
         ("ride.v.01", "sit on and control a vehicle", False),
         ("ride.v.02", "sit on an animal", False),
         ("motorcycle.n.01", "a thing to ride", False),  # the dataset has "ride" and "motorcycle"
     ]
-    assert rows(hoicli("synsets", "--wordnet", small, "vélo à moteur").out)[0]["sense"] == "motorcycle.n.01"
-    assert rows(hoicli("synsets", "--wordnet", small, "beasts").out)[0]["sense"] == "animal.n.01"
+    assert rows(hoicli("vocab", "--wordnet", small, "--senses", "vélo à moteur").out)[0]["sense"] == "motorcycle.n.01"
+    assert rows(hoicli("vocab", "--wordnet", small, "--senses", "beasts").out)[0]["sense"] == "animal.n.01"
 
 
 def test_synsets_that_are_not_where_the_index_says(hoicli: Hoicli, small: Path) -> None:
     """nltk looks for a synset at its byte; other line ends move all behind the first."""
     data = small / "data.noun"
     data.write_bytes(data.read_bytes().replace(b"\n", b"\r\n"))
-    result = hoicli("synsets", "--wordnet", small, "horse")
+    result = hoicli("vocab", "--wordnet", small, "--senses", "horse")
     assert result.code == 1
     assert result.err.splitlines()[1:] == [
         f"{small}: data.noun has a line at byte 25 that does not begin with 00000025; get it anew"
@@ -93,7 +93,8 @@ def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path
     assert candidates("text_on", "v") == []  # the table's own senses of 3.0 are not here
     selection.choose(None)
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.10", "motorcycle.n.01")
-    chosen = [row for row in rows(hoicli("synsets", "ride motorcycle", "--wordnet", small).out) if row["chosen"]]
+    found = rows(hoicli("vocab", "--senses", "ride motorcycle", "--wordnet", small).out)
+    chosen = [row for row in found if row["chosen"]]
     assert [row["sense"] for row in chosen] == ["ride.v.01", "motorcycle.n.01"]
 
 
@@ -159,7 +160,7 @@ def test_a_result_names_it(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
 
 
 def test_it_is_compiled_once(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
-    first, second = (hoicli("synsets", "--wordnet", small, "ride") for _ in range(2))
+    first, second = (hoicli("vocab", "--wordnet", small, "--senses", "ride") for _ in range(2))
     assert (first.out, second.err) == (second.out, "")
     assert first.err == (
         f"hoicli: {small} is compiled, once (a WordNet takes a minute), and kept in "
@@ -167,13 +168,13 @@ def test_it_is_compiled_once(hoicli: Hoicli, small: Path, tmp_path: Path) -> Non
     )
     assert len(kept(tmp_path)) == 1
     write(small, [*SMALL, Synset("v", ["zorb"], "roll in a ball")])
-    assert rows(hoicli("synsets", "--wordnet", small, "zorbing").out)[0]["gloss"] == "roll in a ball"
+    assert rows(hoicli("vocab", "--wordnet", small, "--senses", "zorbing").out)[0]["gloss"] == "roll in a ball"
     assert len(kept(tmp_path)) == 2
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "other", "folder"])
 def test_a_damaged_copy_is_not_used(hoicli: Hoicli, small: Path, tmp_path: Path, harm: str) -> None:
-    expected = hoicli("synsets", "--wordnet", small, "ride").out
+    expected = hoicli("vocab", "--wordnet", small, "--senses", "ride").out
     (copy,) = kept(tmp_path)
     good = copy.read_bytes()
     if harm == "cut":
@@ -185,7 +186,7 @@ def test_a_damaged_copy_is_not_used(hoicli: Hoicli, small: Path, tmp_path: Path,
     else:
         copy.unlink()
         copy.mkdir()
-    again = hoicli("synsets", "--wordnet", small, "ride")
+    again = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert again.out == expected
     assert "is compiled, once" in again.err
     if harm != "folder":
@@ -194,7 +195,7 @@ def test_a_damaged_copy_is_not_used(hoicli: Hoicli, small: Path, tmp_path: Path,
 
 def test_a_cache_that_cannot_be_written(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
-    found = hoicli("synsets", "--wordnet", small, "ride")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert (found.code, len(rows(found.out))) == (0, 2)
     assert "cannot be kept" in found.err
     assert "set XDG_CACHE_HOME to a folder that can be written" in found.err
@@ -205,7 +206,7 @@ def test_the_cache_is_in_the_home_folder_where_nothing_else_is_said(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which is to be ignored
-    hoicli("synsets", "--wordnet", small, "ride")
+    hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert len(list((tmp_path / ".cache" / "hoicli" / "wordnet").iterdir())) == 1
 
 
@@ -225,8 +226,8 @@ def test_a_corpus_of_nltks(
     else:
         shutil.copytree(small, corpora / "wordnet31")
     monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
-    expected = hoicli("synsets", "--wordnet", small, "ride").out
-    found = hoicli("synsets", "--wordnet", "wordnet31", "ride")
+    expected = hoicli("vocab", "--wordnet", small, "--senses", "ride").out
+    found = hoicli("vocab", "--wordnet", "wordnet31", "--senses", "ride")
     assert (found.code, found.out, found.err) == (0, expected, "")  # compiled already: the content is the same
     assert selection.in_use()["wordnet"].startswith("wordnet31.")
 
@@ -239,7 +240,7 @@ def test_a_corpus_that_nltk_will_not_read(
     corpora.mkdir(parents=True)
     shutil.copytree(small, corpora / "mine").chmod(0o777)
     monkeypatch.setattr(import_module("nltk.data"), "path", [str(tmp_path / "nltk_data")])
-    found = hoicli("synsets", "--wordnet", "mine", "ride")
+    found = hoicli("vocab", "--wordnet", "mine", "--senses", "ride")
     if found.code:
         assert found.err.startswith("hoicli: --wordnet mine: NLTK will not read data from ")
         assert len(found.err.splitlines()) == 1
@@ -262,7 +263,7 @@ def test_where_there_is_none(
     monkeypatch.setattr(import_module("nltk.data"), "path", [])
     (tmp_path / "empty").mkdir()
     wordnet, words = (text.replace("{empty}", str(tmp_path / "empty")) for text in (wordnet, words))
-    for command in (["synsets", "ride"], ["shoe-sim", "--dataset", "hico", "--backend", "lexical"]):
+    for command in (["vocab", "--senses", "ride"], ["shoe-sim", "--dataset", "hico", "--backend", "lexical"]):
         found = hoicli(*command, "--wordnet", wordnet)
         assert (found.code, found.out, found.err) == (2, "", f"hoicli: --wordnet {wordnet}: {words}\n")
 
@@ -315,14 +316,15 @@ def test_files_that_make_no_wordnet(hoicli: Hoicli, small: Path, name: str, old:
 
 def test_a_sense_above_itself(hoicli: Hoicli, small: Path) -> None:
     write(small, [*SMALL[:5], SMALL[5]._replace(pointers=[("@", 6, 0, 0)]), *SMALL[6:]])
-    found = hoicli("synsets", "--wordnet", small, "ride")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert found.code == 1
     assert "a synset is above itself, or has more than 255 steps above it" in found.err
 
 
 def test_a_verb_below_a_noun(hoicli: Hoicli, small: Path) -> None:
     write(small, [*SMALL[:5], SMALL[5]._replace(pointers=[("@", 0, 0, 0)]), *SMALL[6:]])
-    assert "a synset is below one of another part of speech" in hoicli("synsets", "--wordnet", small, "ride").err
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
+    assert "a synset is below one of another part of speech" in found.err
 
 
 def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
@@ -331,7 +333,7 @@ def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
     write(small, [*SMALL, *ring])
     for word in ("one", "two"):
         harm(small, "data.adj", f" 03 a 01 {word}", f" 03 s 01 {word}")
-    found = hoicli("synsets", "--wordnet", small, "ride")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert (found.code, found.out) == (1, "")
     assert "no WordNet that nltk reads (RecursionError" in found.err
 
@@ -340,7 +342,7 @@ def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
 def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
     for name in files.DATABASE:
         (small / name).write_bytes(content)
-    found = hoicli("synsets", "--wordnet", small, "ride")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert found.code in (0, 1)
     assert "internal error" not in found.err
     assert found.out == ""
@@ -348,11 +350,11 @@ def test_other_files(hoicli: Hoicli, small: Path, content: bytes) -> None:
 
 def test_what_is_no_file_or_too_large(hoicli: Hoicli, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST", 100)
-    found = hoicli("synsets", "--wordnet", small, "ride")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert (found.code, found.err) == (1, f"{small}: data.noun has more than 100 bytes, which no WordNet has\n")
     (small / "data.noun").unlink()
     os.mkfifo(small / "data.noun")
-    found = hoicli("synsets", "--wordnet", small, "ride")
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
     assert (found.code, "no data.noun in it" in found.err) == (2, True)
 
 
@@ -366,11 +368,11 @@ def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
         for name in files.DATABASE:
             archive.writestr(f"bomb/{name}", bytes(1 << 20))
     monkeypatch.setattr(files, "LARGEST", 1 << 16)
-    found = hoicli("synsets", "--wordnet", "bomb", "ride")
+    found = hoicli("vocab", "--wordnet", "bomb", "--senses", "ride")
     assert (found.code, "more than 65,536 bytes" in found.err) == (1, True)
     data = (corpora / "bomb.zip").read_bytes()
     (corpora / "bomb.zip").write_bytes(data[:30] + bytes(300) + data[330:])
-    found = hoicli("synsets", "--wordnet", "bomb", "ride")
+    found = hoicli("vocab", "--wordnet", "bomb", "--senses", "ride")
     assert (found.code, found.out) == (1, "")
     assert "internal error" not in found.err
 
@@ -401,7 +403,21 @@ def french(tmp_path: Path) -> Path:
 
 def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path) -> None:
     """They find WordNet 3.0's senses; words it does not have are read as English."""
-    found = hoicli("synsets", "--wordnet", f"{french}:fra", "--pos", "n", "cheval", "vélo de course", "horses", "rien")
+    found = hoicli(
+        "vocab",
+        "--wordnet",
+        f"{french}:fra",
+        "--pos",
+        "n",
+        "--senses",
+        "cheval",
+        "--senses",
+        "vélo de course",
+        "--senses",
+        "horses",
+        "--senses",
+        "rien",
+    )
     senses = [(row["label"], row["sense"]) for row in rows(found.out)]
     assert senses[:2] == [("cheval", "horse.n.01"), ("vélo de course", "bicycle.n.01")]
     assert ("horses", "horse.n.01") in senses
@@ -411,11 +427,11 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
     assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.01", "horse.n.01")
     assert selection.in_use()["wordnet"].startswith("omw.fra.")
     assert len(kept(tmp_path)) == 1
-    assert hoicli("synsets", "--wordnet", f"{french}:fra", "cheval").err == ""
+    assert hoicli("vocab", "--wordnet", f"{french}:fra", "--senses", "cheval").err == ""
 
 
 def test_a_language_that_is_not_there(hoicli: Hoicli, french: Path) -> None:
-    found = hoicli("synsets", "--wordnet", f"{french}:jpn", "ride")
+    found = hoicli("vocab", "--wordnet", f"{french}:jpn", "--senses", "ride")
     assert (found.code, found.err) == (
         2,
         f"hoicli: --wordnet {french}:jpn: no such language in it; it has fra\n",
@@ -424,6 +440,6 @@ def test_a_language_that_is_not_there(hoicli: Hoicli, french: Path) -> None:
 
 def test_a_table_of_words_that_is_none(hoicli: Hoicli, french: Path) -> None:
     (french / "fra" / "wn-data-fra.tab").write_bytes(b"00001740-n\tfra:lemma\t\xff\n")
-    found = hoicli("synsets", "--wordnet", f"{french}:fra", "ride")
+    found = hoicli("vocab", "--wordnet", f"{french}:fra", "--senses", "ride")
     assert (found.code, found.out) == (1, "")
     assert "no WordNet that nltk reads (UnicodeDecodeError" in found.err

@@ -241,7 +241,7 @@ def rows(text: str) -> list[dict[str, object]]:
 
 
 def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
-    found = rows(hoicli("synsets", "ride motorcycle").out)
+    found = rows(hoicli("vocab", "--senses", "ride motorcycle").out)
     assert list(found[0]) == ["label", "pos", "sense", "gloss", "lemmas", "chosen", "why"]
     assert [row["sense"] for row in found] == [*candidates("ride", "v"), "motorcycle.n.01"]
     assert [(row["sense"], row["gloss"]) for row in found if row["chosen"]] == [
@@ -260,29 +260,29 @@ def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
         (["train", "--pos", "v"], ["discipline.v.01"]),
         (["motorcycle"], ["motorcycle.n.01"]),
         (["ride scooter"], ["ride.v.10"]),
-        (["ride", "hold"], ["ride.v.10", "hold.v.02"]),
+        (["ride", "--senses", "hold"], ["ride.v.10", "hold.v.02"]),
         (["stand under stop sign"], ["stand.v.01", "street_sign.n.01"]),
-        (["lay", "--dataset", "vcoco"], ["lie.v.02"]),
-        (["riding horse", "--dataset", "swig"], ["ride.v.01", "horse.n.01"]),
+        (["lay", "vcoco"], ["lie.v.02"]),
+        (["riding horse", "swig"], ["ride.v.01", "horse.n.01"]),
         (["no_interaction"], []),
         (["gallop"], []),
     ],
 )
 def test_what_the_command_takes_a_label_for(hoicli: Hoicli, arguments: list[str], chosen: list[str]) -> None:
-    result = hoicli("synsets", *arguments)
+    result = hoicli("vocab", "--senses", *arguments)
     assert result.code == 0
     assert [row["sense"] for row in rows(result.out) if row["chosen"]] == chosen
 
 
 def test_the_reason_is_shown(hoicli: Hoicli) -> None:
-    (kite,) = [row for row in rows(hoicli("synsets", "fly kite", "--pos", "v").out) if row["chosen"]]
+    (kite,) = [row for row in rows(hoicli("vocab", "--senses", "fly kite", "--pos", "v").out) if row["chosen"]]
     assert kite["why"] == "published, for a kite too, of which it is not true; fly.v.05 would fit better"
-    found = rows(hoicli("synsets", "hot dog", "--pos", "n").out)
+    found = rows(hoicli("vocab", "--senses", "hot dog", "--pos", "n").out)
     assert [row["why"] for row in found if row["sense"] == "dog.n.01"] == ["from 'dog'"]
 
 
 def test_labels_without_a_sense_are_counted(hoicli: Hoicli) -> None:
-    result = hoicli("synsets", "zorb", "🙂", "horse")
+    result = hoicli("vocab", "--senses", "zorb", "--senses", "🙂", "--senses", "horse")
     assert result.code == 0
     assert result.err == (
         "hoicli: 2 without a sense in WordNet: 'zorb', '🙂'; such a label is similar only to an equal one\n"
@@ -291,9 +291,9 @@ def test_labels_without_a_sense_are_counted(hoicli: Hoicli) -> None:
 
 
 def test_a_wrong_call(hoicli: Hoicli) -> None:
-    result = hoicli("synsets", "--pos", "a", "red")
+    result = hoicli("vocab", "--pos", "a", "--senses", "red")
     assert (result.code, result.out, result.err) == (2, "", "hoicli: --pos a: choose n or v\n")
-    assert hoicli("synsets", "--dataset", "coco", "ride").code == 2
+    assert hoicli("vocab", "coco", "--senses", "ride").code == 2
 
 
 def test_labels_may_come_one_a_line(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,10 +301,10 @@ def test_labels_may_come_one_a_line(hoicli: Hoicli, monkeypatch: pytest.MonkeyPa
         return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
 
     monkeypatch.setattr(sys, "stdin", stdin(b"ride horse\n\nhop on\n"))
-    found = rows(hoicli("synsets", "--pos", "v", "-").out)
+    found = rows(hoicli("vocab", "--pos", "v", "--senses", "-").out)
     assert [row["sense"] for row in found if row["chosen"]] == ["ride.v.01", "hop_on.v.01"]
     monkeypatch.setattr(sys, "stdin", stdin(b"ride\n\xff\n"))
-    result = hoicli("synsets", "-")
+    result = hoicli("vocab", "--senses", "-")
     assert (result.code, result.err) == (1, "<stdin>:2: not UTF-8; write one label a line\n")
 
 

@@ -1,4 +1,4 @@
-/* Errors drawn on their images: the card that a report has too (hoicli/report/html.py `card`, figures/drawing.py). */
+/* Errors drawn on their images, a card each. */
 
 const CARD = 340, TEXT = 13;
 const digits = (value, count = 6) => String(Number(value.toPrecision(count)));

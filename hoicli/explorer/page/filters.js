@@ -75,7 +75,7 @@ function filtered() {
 
 const LISTED = [["classes", "Classes"], ["errors", "Errors"], ["images", "Images"], ["compare", "Compare"]];
 const shownViews = () => LISTED.filter(([view]) =>
-  !(view === "compare" && facts.models.length < 2) && !(facts.gallery && view === "classes"));
+  !(view === "compare" && facts.models.length < 2));
 
 function showViews() {
   const here = { class: "classes", image: "images" }[state.view] || state.view;

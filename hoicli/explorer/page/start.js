@@ -5,20 +5,12 @@ function about() {
     `: ${whole(each.predictions)} predictions that count${each.uncounted ? `, ${whole(each.uncounted)} that do not` : ""}. `,
     el("span", {}, "Signature: ", el("code", {}, each.signature)));
   return [
-    el("p", {}, `${facts.dataset}, protocol ${facts.protocol} (IoU at least ${facts.threshold}): ${whole(facts.whole[0])} images, ` +
-      `${whole(facts.whole[1])} annotated triplets. Made by hoicli ${facts.version}.`,
-      facts.gallery ? ` ${onlySome()}; hoicli explore has all.` : ""),
+    el("p", {}, `${facts.dataset}, protocol ${facts.protocol} (IoU at least ${facts.threshold}): ${whole(facts.images)} images, ` +
+      `${whole(facts.triplets)} annotated triplets. Made by hoicli ${facts.version}.`),
     el("details", {}, el("summary", {}, "What these numbers are"), el("ul", {}, facts.models.map(model)),
       el("p", {}, "AP and gains are those of hoicli diagnose --per-class, to the digit. Errors overlap: the gains do not add up to 100 ",
         `${MINUS} mAP.`)),
   ];
-}
-
-function onlySome() {
-  if (!two()) return `Only the ${whole(facts.gallery)} highest-scored errors of each type are here`;
-  const [a, b] = facts.differences.map(whole), [first, second] = facts.models.map(each => each.name);
-  return `${first} alone finds ${a} of them, ${second} alone ${b}; of either at most the ${whole(facts.gallery)} highest-scored are here, ` +
-    "with the predictions about them";
 }
 
 async function start() {

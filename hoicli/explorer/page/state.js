@@ -3,7 +3,6 @@
 const DEFAULTS = { view: "classes", model: "a", class: "", image: "", row: "", side: "a", type: "", verb: "", object: "",
   from: "", to: "", iou: "", iouto: "", slice: "", sort: "gain", by: "", page: "", hide: "" };
 const FILTERS = ["class", "type", "verb", "object", "from", "to", "iou", "iouto", "slice"];
-const GALLERY = ["errors", "images", "image", "compare"];  // a class's numbers would be those of a few
 let state = { ...DEFAULTS };
 
 /* Only what differs from the defaults, in their order: one view has one address. */
@@ -31,10 +30,10 @@ function stateOf(hash) {
   }
   if (found.class !== "" && !(Number(found.class) in facts.classes)) found.class = "";
   if (found.view === "class" && found.class === "") found.view = firstView();
-  if (!(found.view in VIEWS) || (facts.gallery && !GALLERY.includes(found.view))) found.view = firstView();
+  if (!(found.view in VIEWS)) found.view = firstView();
   return found;
 }
-const firstView = () => !facts.gallery ? "classes" : two() ? "compare" : "errors";
+const firstView = () => "classes";
 const modelNumber = () => state.model === "b" ? 1 : 0;
 
 /* Change the view; `replace`: the way back leads past it, as for each letter that is typed into a filter. */

@@ -120,10 +120,8 @@ function errorsView() {
     el("button", { type: "button", "data-key": "every-class", onclick: () => go({ class: "", page: "" }) }, "All classes"));
   return [`${leftWords(found)}${two() ? ` of ${letter(found.model)}` : ""}`, only,
     el("div", { class: "columns" }, typesTable(found, state.class === "" ? null : Number(state.class)),
-      facts.gallery ? null : [
-        mostOf(found.byClass, "Classes with most of them", "class", className, at => ({ view: "class", class: String(at), by: "" })),
-        mostOf(found.byImage, "Images with most of them", "image", imageName, at => ({ view: "image", image: imageName(at) })),
-      ]),
+      mostOf(found.byClass, "Classes with most of them", "class", className, at => ({ view: "class", class: String(at), by: "" })),
+      mostOf(found.byImage, "Images with most of them", "image", imageName, at => ({ view: "image", image: imageName(at) }))),
     el("h2", {}, "Errors"), legend(), items.length ? cardsOf(items) : nothing()];
 }
 const nothing = () => filtered() ? el("p", {}, "Nothing is left by these filters. ",
@@ -194,7 +192,7 @@ const SIDES = { a: "A right, B wrong", b: "B right, A wrong", both: "both right"
 
 function compareView() {
   const { sides, byClass } = query.compared(state), rows = sides[state.side], page = pageOf(rows.length, CARDS / 2);
-  const buttons = el("div", { class: "sides", role: "group", "aria-label": "Who is right" }, Object.entries(SIDES).filter(([side]) => !facts.gallery || side.length === 1).map(([side, words]) =>
+  const buttons = el("div", { class: "sides", role: "group", "aria-label": "Who is right" }, Object.entries(SIDES).map(([side, words]) =>
     el("button", { type: "button", "data-key": `side-${side}`, "aria-pressed": String(side === state.side),
       onclick: () => go({ side, page: "" }) }, words, " ", el("b", {}, whole(sides[side].length)))));
   const numbers = byClass.map((_, number) => number).filter(number => byClass[number].a || byClass[number].b)
@@ -205,7 +203,7 @@ function compareView() {
     buttons,
     el("div", { class: "gallery pairs" }, rows.slice((page - 1) * CARDS / 2, page * CARDS / 2).map(pairCard)),
     pager(rows.length, CARDS / 2), rows.length ? null : nothing(),
-    numbers.length && !facts.gallery ? table(`Classes where they differ most${numbers.length > LINES ? `: the first ${LINES} of ${whole(numbers.length)}` : ""}`, [
+    numbers.length ? table(`Classes where they differ most${numbers.length > LINES ? `: the first ${LINES} of ${whole(numbers.length)}` : ""}`, [
       { head: "class", cell: number => linkTo({ class: String(number), view: "class", by: "" }, className(number)) },
       { head: SIDES.a, number: true, cell: number => whole(byClass[number].a) },
       { head: SIDES.b, number: true, cell: number => whole(byClass[number].b) },

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hoicli.errors import UsageError
 from hoicli.records.corruptions import CORRUPTIONS, SEVERITIES, family_of
 from hoicli.records.results import Row, signature
-from hoicli.robustness.selection import METRIC, SUBSET, VCOCO_SUBSET, is_vcoco
 
 DATASETS = ("hico", "vcoco")
 """The datasets of Table 1."""
@@ -67,26 +65,14 @@ def table_4() -> dict[str, dict[str, float]]:
     return {model.strip(): dict(zip(CORRUPTIONS, map(float, values.split()), strict=True)) for model, values in lines}
 
 
-def beside(protocol: str, dataset: str | None, *, tags: Mapping[str, str] | None = None) -> list[Row]:
-    """`published_rows` to stand beside rows of a protocol; none without a dataset.
-
-    Raises `UsageError` where the protocol is of the other one.
-    """
-    if dataset is None:
-        return []
-    if is_vcoco(protocol) != (dataset == "vcoco"):
-        raise UsageError(f"--with-published {dataset}: the rows are of {protocol or 'no protocol'}, on other data")
-    return published_rows(dataset, tags=tags)
-
-
 def published_rows(dataset: str, *, tags: Mapping[str, str] | None = None) -> list[Row]:
     """`clean`, `mri` and `cri` of every model, and on V-COCO its `mean` by corruption where Table 4 has them, in the
     order of the paper. All rows have `comparable` False, and the table in their signature; none has a rank."""
-    subset = VCOCO_SUBSET if dataset == "vcoco" else SUBSET
+    subset = "24" if dataset == "vcoco" else "full"
     rows: list[Row] = []
 
     def add(table: int, model: str, metric: str, value: float, n: int, unit: str, part: Mapping[str, str]) -> None:
-        settings = {"data": dataset, "of": f"{METRIC}/{subset}", "published": f"rohoi-table-{table}"}
+        settings = {"data": dataset, "of": f"mAP/{subset}", "published": f"rohoi-table-{table}"}
         named = {"protocol": "published", "tags": {"model": model, **(tags or {})}, "comparable": False}
         value_of = {"metric": metric, "subset": subset, **part, "value": value, "n": n, "unit": unit}
         rows.append({**value_of, **named, "signature": signature(settings)})

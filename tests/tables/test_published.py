@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.papers import figures
-from hoicli.papers.published import INCOMPARABLE, NOTES, SETS, SOURCES
 from hoicli.records.image import result_problems
 from hoicli.records.results import settings_of
-from hoicli.robustness.published import published_rows
+from hoicli.tables import published_figures as figures
+from hoicli.tables.published import INCOMPARABLE, NOTES, SETS, SOURCES
+from hoicli.tables.rohoi import published_rows
 from tests.support.project import ROOT, Hoicli
 
 PAPERS = ROOT.parent / "shared/papers"
@@ -128,10 +128,8 @@ def test_the_figures_of_diag_hoi_are_on_its_lines(text: str, at: int) -> None:
 
 
 def test_the_command(hoicli: Hoicli) -> None:
-    rows = [json.loads(line) for line in hoicli("papers", "--rows", "hico").out.splitlines()]
+    rows = [json.loads(line) for line in hoicli("table", "--published", "hico", "--format", "jsonl").out.splitlines()]
     assert rows == rows_of("hico")
-    assert hoicli("papers").out.count("\n") > 20
-    wrong = hoicli("papers", "--rows", "imagenet")
+    wrong = hoicli("table", "--published", "imagenet")
     assert (wrong.code, wrong.out) == (2, "")
-    assert wrong.err.startswith("hoicli: --rows imagenet: choose")
-    assert "| HO-RCNN |" in hoicli("papers", "--format", "md").out
+    assert wrong.err.startswith("hoicli: --published imagenet: choose")

@@ -11,7 +11,7 @@ import pytest
 from hoicli import __version__
 from hoicli.records.corruptions import CORRUPTIONS
 from hoicli.robustness.indices import cri, mean, mri
-from hoicli.robustness.published import DATASETS, published_rows, table_1, table_4
+from hoicli.tables.rohoi import DATASETS, published_rows, table_1, table_4
 from tests.robustness.test_rows import falling, gather, grid_rows, results, whole, write
 from tests.support.project import ROOT, Hoicli
 

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from hoicli.papers.figures import (
+from hoicli.io.streams import Line
+from hoicli.records.parsing import dump
+from hoicli.records.results import Row, row_ends
+from hoicli.tables.published_figures import (
     DIAG_HICO,
     DIAG_VCOCO,
     HICO,
@@ -24,8 +27,7 @@ from hoicli.papers.figures import (
     UNSEEN,
     VCOCO,
 )
-from hoicli.records.results import Row, row_ends
-from hoicli.robustness.published import published_rows
+from hoicli.tables.rohoi import published_rows
 from hoicli.vocabulary.datasets import load
 
 
@@ -244,3 +246,8 @@ SETS: Mapping[str, tuple[str, Callable[[], Iterator[Row]]]] = {
     ),
 }
 """The published tables by name: what each holds, and its rows."""
+
+
+def published_lines(name: str) -> list[Line]:
+    """The rows of a published table as lines of a stream, which `table` reads before those of files."""
+    return [Line(f"--published {name}", number, dump(row)) for number, row in enumerate(SETS[name][1](), start=1)]

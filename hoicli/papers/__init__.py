@@ -1,1 +1,0 @@
-"""What papers print: who evaluated, and their tables as result rows."""

@@ -1,1 +1,0 @@
-"""Everything about a prediction dump on one page."""
