@@ -694,7 +694,7 @@ def slow(
         hits = [hit for *_, hit in sorted(answers.get(verb, []))]
         if not (released and hits and not any(hits)):
             aps.append(slow_ap(hits, count, tenths, 11))
-    listed_alone = any(record.get("pairs") for record in predictions) and not any(r["hois"] for r in predictions)
+    listed_alone = any(map(slow_pairs, predictions)) and not any(r["hois"] for r in predictions)
     some = (some or (released and not listed_alone)) and (triplet_scores or not unscored)
     return (
         images,
