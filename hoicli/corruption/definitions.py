@@ -116,7 +116,7 @@ _ROWS = (
                "ours: broader waves and longer ways than imagecorruptions'; sigma is a share of the sides",
                tuple((250 * share, 0.01) for share in (0.05, 0.065, 0.085, 0.1, 0.12)),
                f"{IMAGECORRUPTIONS}, as elastic_transform; sigma is a share of the sides, at least two pixels"),
-    Definition("perspective", "a lens with barrel or pincushion distortion (by chance)",
+    Definition("perspective", "lens distortion, not a new point of view: barrel or pincushion (by chance)",
                ("barrel", "pincushion"), ((0.042, -0.04), (0.08, -0.075), (0.13, -0.12), (0.2, -0.175), (0.3, -0.235)),
                "ours: a point at r half diagonals from the centre shows what was at r (1 + k r^2), enlarged or reduced "
                "so that the nearest side stays; both signs cost the same PSNR"),

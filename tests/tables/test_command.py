@@ -36,7 +36,7 @@ def test_the_ending_chooses_the_notation(hoicli: Hoicli, rows: Path, tmp_path: P
 def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: Path) -> None:
     result = hoicli("table", rows)
     assert result.out.splitlines()[0].split() == ["RF-UC"]
-    assert "rows are not of the layout zero-shot: mean_max_recall of" in result.err
+    assert "rows are not of the layout zero-shot: mAP of" in result.err
     plain = hoicli("table", "--metric", "mAP", "--where", "protocol=hico,upt", "--where", "subset=full", rows)
     assert plain.out.splitlines()[0].split() == ["Default"]
     assert plain.err.startswith("hoicli: 2 rows are not of the layout hico: mAP of upt")
@@ -83,6 +83,15 @@ def test_one_model_twice_is_refused(hoicli: Hoicli, rows: Path) -> None:
     result = hoicli("table", "--layout", "hico", rows, rows)
     assert result.code == 1
     assert f"the same mAP full as {rows}:1 has" in result.err
+
+
+def test_eval_s_other_metric_is_no_loss(hoicli: Hoicli, tmp_path: Path) -> None:
+    """mean_max_recall stands beside every mAP that eval writes."""
+    rows = tmp_path / "rows.jsonl"
+    words = ("--gt", FIXTURES / "gt.jsonl", "--protocol", "hico,hico-ko", "-o", rows, FIXTURES / "predictions.jsonl")
+    assert hoicli("eval", *words).code == 0
+    result = hoicli("table", "--layout", "hico", rows)
+    assert (result.code, result.err) == (0, "")
 
 
 def test_latex_of_eval_is_the_same_table(hoicli: Hoicli, tmp_path: Path) -> None:
