@@ -119,7 +119,7 @@ def test_two_datasets_in_one_column_are_refused() -> None:
 
 @pytest.mark.parametrize("layout", [True, False])
 def test_two_units_of_a_metric_in_one_column_are_refused(*, layout: bool) -> None:
-    rows = [row("a", 1.94), {**row("b", 0.019), "unit": "ratio"}]
+    rows = [row("a", 1.94), PlacedRow({**row("b", 0.019), "unit": "ratio"})]
     with pytest.raises(DataError, match=r"unit: mAP full is in ratio, but in % at .*; give both in one unit"):
         hico(rows) if layout else by_keys(rows, ["tag.model"], ["metric"], Showing())
     # Other metrics have other units, also in one column.
