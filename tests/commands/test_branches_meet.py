@@ -53,10 +53,12 @@ def test_stdin_is_one_stream_whatever_its_name(hoicli: Hoicli) -> None:
 
 def test_ground_truth_given_with_matches_is_asked_what_it_serves(hoicli: Hoicli, tmp_path: Path) -> None:
     """What the shards do not have is the ground truth's, and so are its caveats."""
+    predicted = {json.loads(line)["image_id"] for line in (VCOCO / "predictions.jsonl").read_bytes().splitlines()}
+    every = [json.loads(line)["image_id"] for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
     truth, matches = tmp_path / "gt.jsonl", tmp_path / "m.jsonl"
     options = ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl")
     assert hoicli("match", *options, "--only-predicted", VCOCO / "predictions.jsonl", "-o", matches).code == 0
-    marked(truth, "pairs_only")
+    marked(truth, "pairs_only", alone=next(image for image in every if image not in predicted))
     result = hoicli("eval", "--dataset", "vcoco", "--gt", truth, matches)
     assert {json.loads(line)["protocol"] for line in result.out.splitlines()} == {"vcoco-qpic"}
     assert "left out: vcoco-agent, vcoco-s1, vcoco-s2" in result.err
