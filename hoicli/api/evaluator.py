@@ -209,7 +209,7 @@ class Evaluator:
                 tally.add_batch(batch, match_all(batch, self._protocols, self._filters))
             check_counted(tally, self._vocabulary, "compute()", allowed=self._filters.allow_uncounted)
             tally.add_truth(self._truth)
-            coverage.report(self._truth, self._protocols)
+            coverage.report(self._truth, self._protocols, "compute()")
             one = (tally, self._vocabulary, self._filters.signature())
             return Evaluations([one], split, ignore_no_interaction, resampling, own_tags, self._views).result(
                 notes, per_class=per_class

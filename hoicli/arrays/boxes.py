@@ -17,6 +17,18 @@ SMALL_GROUP = 512
 """Triplets of one image and class up to which a group is suppressed together with others."""
 
 
+MOST_INVERTED = 0.01
+"""Ours: no detector we know of gives a box a negative side (their sizes are sigmoids, exponentials or clipped corners;
+sides of 0 do occur, and are not meant), so more such boxes are another convention, of ground truth or predictions."""
+
+
+def inverted(boxes: Floats) -> Bools:
+    """[B] the boxes that end before they begin."""
+    x1, y1, x2, y2 = boxes.T
+    ends_first: Bools = (x2 < x1) | (y2 < y1)
+    return ends_first
+
+
 def iou(
     first: Floats, second: Floats, *, inclusive: bool, touching_overlap: bool = True, inclusive_overlap: bool = False
 ) -> Floats:

@@ -86,7 +86,7 @@ def compare(
             if keeping is not None:
                 keeping.models.append(_kept(each, gathered, truth, filters))
             called = name if len(streams) == 1 else f"{name}, run {number}"
-            gathered.coverage.report(truth, protocols, model=called)
+            gathered.coverage.report(truth, protocols, predictions.name, model=called)
             sides[-1].append(gathered)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}

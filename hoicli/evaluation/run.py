@@ -12,7 +12,7 @@ from hoicli.arrays.reading import made_of_scenes, read_scenes
 from hoicli.arrays.scenes import Scenes, compact
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, check_counted, served
+from hoicli.evaluation.coverage import OF_NO_CLASS, Coverage, Inverted, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_records import match_records
@@ -48,6 +48,7 @@ def read_truth(
         scenes = compact(parts, register.ids)
     if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
+    Inverted().add(scenes).report(stream.name)
     classless = int((scenes.interaction < 0).sum())
     total = len(scenes.interaction)
     if 2 * classless > total and not allow_uncounted:
@@ -170,7 +171,7 @@ def tally_predictions(
         coverage.merge(covered)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
-    coverage.report(truth, protocols)
+    coverage.report(truth, protocols, predictions.name)
     return tally
 
 

@@ -230,7 +230,7 @@ def _matched(
         found.kept = statistics, found.kept.confusing
     else:
         found = gather([])
-    found.coverage.report(truth, [*request.protocols, *extra], model=whose)
+    found.coverage.report(truth, [*request.protocols, *extra], model.stream.name, model=whose)
     return found
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.arrays.boxes import inverted
 from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.validation.batches import Checked, Size, pixels
@@ -40,7 +41,6 @@ def label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool)
 def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
     """Boxes that are not what they should be. sizes [N]: of the images, where known."""
     image, boxes = batch.image_of_box, batch.boxes
-    x1, y1, x2, y2 = boxes.T
     size = pixels(sizes)
     looked_at = ~batch.whole[image]
 
@@ -56,15 +56,15 @@ def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
         counts = np.diff(batch.box_start)
         relative = np.bincount(image[small], minlength=len(counts)) == counts
         yield cases("relative-box", np.flatnonzero(relative[image]))
-    inverted = ((x2 < x1) | (y2 < y1)) & looked_at
-    rows = np.flatnonzero(inverted)
+    ends_first = inverted(boxes) & looked_at
+    rows = np.flatnonzero(ends_first)
     yield cases("inverted-box", rows)
     yield cases("looks-like-xywh", rows[_fit_as_xywh(boxes[rows], size[image[rows]])])
     with np.errstate(over="ignore"):
         spare = MARGIN * size
         least, most = -spare[image], (size + spare)[image]
     outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
-    rows = np.flatnonzero(outside & looked_at & ~inverted)
+    rows = np.flatnonzero(outside & looked_at & ~ends_first)
     yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
 
 

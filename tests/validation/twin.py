@@ -157,6 +157,8 @@ class Twin:
         self._compared.append((ends, annotated))
 
     def _finish(self, name: str) -> None:
+        if self.findings.count("inverted-box") > 0.01 * self._boxes:
+            self.findings.refuse("inverted-box")
         if self._xywh < 0.01 * self._boxes:
             self.findings.remove("looks-like-xywh")
         if self._relative < self._boxes:
