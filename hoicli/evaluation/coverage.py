@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hoicli.arrays.boxes import MOST_INVERTED, inverted
+from hoicli.arrays.boxes import MOST_INVERTED, inverted, repeated
 from hoicli.arrays.images import Images
+from hoicli.arrays.scenes import Scenes
 from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -103,6 +104,32 @@ class Inverted:
         if self.count > MOST_INVERTED * self.boxes and not shard:
             raise error
         note(f"{error.place}: {error.field}: {problem}")
+
+
+@dataclass
+class Doubled:
+    """How many triplets of a ground truth are there twice: the released code counts the copy, too, which most protocols
+    never find."""
+
+    triplets: int = 0
+    count: int = 0
+    first: str = ""
+    """The image."""
+
+    def add(self, scenes: Scenes) -> None:
+        """Count those of some images."""
+        subject = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
+        twice = np.flatnonzero(repeated(scenes, subject, scenes.object_label, scenes.verb, scenes.interaction))
+        self.triplets += len(scenes.verb)
+        self.count += len(twice)
+        if len(twice) and not self.first:
+            self.first = scenes.image_ids[int(scenes.image_of_hoi[twice[0]])]
+
+    def report(self, name: str) -> None:
+        """A note, if there are any. name: the ground truth's."""
+        if self.count:
+            share = f"{self.count:,} of {self.triplets:,} ground-truth triplets repeat another (boxes, labels and verb)"
+            note(f"{name}: image {self.first}: {share}; each counts, and most protocols find only one: list each once")
 
 
 @dataclass

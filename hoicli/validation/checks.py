@@ -33,6 +33,7 @@ WARNINGS = {
     "score-outside-range": "fine for ranking; a sum or a scaled score?",
     "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
     "duplicate-triplet": "the second of two equal predictions is a false positive; --nms removes it",
+    "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
     "subject-no-person": "qpic and diag ignore it, the other protocols do not look",
     "another-object-order": "convert again with the order meant: evaluated so, they score near zero",

@@ -137,7 +137,11 @@ class Twin:
                 key = (tuple(boxes[hoi["subject"]]), box, label, verb, hoi.get("role"))
                 if key in seen:
                     self.findings.add("duplicate-triplet", f"{place}: {verb} {label} on the same two boxes")
-                seen.add(key)
+            else:
+                key = (tuple(boxes[hoi["subject"]]), labels[hoi["subject"]], box, label, verb, hoi.get("role"))
+                if key in seen:
+                    self.findings.add("doubled-annotation", f"{place}: {verb} {label} on the same two boxes")
+            seen.add(key)
             if labels[hoi["subject"]] not in (("person",) if known is None else known.subjects):
                 self.findings.add("subject-no-person", f"{place}.subject: a {labels[hoi['subject']]}")
             if known is None or known.roles or (verb, label) in known.interaction_ids:
