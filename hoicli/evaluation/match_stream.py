@@ -107,7 +107,7 @@ def read_matches(
             try:
                 record = parse(line)
                 name, image_id = checked_match(record, line, vocabulary, stream)
-                registers.setdefault(name, ImageRegister(unit="an image and protocol")).add(image_id, line)
+                registers.setdefault(name, ImageRegister(unit="an image and protocol", dumps=True)).add(image_id, line)
             except DataError as error:
                 policy.handle(error)
                 continue

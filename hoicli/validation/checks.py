@@ -20,7 +20,7 @@ ERRORS = {  # a record's problems have their codes from where they are found
     MALFORMED: "fix the field named, or drop such lines with --on-error skip",
     UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
     UNKNOWN_PROTOCOL: "match the predictions again, with this version",
-    DUPLICATE_IMAGE: "keep one line an image; two models' dumps are no one stream",
+    DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
     "another-dataset": "name the benchmark they belong to",
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",
 }
