@@ -30,15 +30,15 @@ def inverted(boxes: Floats) -> Bools:
     return ends_first
 
 
-def repeated(images: Images, *columns: Ints) -> Bools:
+def repeated(images: Images, *columns: Ints | Bools) -> Bools:
     """[T] the triplets that an earlier one of their image repeats: boxes with the same edges, be they those of one box
     or of two, and the same `columns` [T]."""
     again = np.zeros(len(images.subject), dtype=bool)
-    columns = (images.image_of_hoi, images.object < 0, *columns)
+    every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
     with np.errstate(over="ignore", invalid="ignore"):
         edges = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)  # the last is that of no object
         mark = edges[images.subject] + np.pi * edges[images.object]
-        for place, column in enumerate(columns):
+        for place, column in enumerate(every_column):
             mark = mark + np.sqrt(11.0 + place) * column
     order = np.argsort(mark, kind="stable")
     alike = ~np.isfinite(mark[order])
@@ -49,7 +49,7 @@ def repeated(images: Images, *columns: Ints) -> Bools:
     if len(rows):
         boxes = np.append(images.boxes, np.zeros((1, 4)), axis=0) + 0.0  # -0.0 is 0.0
         sides = (boxes[images.subject[rows]], boxes[images.object[rows]])
-        every = np.column_stack([*sides, *(column[rows] for column in columns)])
+        every = np.column_stack([*sides, *(column[rows] for column in every_column)])
         order = np.lexsort(every.T)
         again[rows[order[1:][(every[order[1:]] == every[order[:-1]]).all(axis=1)]]] = True
     return again

@@ -138,7 +138,8 @@ class Twin:
                 if key in seen:
                     self.findings.add("duplicate-triplet", f"{place}: {verb} {label} on the same two boxes")
             else:
-                key = (tuple(boxes[hoi["subject"]]), labels[hoi["subject"]], box, label, verb, hoi.get("role"))
+                subject = (*boxes[hoi["subject"]], labels[hoi["subject"]])
+                key = (subject, box, label, verb, hoi.get("role"))
                 if key in seen:
                     self.findings.add("doubled-annotation", f"{place}: {verb} {label} on the same two boxes")
             seen.add(key)
