@@ -33,7 +33,7 @@ from hoicli.arrays.detections import TRIPLET_COLUMNS, Detections, detections, sc
 from hoicli.arrays.foreign import as_array
 from hoicli.arrays.kit import Ints, joined, starts_of
 from hoicli.errors import DataError, HoicliWarning, UsageError
-from hoicli.evaluation.coverage import Coverage, served, without_class
+from hoicli.evaluation.coverage import Coverage, Inverted, served, without_class
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, match_all
@@ -218,12 +218,17 @@ class Evaluator:
             problem = without_class(tally, self._vocabulary)
             tally.uncounted = bool(problem)
             tally.add_truth(self._truth)
-            coverage.report(self._truth, self._protocols)
+            doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, self._protocols)]
+            try:
+                coverage.inverted.report("compute()")
+            except DataError as error:  # a network that has learnt nothing may do so
+                doubts.append(str(error))
+            coverage.inverted = Inverted()
+            coverage.report(self._truth, self._protocols, "compute()")
             if self._repeated:
                 note(f"{len(self._repeated):,} images came again with the same predictions, and count once")
-            doubts = ["" if self._filters.allow_uncounted else problem, coverage.doubt(self._truth, self._protocols)]
             for doubt in filter(None, doubts):
-                warnings.warn(f"compute(): {in_python(doubt)}", HoicliWarning, stacklevel=3)
+                warnings.warn(f"compute(): {in_python(doubt.removeprefix('compute(): '))}", HoicliWarning, stacklevel=3)
             one = (tally, self._vocabulary, self._filters.signature())
             return Evaluations([one], split, ignore_no_interaction, resampling, own_tags, self._views).result(
                 notes, per_class=per_class

@@ -10,11 +10,49 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hoicli.arrays.images import Images
 from hoicli.arrays.kit import Bools, Floats, Ints, best_of_groups, run_starts
 from hoicli.arrays.scenes import Scenes
 
 SMALL_GROUP = 512
 """Triplets of one image and class up to which a group is suppressed together with others."""
+
+
+MOST_INVERTED = 0.01
+"""Ours: no detector we know of gives a box a negative side (their sizes are sigmoids, exponentials or clipped corners;
+sides of 0 do occur, and are not meant), so more such boxes are another convention, of ground truth or predictions."""
+
+
+def inverted(boxes: Floats) -> Bools:
+    """[B] the boxes that end before they begin."""
+    x1, y1, x2, y2 = boxes.T
+    ends_first: Bools = (x2 < x1) | (y2 < y1)
+    return ends_first
+
+
+def repeated(images: Images, *columns: Ints | Bools) -> Bools:
+    """[T] the triplets that an earlier one of their image repeats: boxes with the same edges, be they those of one box
+    or of two, and the same `columns` [T]."""
+    again = np.zeros(len(images.subject), dtype=bool)
+    every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.append(images.boxes @ np.sqrt([2.0, 3.0, 5.0, 7.0]), 0.0)  # the last is that of no object
+        mark = edges[images.subject] + np.pi * edges[images.object]
+        for place, column in enumerate(every_column):
+            mark = mark + np.sqrt(11.0 + place) * column
+    order = np.argsort(mark, kind="stable")
+    alike = ~np.isfinite(mark[order])
+    same = mark[order[1:]] == mark[order[:-1]]  # equal triplets have equal marks, others seldom
+    alike[1:] |= same
+    alike[:-1] |= same
+    rows = np.sort(order[alike])
+    if len(rows):
+        boxes = np.append(images.boxes, np.zeros((1, 4)), axis=0) + 0.0  # -0.0 is 0.0
+        sides = (boxes[images.subject[rows]], boxes[images.object[rows]])
+        every = np.column_stack([*sides, *(column[rows] for column in every_column)])
+        order = np.lexsort(every.T)
+        again[rows[order[1:][(every[order[1:]] == every[order[:-1]]).all(axis=1)]]] = True
+    return again
 
 
 def iou(

@@ -86,4 +86,4 @@ def match(
             for record in missed_records(truth, missed, matched, filters):
                 write(dump(record))
     policy.report()
-    coverage.report(truth, matched, shard=only_predicted)
+    coverage.report(truth, matched, lines.name, shard=only_predicted)

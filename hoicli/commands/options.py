@@ -128,7 +128,12 @@ ON_ERROR = option(
     "A bad line stops the run, or is skipped; how many were skipped is reported.",
     one_of=("stop", "skip"),
 )
-PREDICTIONS = argument(None, "PREDS...", "Streams of predictions, read as one; - or nothing is stdin.", mark=READ)
+PREDICTIONS = argument(
+    None,
+    "PREDS...",
+    "Predictions of one model, several files read as one stream (two models: compare); - or nothing is stdin.",
+    mark=READ,
+)
 MODELS = argument(None, "PREDS...", "Streams of predictions, one for each model; - or nothing is stdin.", mark=READ)
 NAMES = option(None, "--name NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.")
 GROUND_TRUTH = option(

@@ -69,7 +69,7 @@ def compare(
             predictions = each.stream.unmatched(f"{each.stream.name}: compare")
             gathered = match_and_diagnose(predictions, truth, protocols, errors_of, filters, policy)
             called = name if len(streams) == 1 else f"{name}, run {number}"
-            gathered.coverage.report(truth, protocols, model=called)
+            gathered.coverage.report(truth, protocols, predictions.name, model=called)
             sides[-1].append(gathered)
     shared = Comparison(vocabulary, sorted(truth.scenes.image_ids), resampling, top, tags)
     settings = {**filters.signature(), "data": vocabulary.signed, **wanted.settings()}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.arrays.kit import Bools, Floats, Ints
-from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED, NOT_COUNTED
+from hoicli.diagnosis.errors import BOTH_BOXES, DUPLICATE, HIT, MISSED
 from hoicli.diagnosis.repairs import REPAIRED
 from hoicli.errors import UsageError
 from hoicli.evaluation.listed import AT_ONCE, Listed, Ties, taken
@@ -87,15 +87,16 @@ class ErrorColumns:
     """The errors of a model in some images.
 
     listed: the T predictions; unseen_ids: images of ground truth alone, which come after those of the predictions.
-    error [T] of the predictions. repair [R] the predictions that are corrected, repaired_class [R] their new class,
-    replaced [R] the true positive that this drops, else -1. truth_image, truth_class, unfound, missed, unseen [P] of
-    the ground truth: unfound has no true positive; missed has no repair either; unseen is missed in an image without
-    counted predictions.
+    error [T] of the predictions; unlisted [T]: those that mAP leaves out, with a type or without. repair [R] the
+    predictions that are corrected, repaired_class [R] their new class, replaced [R] the true positive that this drops,
+    else -1. truth_image, truth_class, unfound, missed, unseen [P] of the ground truth: unfound has no true positive;
+    missed has no repair either; unseen is missed in an image without counted predictions.
     """
 
     listed: Listed
     unseen_ids: Texts
     error: NDArray[np.uint8]
+    unlisted: Bools
     repair: Ints
     repaired_class: Ints
     replaced: Ints
@@ -131,7 +132,7 @@ class ErrorColumns:
 COLUMNS: Mapping[str, type[np.generic]] = {
     "error": np.uint8,
     **dict.fromkeys(("repair", "repaired_class", "replaced", "truth_image", "truth_class"), np.int8),
-    **dict.fromkeys(("unfound", "missed", "unseen"), np.bool_),
+    **dict.fromkeys(("unlisted", "unfound", "missed", "unseen"), np.bool_),
 }
 """The columns of `ErrorColumns` besides those of the predictions, and as what they begin to grow."""
 
@@ -184,7 +185,7 @@ class Corrections:
         """The lists after the oracles are applied together; false_positive and false_negative are applied alone."""
         errors = self._errors
         error, type_of_repair = errors.error, errors.error[errors.repair]
-        keep = error != NOT_COUNTED
+        keep = ~errors.unlisted
         fixed = np.zeros(len(type_of_repair), dtype=bool)
         asked = np.ones(len(errors.truth_class), dtype=bool)
         for oracle in oracles:
@@ -209,7 +210,7 @@ class Corrections:
     @cached_property
     def _plain(self) -> Applied:
         """Without an oracle."""
-        return self._lists(self._errors.error != NOT_COUNTED, np.zeros(0, dtype=np.int64))
+        return self._lists(~self._errors.unlisted, np.zeros(0, dtype=np.int64))
 
     def _lists(self, keep: Bools, fixed: Ints) -> Applied:
         """The ranked lists of the kept predictions, with the corrected ones in their new places; all ground truth."""

@@ -206,7 +206,7 @@ def _of_predictions(
         for columns, further in zip(parts, more, strict=True):
             columns.merge(further)
     check_counted(tally, vocabulary, model.stream.name, allowed=filters.allow_uncounted)
-    coverage.report(truth, wanted, model=model.name if whose else None)
+    coverage.report(truth, wanted, model.stream.name, model=model.name if whose else None)
     for columns in parts:
         yield columns.confused(model.name, filters.signature() | tally.leave, tagged=model.tagged)
 

@@ -129,6 +129,7 @@ class ConfusionColumns:
     @classmethod
     def of(cls, found: Located, protocol: Protocol, batch: Batch | None, vocabulary: Vocabulary) -> ConfusionColumns:
         """The confusions of a batch; of match records (no `batch`, so no boxes) those of verbs alone."""
+        found = replace(found, misnamed=None)  # confusions are of what mAP counts
         typed = error_types(found) if found.person is None else person_first_types(found)
         kinds = {"verb": verbs_said(found, typed)}
         if batch is not None and not protocol.person_first:

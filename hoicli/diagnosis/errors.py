@@ -7,6 +7,10 @@ Within an image, by protocol `diag` (a box is correct when it matches a ground-t
    association error (the two do not interact);
 3. only the human box correct: an object box error; only the object box: a human box error; neither: both boxes.
 
+A subject that is no person is never a correct human box ("incorrect classification of the human category"). The
+released evaluator leaves such predictions out of its lists, so they have a type, and may be repairs, but mAP without an
+oracle is without them; the released diagnosis has no type for them.
+
 `hoicli.diagnosis.repairs` finds the prediction that can repair a ground truth. (Diag-HOI section 3.1; neu-vi/Diag-HOI
 map_improvement_hicodet.py precompute_data.)
 """
@@ -25,7 +29,7 @@ from hoicli.arrays.roles import class_columns
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import check_pairs
 from hoicli.evaluation.protocols import Protocol
-from hoicli.records.outcomes import TRUE_POSITIVE
+from hoicli.records.outcomes import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.vocabulary.labels import Vocabulary
 
 ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_box", "human_box", "both_boxes")
@@ -33,6 +37,7 @@ ERRORS = ("true_positive", "duplicate", "interaction", "association", "object_bo
 MISSED = "missed_gt"
 HIT, DUPLICATE, INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX, BOTH_BOXES = range(len(ERRORS))
 NOT_COUNTED = 255
+MISNAMED = OUTCOME_CODES["subject_not_person"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class Located:
     Ground truth that the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object
     (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each (predicted box, ground-truth box) that match.
     A missing object is -1. action_of [C] is `actions` of the vocabulary. person [T], only of a person-first protocol:
-    the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough.
+    the ground-truth box of the person each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed
+    [T]: predictions that do not count because their subject is no person; None: none is.
     """
 
     image_ids: Sequence[str]
@@ -64,6 +70,12 @@ class Located:
     truth_box_match: Ints
     action_of: Ints
     person: Ints | None = None
+    misnamed: Bools | None = None
+
+    @property
+    def typed(self) -> Bools:
+        """[T] the predictions that have a type."""
+        return self.counted if self.misnamed is None else self.counted | self.misnamed
 
 
 @cache
@@ -124,6 +136,7 @@ def located(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         truth_box_match=truth_box,
         action_of=actions(batch.truth.vocabulary),
         person=batch.found_people(protocol) if protocol.person_first else None,
+        misnamed=outcomes.code == MISNAMED,
     )
 
 
@@ -164,20 +177,23 @@ def error_types(found: Located) -> Typed:
     check_pairs(annotated[images], images, found.image_ids, "pairs and triplets")
     group, truth = beside(images, found.truth_image)
     matches = BoxMatches(found)
-    same_human = matches(subject[group], found.truth_subject[truth])
+    person = np.ones(len(first), dtype=bool)
+    person[group_of[found.typed & ~found.counted]] = False
+    same_human = matches(subject[group], found.truth_subject[truth]) & person[group]
     same_object = matches(object_[group], found.truth_object[truth])
     same_pair = same_human & same_object
     interacts = np.zeros(len(first), dtype=bool)
     interacts[group[same_pair]] = True
 
-    both = correct[subject] & correct[object_]
+    right_human, right_object = correct[subject] & person, correct[object_]
+    both = right_human & right_object
     type_of_group = np.select(
-        [both & interacts, both, correct[subject], correct[object_]],
+        [both & interacts, both, right_human, right_object],
         [INTERACTION, ASSOCIATION, OBJECT_BOX, HUMAN_BOX],
         BOTH_BOXES,
     ).astype(np.uint8)
     error = each_error(found, type_of_group[group_of])
-    return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.counted)
+    return Typed(error, group_of, type_of_group, group, truth, same_human, same_object, same_pair, found.typed)
 
 
 def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -185,7 +201,7 @@ def each_error(found: Located, kind: NDArray[np.uint8]) -> NDArray[np.uint8]:
     error = kind.copy()
     error[found.truth >= 0] = DUPLICATE
     error[found.hit] = HIT
-    error[~found.counted] = NOT_COUNTED
+    error[~found.typed] = NOT_COUNTED
     return error
 
 

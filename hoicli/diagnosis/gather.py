@@ -12,7 +12,7 @@ import numpy as np
 
 from hoicli.arrays.columns import BATCH
 from hoicli.arrays.scenes import Scenes
-from hoicli.diagnosis.errors import ERRORS, NOT_COUNTED, Located, actions, located
+from hoicli.diagnosis.errors import ERRORS, MISNAMED, NOT_COUNTED, Located, actions, located
 from hoicli.diagnosis.oracles import Diagnosis
 from hoicli.diagnosis.repairs import ErrorTypes, Reading, types_of
 from hoicli.errors import DataError
@@ -279,6 +279,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         "counted": code <= TRUE_POSITIVE,
         "hit": code == TRUE_POSITIVE,
         "action_of": actions(vocabulary),
+        "misnamed": code == MISNAMED,
     }
     return Located(**(columns if protocol.person_first else columns | {"person": None}))
 

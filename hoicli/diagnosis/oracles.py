@@ -93,6 +93,7 @@ class Diagnosis:
         repaired = types.repairs[repairing]
         columns = {
             "error": types.error,
+            "unlisted": ~found.counted,
             "repair": repairing,
             "repaired_class": found.truth_interaction[repaired],
             "replaced": types.found[repaired],
@@ -119,7 +120,7 @@ class Diagnosis:
         rows = np.flatnonzero(truth.counted(self.protocol) & absent[scenes.image_of_hoi])
         missed, none = np.ones(len(rows), dtype=bool), np.zeros(0, dtype=np.int64)
         columns: dict[str, NDArray[Any]] = {
-            **dict.fromkeys(("error", "repair", "repaired_class", "replaced"), none),
+            **dict.fromkeys(("error", "unlisted", "repair", "repaired_class", "replaced"), none),
             "truth_image": (np.cumsum(absent) - 1)[scenes.image_of_hoi[rows]],
             "truth_class": scenes.interaction[rows],
             **dict.fromkeys(("unfound", "missed", "unseen"), missed),

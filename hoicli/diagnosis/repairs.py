@@ -28,7 +28,7 @@ another action without an object.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -76,6 +76,8 @@ class ErrorTypes:
 
 def types_of(found: Located, reading: Reading = "shared") -> ErrorTypes:
     """The error types and repairs of a batch, by its protocol's rules; each image is independent of the others."""
+    if reading == "released":
+        found = replace(found, misnamed=None)
     typed = error_types(found) if found.person is None else person_first_types(found)
     taken = np.full(len(found.truth_image), -1, dtype=np.int64)
     taken[found.truth[found.hit]] = np.flatnonzero(found.hit)

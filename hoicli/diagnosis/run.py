@@ -200,7 +200,8 @@ def diagnose_models(
             whole = match_and_diagnose(
                 model.stream, truth, [], wanted, filters, policy, reading=reading, collector=keep
             )
-            whole.coverage.report(truth, wanted, model=model.name if len(models) > 1 else None)
+            told = model.name if len(models) > 1 else None
+            whole.coverage.report(truth, wanted, model.stream.name, model=told)
             settings |= filters.signature() | whole.tally.leave | truth.settings(protocol)
             for diagnosis in whole.diagnoses:
                 signed = settings | diagnosis.protocol.settings()
@@ -280,4 +281,4 @@ def emit_predictions(
         for record in diagnosis_records(batch, found, types, settings, protocol):
             write(dump(record))
     check_counted(tally, vocabulary, predictions.name, allowed=filters.allow_uncounted)
-    coverage.report(truth, [protocol])
+    coverage.report(truth, [protocol], predictions.name)

@@ -8,6 +8,9 @@ from weakref import WeakSet
 
 import numpy as np
 
+from hoicli.arrays.boxes import MOST_INVERTED, inverted, repeated
+from hoicli.arrays.images import Images
+from hoicli.arrays.scenes import Scenes
 from hoicli.errors import DataError
 from hoicli.evaluation.box_conventions import ENOUGH_IMAGES, BoxSample
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -67,6 +70,78 @@ def served(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[s
 
 
 @dataclass
+class Inverted:
+    """How many boxes of a stream end before they begin, which overlap nothing: its other numbers may be right, so that
+    nothing else shows it."""
+
+    boxes: int = 0
+    count: int = 0
+    first: tuple[str, int, list[float]] | None = None
+    """(image, place in it, box)."""
+
+    def add(self, images: Images) -> Inverted:
+        """Count the boxes of some images."""
+        rows = np.flatnonzero(inverted(images.boxes))
+        self.boxes += len(images.boxes)
+        self.count += len(rows)
+        if len(rows) and self.first is None:
+            image = int(np.searchsorted(images.box_start, rows[0], side="right")) - 1
+            place = int(rows[0] - images.box_start[image])
+            self.first = images.image_ids[image], place, images.boxes[rows[0]].tolist()
+        return self
+
+    def merge(self, other: Inverted) -> None:
+        """Add another part's counts."""
+        self.boxes += other.boxes
+        self.count += other.count
+        self.first = self.first or other.first
+
+    def report(self, name: str, *, shard: bool = False) -> None:
+        """A note about a few; raises `DataError` for more than MOST_INVERTED of all, unless this is a `shard`, of which
+        one box may be many. name: the stream's."""
+        if self.first is None:
+            return
+        image_id, row, box = self.first
+        first = f"[{', '.join(f'{number:g}' for number in box)}]"
+        share = f"{self.count:,} of {self.boxes:,} boxes {'is' if self.count == 1 else 'are'} inverted"
+        problem = f"{first}: {share} (x2 < x1 or y2 < y1), which overlaps nothing; [x, y, w, h]?"
+        error = DataError(
+            f"{problem} Convert them to [x1, y1, x2, y2], or mend or drop them (hoicli validate)",
+            place=f"{name}: image {image_id}",
+            field=f"boxes[{row}]",
+        )
+        if self.count > MOST_INVERTED * self.boxes and not shard:
+            raise error
+        note(f"{error.place}: {error.field}: {problem}")
+
+
+@dataclass
+class Doubled:
+    """How many triplets of a ground truth are there twice: the released code counts the copy, too, which most protocols
+    never find."""
+
+    triplets: int = 0
+    count: int = 0
+    first: str = ""
+    """The image."""
+
+    def add(self, scenes: Scenes) -> None:
+        """Count those of some images."""
+        subject = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject
+        twice = np.flatnonzero(repeated(scenes, subject, scenes.object_label, scenes.verb, scenes.interaction))
+        self.triplets += len(scenes.verb)
+        self.count += len(twice)
+        if len(twice) and not self.first:
+            self.first = scenes.image_ids[int(scenes.image_of_hoi[twice[0]])]
+
+    def report(self, name: str) -> None:
+        """A note, if there are any. name: the ground truth's."""
+        if self.count:
+            share = f"{self.count:,} of {self.triplets:,} ground-truth triplets repeat another (boxes, labels and verb)"
+            note(f"{name}: image {self.first}: {share}; each counts, and most protocols find only one: list each once")
+
+
+@dataclass
 class Coverage:
     """How well two streams fit together, collected while matching; `report` prints what a user should know."""
 
@@ -74,6 +149,7 @@ class Coverage:
     triplets: int = 0
     not_interactions: int = 0
     unlabelled: int = 0
+    inverted: Inverted = field(default_factory=Inverted)
     boxes: BoxSample = field(default_factory=BoxSample)
 
     def add(self, batch: Batch) -> None:
@@ -82,6 +158,7 @@ class Coverage:
         self.triplets += len(batch.predictions.score)
         self.not_interactions += int((batch.predictions.interaction < 0).sum())
         self.unlabelled += int(((batch.predictions.object >= 0) & (batch.predictions.object_label < 0)).sum())
+        self.inverted.add(batch.predictions)
         self._sample_boxes(batch)
 
     def _sample_boxes(self, batch: Batch) -> None:
@@ -105,6 +182,7 @@ class Coverage:
         self.triplets += other.triplets
         self.not_interactions += other.not_interactions
         self.unlabelled += other.unlabelled
+        self.inverted.merge(other.inverted)
         self.boxes.add(other.boxes.images)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
@@ -115,12 +193,13 @@ class Coverage:
         return f"do the boxes fit? {off[0]}; hoicli validate{truth.vocabulary.option} --gt GT PREDS tells more"
 
     def report(
-        self, truth: GroundTruth, views: Sequence[Protocol], *, shard: bool = False, model: str | None = None
+        self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
     ) -> None:
         """Print notes on stderr: images without predictions (unless this is a `shard`), triplets without a class,
         objects without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images
         in no slice of a file.
-        `model`: the model's name, if there are several.
+        name: the predictions', in errors. `model`: the model's name, if there are several. Raises `DataError` for too
+        many inverted boxes.
         """
 
         def tell(message: str) -> None:
@@ -168,6 +247,7 @@ class Coverage:
                 f"{', '.join(people)}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"
             )
+        self.inverted.report(name, shard=shard)
 
 
 _TOLD: WeakSet[GroundTruth] = WeakSet()

@@ -97,13 +97,13 @@ class Batch(Pairing):
             kept = pair_nms(scenes, code == 0, threshold=filters.nms, alpha=filters.nms_alpha, beta=filters.nms_beta)
             drop(~kept, "suppressed")
         drop(scenes.interaction < 0, "not_an_interaction")
-        if protocol.person_subject:
-            drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
         if protocol.known_object:
             known = self.truth.knows(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
             drop(~known, "object_not_known")
+        if protocol.person_subject:  # the last, as the diagnosis has a type for what counts but for its subject
+            drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
         return code
 
     def _at_threshold(self, protocol: Protocol, filters: Filters) -> Outcomes:

@@ -12,7 +12,7 @@ from hoicli.arrays.reading import made_of_scenes, read_scenes
 from hoicli.arrays.scenes import Scenes, compact
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.box_conventions import BoxSample
-from hoicli.evaluation.coverage import ALLOW, OF_NO_CLASS, Coverage, check_counted, served
+from hoicli.evaluation.coverage import ALLOW, OF_NO_CLASS, Coverage, Doubled, Inverted, check_counted, served
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_records import match_records
@@ -42,12 +42,15 @@ def read_truth(
     Raises `DataError` for a bad line, for an empty stream, and, unless `allow_uncounted`, if more than half of the
     triplets have no class in the vocabulary, since numbers would be about the others only.
     """
+    inverted, doubled = Inverted(), Doubled()
     with no_garbage_collection():
         register, processes = ImageRegister(), stream.processes()
         parts = read_scenes(stream, vocabulary, scored=False, policy=policy, register=register, processes=processes)
-        scenes = compact(parts, register.ids)
+        scenes = compact(_counted(parts, inverted, doubled), register.ids)
     if not len(scenes.image_ids):
         raise DataError("no ground truth in it; hoicli convert makes it from the dataset's file", place=stream.name)
+    inverted.report(stream.name)
+    doubled.report(stream.name)
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
@@ -55,6 +58,14 @@ def read_truth(
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     return truth
+
+
+def _counted(parts: Iterable[Scenes], inverted: Inverted, doubled: Doubled) -> Iterator[Scenes]:
+    """The parts; what is wrong with them is counted while they are small."""
+    for part in parts:
+        inverted.add(part)
+        doubled.add(part)
+        yield part
 
 
 def matched_batches(
@@ -176,7 +187,7 @@ def tally_predictions(
         coverage.merge(covered)
     check_counted(tally, truth.vocabulary, predictions.name, allowed=filters.allow_uncounted)
     tally.add_truth(truth)
-    coverage.report(truth, protocols)
+    coverage.report(truth, protocols, predictions.name)
     return tally
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.arrays.kit import Bools, Floats, Growing
+from hoicli.evaluation.coverage import Inverted
 from hoicli.evaluation.tally import Tally
 from hoicli.pairs.classification import Interactions
 from hoicli.pairs.truth import TruthPairs
@@ -43,7 +44,7 @@ class PairColumns:
     (row, ascending) and a true one (mate), with their overlap if `wanted`. kept [P], by the setting's number: whether
     it keeps the pair. interactions: of each setting, while all triplets have verb scores. tally: the triplets once,
     with their outcomes under each setting as if it were a protocol. unscored, scored: the triplets that interaction mAP
-    ranks, without and with a verb score. pairs, triplets: how many there are.
+    ranks, without and with a verb score. pairs, triplets: how many there are. inverted: of the images' boxes.
     """
 
     def __init__(self, truth: TruthPairs, tally: Tally, settings: int, wanted: Collection[str]) -> None:
@@ -59,6 +60,7 @@ class PairColumns:
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(truth) for _ in range(settings)]
         self.tally = tally
+        self.inverted = Inverted()
         self.unscored = self.scored = 0
         self.pairs = self.triplets = 0
 
@@ -75,6 +77,7 @@ class PairColumns:
         for mine, theirs in zip(self.interactions, other.interactions, strict=True):
             mine.merge(theirs)
         self.tally.merge(other.tally)
+        self.inverted.merge(other.inverted)
         self.unscored += other.unscored
         self.scored += other.scored
         self.pairs += other.pairs

@@ -148,6 +148,7 @@ class PairStatistics:
         pairs, scenes = batch.pairs, batch.scenes
         image = self._truth.truth.rows_of(pairs.image_ids)
         found.lines.add(image=image, pairs=np.diff(pairs.hoi_start))
+        found.inverted.add(scenes)
         image_of_pair = image[pairs.image_of_hoi]
         person, ignored = self._people(pairs)
         row, mate, overlap = self._truth.join(pairs, image_of_pair, pairs.subject, pairs.object, person)
@@ -393,6 +394,7 @@ def pair_statistics(
 
     for part in gathered(gather, predictions, policy, lambda parts: Tally.disjoint([part.tally for part in parts])):
         statistics.merge(part)
+    statistics._found.inverted.report(predictions.name)
     return statistics
 
 

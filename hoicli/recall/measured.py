@@ -169,7 +169,7 @@ def measured(
     for other, covered in parts[1:]:
         found.merge(other)
         coverage.merge(covered)
-    coverage.report(truth, [convention.matching])
+    coverage.report(truth, [convention.matching], predictions.name)
     result = Measured(truth, found, convention, unseen)
     if convention.every_verb and (absent := int(np.count_nonzero(result.verb_counts == 0))):
         note(f"no ground truth of {absent:,} of {len(result.verb_counts):,} verbs: they count 0 in mR@K, as released")

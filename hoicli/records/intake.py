@@ -56,11 +56,20 @@ class ImageRegister:
     """Remembers where every image was seen: an image that occurs twice is an error that names both lines.
 
     `known`: the allowed images (those of the ground truth); None allows any. `unit`: what has one line; `field`: the
-    field that names it. `ids`: the images by their places, which are those in `known` if that has places.
+    field that names it. `dumps`: whether the lines may be of predictions, as those with `known` are. `ids`: the images
+    by their places, which are those in `known` if that has places.
     """
 
-    def __init__(self, known: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id") -> None:
+    def __init__(
+        self,
+        known: Container[str] | None = None,
+        *,
+        unit: str = "an image",
+        field: str = "image_id",
+        dumps: bool = False,
+    ) -> None:
         self._known = known
+        self._dumps = dumps or known is not None
         self._unit, self._field = unit, field
         self.ids = known if isinstance(known, ImageIds) else ImageIds()
         self._lines = array("q", bytes(8 * len(self.ids)))
@@ -80,8 +89,17 @@ class ImageRegister:
             self._lines.append(0)
         first = self._lines[place] = self._lines[place] or where
         if first != where:
-            problem = f"image {image_id!r} is {self._where(first)} already; keep one line {self._unit}"
+            problem = f"image {image_id!r} is {self._where(first)} already; {self._advice(first, where)}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
+
+    def _advice(self, first: int, second: int) -> str:
+        """What to do about two lines of one image: in two files they are likely two models'."""
+        one, other = (list(self._files)[(mark >> _NUMBER_BITS) - 1] for mark in (first, second))
+        if one == other or not self._dumps:
+            return f"keep one line {self._unit}"
+        compare = f"hoicli compare {one} {other}, or " if self._unit == "an image" else ""  # it takes no matches
+        models = f"{compare}evaluate each with a --tag"
+        return f"files are read as one stream, so keep one line {self._unit} in all of them; for two models: {models}"
 
     def _mark(self, line: Line) -> int:
         """A number for a line, by which `_where` knows it again."""

@@ -12,6 +12,7 @@ from hoicli.arrays.fingerprint import total_of
 from hoicli.arrays.kit import Bools
 from hoicli.arrays.triplets import NOTHING, Triplets, read_triplets
 from hoicli.errors import DataError
+from hoicli.evaluation.coverage import Inverted
 from hoicli.evaluation.views import parse_thresholds
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -117,6 +118,7 @@ class Evaluation:
             self._truth = read_triplets(gt, policy=policy, truth=True)
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name)
+        Inverted().add(self._truth).report(gt.name)
         self._unread: Stream | None = None if isinstance(sim, str) else sim
         self._backend = sim if isinstance(sim, str) else ""
         self._table: SimilarityTable | None = None
@@ -132,6 +134,7 @@ class Evaluation:
         if table is not None:
             self._unread, self._table = None, table
         options.confidence.check(found)
+        Inverted().add(found).report(predictions.name)
         unscored = int(np.isnan(found.score).sum())
         if options.single_hoi:
             keep = single_pair_images(truth)

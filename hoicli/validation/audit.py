@@ -113,7 +113,7 @@ class Audit:
         coverage.add(batch)
         tally, found = self.tally(batch), batch.match(self.protocol, self.filters)
         check_counted(tally, truth.vocabulary, stream.name, allowed=self.filters.allow_uncounted)
-        coverage.report(truth, [self.protocol], model=told)
+        coverage.report(truth, [self.protocol], stream.name, model=told)
         self.tallies.append(tally)
         ((_, results),) = tally.results(truth.vocabulary)
         number = np.arange(len(truth.vocabulary.interactions))

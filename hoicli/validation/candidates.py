@@ -204,7 +204,9 @@ def _strays(opinions: Sequence[Opinion], levels: Levels) -> _Strays:
     parts: dict[str, list[NDArray[Any]]] = {field.name: [] for field in fields(_Strays)}
     for model, opinion in enumerate(opinions):
         scenes, row = opinion.scenes, opinion.strays(levels, BACKGROUND)
-        ends = scenes.subject[row], np.where(opinion.batch.empty_object[row], -1, scenes.object[row])
+        # elsewhere a box of zeros is a box like any other, and every class has an object
+        without = opinion.batch.empty_object[row] & opinion.protocol.person_first
+        ends = scenes.subject[row], np.where(without, -1, scenes.object[row])
         boxes = np.vstack([scenes.boxes, np.full((1, 4), np.nan)])
         labels = np.append(scenes.labels, -1)
         part = _Strays(

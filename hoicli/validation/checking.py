@@ -209,7 +209,7 @@ class Checker:
     def _said_of_image(self, batch: Checked, rows: Ints, image: Ints, _: str) -> str:
         """The message for the first image that is unknown or occurs again."""
         row = int(rows[0])
-        register = ImageRegister(None if self._truth is None else self._truth.ids)
+        register = ImageRegister(None if self._truth is None else self._truth.ids, dumps=bool(self.found.scored))
         if image[row] >= 0:
             file, number = divmod(int(self.found.seen[image[row]]), NUMBERS)
             register.add(batch.image_ids[row], self._placed(Line(list(self._files)[file], number, b"")))

@@ -20,19 +20,20 @@ ERRORS = {  # a record's problems have their codes from where they are found
     MALFORMED: "fix the field named, or drop such lines with --on-error skip",
     UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
     UNKNOWN_PROTOCOL: "match the predictions again, with this version",
-    DUPLICATE_IMAGE: "keep one line an image",
+    DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
     "another-dataset": "name the benchmark they belong to",
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",
 }
 WARNINGS = {
     "image-without-predictions": "its triplets count as missed; normal for images without annotations",
-    "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing",
+    "inverted-box": "x2 < x1 or y2 < y1: it overlaps nothing; no metric takes more than one in a hundred",
     "looks-like-xywh": "convert to [x1, y1, x2, y2]: x2 = x + w",
     "box-outside-image": "another scale or convention? records hold pixels of the original image",
     "relative-box": "all numbers are at most 1: multiply by the image's width and height",
     "score-outside-range": "fine for ranking; a sum or a scaled score?",
     "all-scores-equal": "nothing ranks the predictions: mAP then depends on tie-breaking",
     "duplicate-triplet": "the second of two equal predictions is a false positive; --nms removes it",
+    "doubled-annotation": "list each once: both count, and most protocols find only one",
     "no-such-interaction": "the vocabulary has no class of this verb and object: never counted",
     "subject-no-person": "qpic and diag ignore it, the other protocols do not look",
     "another-object-order": "convert again with the order meant: evaluated so, they score near zero",
@@ -53,12 +54,19 @@ class Finding:
     count: int
     example: str
     fix: str = ""
+    refused: bool = False
+    """Whether there are so many that what is a warning otherwise is an error."""
+
+    @property
+    def severity(self) -> str:
+        """What the row says."""
+        return "error" if self.refused or self.check in ERRORS else "warning"
 
     def row(self) -> Record:
         """The finding as an output row."""
         return {
             "check": self.check,
-            "severity": "error" if self.check in ERRORS else "warning",
+            "severity": self.severity,
             "count": self.count,
             "example": self.example,
             "fix": self.fix or CHECKS[self.check],
@@ -88,6 +96,10 @@ class Findings:
     def __contains__(self, check: str) -> bool:
         return check in self._found
 
+    def refuse(self, check: str) -> None:
+        """Make a check that failed an error."""
+        self._found[check].refused = True
+
     def remove(self, check: str) -> None:
         """Forget a check that turned out to mean nothing."""
         self._found.pop(check, None)
@@ -98,4 +110,4 @@ class Findings:
     @property
     def has_errors(self) -> bool:
         """Whether any finding is an error."""
-        return not ERRORS.keys().isdisjoint(self._found)
+        return any(finding.severity == "error" for finding in self)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hoicli.arrays.boxes import inverted, repeated
 from hoicli.arrays.kit import Bools, Floats, Ints
 from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.validation.batches import Checked, Size, pixels
@@ -40,7 +41,6 @@ def label_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool)
 def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
     """Boxes that are not what they should be. sizes [N]: of the images, where known."""
     image, boxes = batch.image_of_box, batch.boxes
-    x1, y1, x2, y2 = boxes.T
     size = pixels(sizes)
     looked_at = ~batch.whole[image]
 
@@ -56,15 +56,15 @@ def box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
         counts = np.diff(batch.box_start)
         relative = np.bincount(image[small], minlength=len(counts)) == counts
         yield cases("relative-box", np.flatnonzero(relative[image]))
-    inverted = ((x2 < x1) | (y2 < y1)) & looked_at
-    rows = np.flatnonzero(inverted)
+    ends_first = inverted(boxes) & looked_at
+    rows = np.flatnonzero(ends_first)
     yield cases("inverted-box", rows)
     yield cases("looks-like-xywh", rows[_fit_as_xywh(boxes[rows], size[image[rows]])])
     with np.errstate(over="ignore"):
         spare = MARGIN * size
         least, most = -spare[image], (size + spare)[image]
     outside = (boxes[:, :2] < least).any(axis=1) | (boxes[:, 2:] > most).any(axis=1)
-    rows = np.flatnonzero(outside & looked_at & ~inverted)
+    rows = np.flatnonzero(outside & looked_at & ~ends_first)
     yield cases("box-outside-image", rows, lambda at: ", the image is {} x {}".format(*(sizes[at] or ())))
 
 
@@ -96,9 +96,12 @@ def triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: boo
         yield cases("score-outside-range", outside, lambda hoi, _: f".score: {hoi['score']}")
         yield cases(
             "duplicate-triplet",
-            _repeated(batch),
+            repeated(batch, batch.object_label, batch.verb, batch.role),
             lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes",
         )
+    else:
+        twice = repeated(batch, batch.label[batch.subject], batch.object_label, batch.verb, batch.role)
+        yield cases("doubled-annotation", twice, lambda hoi, labels: f": {_named(hoi, labels)} on the same two boxes")
     acts = np.zeros(len(batch.labels.spelled), dtype=bool)
     acts[[batch.labels[label] for label in subjects if label in batch.labels]] = True
     others = ~acts[batch.label[batch.subject]]
@@ -128,41 +131,3 @@ def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
         dtype=bool,
     )
     return known[place]
-
-
-def _repeated(batch: Checked) -> Bools:
-    """[T] the triplets that an earlier one of the image repeats: its verb, its role, and boxes and an object's label
-    that are equal, be they those of one box or of two."""
-    box, thing = _first_alike(batch)
-    columns = (box[batch.subject], np.append(thing, len(thing))[batch.object], batch.verb, batch.role)
-    sides = (len(box), len(thing) + 1, len(batch.verbs.spelled), len(batch.roles))
-    key, limit = columns[0], sides[0]
-    for column, side in zip(columns[1:], sides[1:], strict=True):
-        if limit * side >= 1 << 63:
-            key, limit = np.unique(key, return_inverse=True)[1], len(key)
-        key, limit = key * side + column, limit * side
-    ordered = np.sort(key)
-    again = np.zeros(len(key), dtype=bool)
-    if (ordered[1:] == ordered[:-1]).any():
-        order = np.argsort(key, kind="stable")
-        again[order[1:]] = key[order[1:]] == key[order[:-1]]
-    return again
-
-
-def _first_alike(batch: Checked) -> tuple[Ints, Ints]:
-    """([B] for each box the first of the image with the same edges, [B] that also has the same label)."""
-    alone = np.arange(len(batch.boxes))
-    x1, y1, x2, y2 = batch.boxes.T
-    with np.errstate(over="ignore", invalid="ignore"):
-        mark = np.sort(x1 + 1.7 * y1 + 2.3 * x2 + 3.1 * y2)  # equal boxes have equal marks
-    if not (mark[1:] == mark[:-1]).any() and np.isfinite(mark).all():
-        return alone, alone
-    found = []
-    for columns in ((), (batch.label,)):
-        every = np.column_stack([batch.image_of_box, batch.boxes + 0.0, *columns])  # -0.0 is 0.0
-        order = np.lexsort((alone, *every.T))
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = (every[order[1:]] != every[order[:-1]]).any(axis=1)
-        found.append(np.empty_like(alone))
-        found[-1][order] = order[np.flatnonzero(fresh)][np.cumsum(fresh) - 1]
-    return found[0], found[1]

@@ -9,6 +9,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
+from hoicli.arrays.boxes import MOST_INVERTED
 from hoicli.arrays.columns import BATCH
 from hoicli.evaluation.box_conventions import BoxEvidence
 from hoicli.evaluation.run import gathered
@@ -21,9 +22,6 @@ from hoicli.validation.checks import Findings
 from hoicli.validation.facts import Facts
 from hoicli.validation.labels import DISTINCT, LabelEvidence
 from hoicli.vocabulary.labels import Vocabulary
-
-SHARE_OF_XYWH = 0.01
-"""Ours: a detector's jitter inverts no box, so one in a hundred that only makes sense as x, y, w, h is a convention."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,9 @@ def _concluded(
 ) -> Validation:
     """What only the whole stream can tell, added to its findings."""
     findings = found.findings
-    if findings.count("looks-like-xywh") < SHARE_OF_XYWH * found.boxes:
+    if findings.count("inverted-box") > MOST_INVERTED * found.boxes:
+        findings.refuse("inverted-box")
+    if findings.count("looks-like-xywh") < MOST_INVERTED * found.boxes:
         findings.remove("looks-like-xywh")
     if findings.count("relative-box") < found.boxes:
         findings.remove("relative-box")

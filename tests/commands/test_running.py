@@ -533,3 +533,34 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert b"checked 6,000 lines" in seen
     assert b"\r" not in out
+
+
+@pytest.mark.parametrize("command", ["eval", "match", "recall", "validate", "shoe-eval --sim lexical"])
+def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> None:
+    """An image in two files names both lines, and what to do with two models; in one file one of the lines goes."""
+    one, other = FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl"
+    result = hoicli(*command.split(), "--gt", FIXTURES / "gt.jsonl", one, other)
+    assert result.code == 1
+    said = result.out + result.err
+    assert f"{other}:1: image_id: image 'HICO_test2015_00000001' is at {one}:1 already" in said
+    assert f"for two models: hoicli compare {one} {other}, or " in said
+
+
+def test_two_models_matches_are_no_stream(hoicli: Hoicli, tmp_path: Path) -> None:
+    """compare takes no matches, so it is not advised."""
+    paths = []
+    for name in ("predictions", "other"):
+        paths.append(tmp_path / name)
+        hoicli("match", "--gt", FIXTURES / "gt.jsonl", FIXTURES / f"{name}.jsonl", "-o", paths[-1])
+    result = hoicli("eval", *paths)
+    assert result.code == 1
+    assert "for two models: evaluate each with a --tag" in result.err
+
+
+def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
+    files = ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl", FIXTURES / "other.jsonl")
+    for command in ("diagnose", "curves", "confusion", "pairstats", "audit", "compare"):
+        result = hoicli(command, *files, "--format", "jsonl")
+        assert result.code == 0
+        models = {json.loads(line).get("tags", {}).get("model") for line in result.out.splitlines()}
+        assert models >= ({"other"} if command == "compare" else {"predictions", "other"})

@@ -183,8 +183,38 @@ def test_order_changes_nothing_and_every_prediction_has_one_type(
         assert one.ap.tolist() == other.ap.tolist()
     batches = typed_batches(lines(predictions), ground_truth(truth), Filters(), ErrorPolicy())
     for _, found, types in batches:
-        assert ((types.error < len(ERRORS)) == found.counted).all()
-        assert (types.error[~found.counted] == NOT_COUNTED).all()
+        assert ((types.error < len(ERRORS)) == found.typed).all()
+        assert (types.error[~found.typed] == NOT_COUNTED).all()
+
+
+def test_a_person_by_another_name_is_a_human_box_error(hoicli: Hoicli, tmp_path: Path) -> None:
+    """ "Incorrect classification of the human category" (3.1.1): mAP is eval's, and the fix finds the pair."""
+    truth = {
+        "image_id": "a", "boxes": [[0, 0, 50, 50], [100, 0, 150, 50], [200, 0, 250, 50]],
+        "labels": ["person", "bicycle", "dog"], "hois": [{"subject": 0, "object": 1, "verb": "ride"}],
+    }  # fmt: skip
+    hois = [
+        {"subject": 0, "object": 1, "verb": "ride", "score": 0.9},
+        {"subject": 2, "object": 1, "verb": "ride", "score": 0.8},
+        {"subject": 0, "object": 2, "verb": "hold", "score": 0.7},
+    ]
+    boxes = [*truth["boxes"][:2], [300, 300, 320, 320]]
+    predicted = {"image_id": "a", "boxes": boxes, "labels": ["dog", "bicycle", "dog"], "hois": hois}
+    (tmp_path / "gt").write_text(json.dumps(truth))
+    (tmp_path / "p").write_text(json.dumps(predicted))
+    hoicli("match", "--protocol", "diag", "--gt", tmp_path / "gt", tmp_path / "p", "-o", tmp_path / "m")
+    for words in (("--gt", tmp_path / "gt", tmp_path / "p"), (tmp_path / "m",)):
+        rows = [row for row in rows_of(hoicli("diagnose", *words).out) if row.get("subset") == "full"]
+        count = {row["error"]: row["value"] for row in rows if row["metric"] == "count"}
+        assert (count["human_box"], count["both_boxes"], count["missed_gt"]) == (2, 1, 0)
+        mean = {row["oracle"]: row["value"] for row in rows if row["metric"] == "mAP" and "verb" not in row}
+        assert (mean["none"], mean["human_box"]) == (0, 100)
+    released = [
+        row["value"]
+        for row in rows_of(hoicli("diagnose", "--as-released", "--gt", tmp_path / "gt", tmp_path / "p").out)
+        if row["metric"] == "count" and row["error"] == "human_box"
+    ]
+    assert set(released) == {0}
 
 
 @settings(max_examples=80)

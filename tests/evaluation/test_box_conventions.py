@@ -64,7 +64,7 @@ def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicl
     if name == "compare":
         streams.insert(0, FIXTURES / "predictions.jsonl")
     result = hoicli(*COMMANDS[name], "--gt", GT, *streams)
-    assert result.code == 0
+    assert result.code == ("x2, y2" in what or "w, h" in what)  # such boxes are inverted, and refused besides
     model = "p: " if name == "compare" else ""
     (question,) = questions(result.err)
     assert question.startswith(f"hoicli: {model}do the boxes fit? ")
@@ -95,6 +95,82 @@ def test_boxes_that_fit_are_not_asked_about(name: str, hoicli: Hoicli) -> None:
 def test_other_datasets_are_not_asked_about(dataset: str, gt: str, preds: str, hoicli: Hoicli) -> None:
     result = hoicli("eval", "--dataset", dataset, "--gt", FIXTURES / gt, FIXTURES / preds)
     assert (result.code, questions(result.err)) == (0, [])
+
+
+def turned(box: Box, _: tuple[float, float]) -> Box:
+    return [box[2], box[3], box[0], box[1]]
+
+
+def with_inverted(source: Path, path: Path, share: int) -> Path:
+    """The records, each eight times under other names, with the corners of every so many-th box exchanged."""
+    found, number = records(source), 0
+    copies = [{**record, "image_id": f"{record['image_id']}_{copy}"} for copy in range(8) for record in found]
+    for record in copies:
+        boxes = []
+        for box in record["boxes"]:
+            number += 1
+            boxes.append(turned(box, (0, 0)) if number % share == 0 else box)
+        record["boxes"] = boxes
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in copies))
+    return path
+
+
+MATCHING = {
+    **COMMANDS,
+    "pairstats": ("pairstats",),
+    "recall": ("recall",),
+    "confusion": ("confusion",),
+    "curves": ("curves",),
+    "audit": ("audit",),
+    "shoe-eval": ("shoe-eval", "--sim", "lexical"),
+}
+
+
+@pytest.mark.parametrize("name", MATCHING)
+@pytest.mark.parametrize("side", ["ground truth", "predictions"])
+def test_inverted_boxes_are_told_of_once_and_refused_where_there_are_many(
+    name: str, side: str, hoicli: Hoicli, tmp_path: Path
+) -> None:
+    """They overlap nothing, so half the lines in x, y, w, h give half the number, and nothing else shows it."""
+    whole = {"ground truth": GT, "predictions": FIXTURES / "predictions.jsonl"}
+    sound, few, many = (
+        {of: with_inverted(path, tmp_path / f"{of}_{share}", share) for of, path in whole.items()}
+        for share in (10**6, 120, 10)
+    )
+    for bent_side, code in ((few, 0), (many, 1)):
+        given = sound | {side: bent_side[side]}
+        preds = [given["predictions"]] if name != "compare" else [FIXTURES / "other.jsonl", given["predictions"]]
+        if name == "compare":
+            preds[0] = with_inverted(preds[0], tmp_path / "other", 10**6)
+        result = hoicli(*MATCHING[name], "--gt", given["ground truth"], *preds)
+        said = [line for line in result.err.splitlines() if "inverted (" in line]
+        assert (result.code, len(said)) == (code, 1), result.err
+        prefix = f"{given[side]}: image " if code else f"hoicli: {given[side]}: image "
+        assert said[0].startswith(prefix)
+        assert "boxes[" in said[0]
+
+
+def test_one_inverted_box_of_a_few_is_many(hoicli: Hoicli, tmp_path: Path) -> None:
+    record = {**records(GT)[0], "boxes": [turned(records(GT)[0]["boxes"][0], (0, 0)), *records(GT)[0]["boxes"][1:]]}
+    path = tmp_path / "gt.jsonl"
+    path.write_bytes(orjson.dumps(record))
+    result = hoicli("eval", "--gt", path, FIXTURES / "predictions.jsonl", "--on-error", "skip")
+    count = len(record["boxes"])
+    assert result.code == 1
+    assert f": 1 of {count} boxes is inverted" in result.err
+
+
+def test_a_shard_is_not_judged_by_its_few_boxes(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "shard.jsonl"
+    path.write_bytes(bent(tmp_path, turned).read_bytes().splitlines()[0])
+    result = hoicli("match", "--only-predicted", "--gt", GT, path)
+    assert (result.code, "inverted" in result.err) == (0, True)
+
+
+def test_boxes_without_area_are_not_inverted(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = bent(tmp_path, lambda box, _: [box[0], box[1], box[0], box[3]])
+    result = hoicli("eval", "--gt", GT, path)
+    assert (result.code, "inverted" in result.err) == (0, False)
 
 
 def test_too_few_images_are_not_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:

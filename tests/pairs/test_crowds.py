@@ -34,7 +34,7 @@ def results(data: Data) -> list[list[PairResults]]:
 
 
 @settings(max_examples=100)
-@given(strategies.datasets())
+@given(strategies.datasets(least=0))
 def test_blocks(data: Data) -> None:
     whole = results(data)
     with pytest.MonkeyPatch.context() as patch:

@@ -189,10 +189,11 @@ def error_types(
         hoi = predicted["hois"][row]
         label = predicted["labels"][hoi["object"]]
         no_class = (hoi["verb"], label) not in interactions or hoi["verb"] == "no_interaction"
-        if no_class or not gt or predicted["labels"][hoi["subject"]] != "person":
+        person = predicted["labels"][hoi["subject"]] == "person"
+        if no_class or not gt or (reading == "released" and not person):
             continue
         counted.append(row)
-        humans, things = near[hoi["subject"]], near[hoi["object"]]
+        humans, things = near[hoi["subject"]] if person else [], near[hoi["object"]]
         joined = [g for g, item in enumerate(gt) if item["subject"] in humans and item["object"] in things]
         same = [g for g in joined if gt[g]["verb"] == hoi["verb"]]
         if same:
@@ -210,7 +211,8 @@ def error_types(
     order = []
     for row in counted:
         hoi = predicted["hois"][row]
-        has_human = {g for g, item in enumerate(gt) if item["subject"] in near[hoi["subject"]]}
+        person = predicted["labels"][hoi["subject"]] == "person"  # else its category is wrong, and so is the human box
+        has_human = {g for g, item in enumerate(gt) if person and item["subject"] in near[hoi["subject"]]}
         has_thing = {g for g, item in enumerate(gt) if item["object"] in near[hoi["object"]]}
         both, right = has_human & has_thing, bool(near[hoi["subject"]])
         order.append(Candidate(row, types[row] or "", hoi["verb"], has_human, has_thing, both, right))

@@ -16,18 +16,20 @@ scores = st.one_of(st.sampled_from([0.1, 0.5, 0.5, 0.9]), st.floats(-1, 2, allow
 
 
 @st.composite
-def boxes(draw: st.DrawFn) -> list[float]:
-    """Mostly proper boxes on a coarse grid, so that IoU is often exactly 0.5; sometimes inverted or empty ones."""
+def boxes(draw: st.DrawFn, least: int = -1) -> list[float]:
+    """Mostly proper boxes on a coarse grid, so that IoU is often exactly 0.5; sometimes empty ones, and, unless the
+    `least` side is 0, inverted ones, which the readers of whole streams refuse."""
     x1, y1 = draw(coordinates), draw(coordinates)
-    return [x1, y1, x1 + draw(st.integers(-1, 8)), y1 + draw(st.integers(-1, 8))]
+    return [x1, y1, x1 + draw(st.integers(least, 8)), y1 + draw(st.integers(least, 8))]
 
 
 @st.composite
-def images(draw: st.DrawFn, image_id: str, *, scored: bool) -> dict[str, Any]:
+def images(draw: st.DrawFn, image_id: str, *, scored: bool, least: int = -1) -> dict[str, Any]:
     """One record. Ground truth sometimes has image-level labels, predictions sometimes an object as the subject."""
     count = draw(st.integers(0, 4))
     labels = [draw(st.sampled_from(LABELS)) for _ in range(count)]
-    record: dict[str, Any] = {"image_id": image_id, "boxes": [draw(boxes()) for _ in range(count)], "labels": labels}
+    drawn = [draw(boxes(least)) for _ in range(count)]
+    record: dict[str, Any] = {"image_id": image_id, "boxes": drawn, "labels": labels}
     hois = []
     for _ in range(draw(st.integers(0, 6)) if count else 0):
         hoi: dict[str, Any] = {
@@ -50,11 +52,11 @@ def images(draw: st.DrawFn, image_id: str, *, scored: bool) -> dict[str, Any]:
 
 
 @st.composite
-def datasets(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def datasets(draw: st.DrawFn, least: int = -1) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(ground truth, predictions) of a few images, some of them without predictions."""
     ids = [f"image_{number}" for number in range(draw(st.integers(1, 4)))]
-    truth = [draw(images(image_id, scored=False)) for image_id in ids]
-    predictions = [draw(images(image_id, scored=True)) for image_id in ids if draw(st.integers(0, 4)) > 0]
+    truth = [draw(images(image_id, scored=False, least=least)) for image_id in ids]
+    predictions = [draw(images(image_id, scored=True, least=least)) for image_id in ids if draw(st.integers(0, 4)) > 0]
     return truth, predictions
 
 

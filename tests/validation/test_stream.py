@@ -89,6 +89,12 @@ def test_a_good_stream_has_no_findings() -> None:
             "p:1: hois[1]: fly kite on the same two boxes",
         ),
         (
+            with_(hois=[{"subject": 0, "object": 1, "verb": verb} for verb in ("fly", "hold", "fly", "fly")]),
+            "doubled-annotation",
+            2,
+            "p:1: hois[2]: fly kite on the same two boxes",
+        ),
+        (
             with_(hois=[*GOOD["hois"], {"subject": 0, "object": 1, "verb": "ride", "score": 0.1}]),
             "no-such-interaction",
             1,
@@ -101,6 +107,16 @@ def test_each_check(record: Any, check: str, count: int, example: str) -> None:
     counted, first = found(record)[check]
     assert counted == count
     assert first.startswith(example)
+
+
+def test_a_warning_that_no_metric_takes_in_such_numbers_is_an_error() -> None:
+    """As eval refuses them."""
+    bent = with_(boxes=[[39, 20, 20, 39], [1, 1, 9, 9]])
+    others = [with_(image_id=f"b{number}") for number in range(50)]
+    for records, severity in (([bent], "error"), ([bent, *others], "warning")):
+        findings = validate_images(lines_of(records), load("hico"), "p").findings
+        (row,) = [finding.row() for finding in findings if finding.check == "inverted-box"]
+        assert (row["severity"], findings.has_errors) == (severity, severity == "error")
 
 
 def test_an_image_twice() -> None:

@@ -137,7 +137,12 @@ class Twin:
                 key = (tuple(boxes[hoi["subject"]]), box, label, verb, hoi.get("role"))
                 if key in seen:
                     self.findings.add("duplicate-triplet", f"{place}: {verb} {label} on the same two boxes")
-                seen.add(key)
+            else:
+                subject = (*boxes[hoi["subject"]], labels[hoi["subject"]])
+                key = (subject, box, label, verb, hoi.get("role"))
+                if key in seen:
+                    self.findings.add("doubled-annotation", f"{place}: {verb} {label} on the same two boxes")
+            seen.add(key)
             if labels[hoi["subject"]] not in (("person",) if known is None else known.subjects):
                 self.findings.add("subject-no-person", f"{place}.subject: a {labels[hoi['subject']]}")
             if known is None or known.roles or (verb, label) in known.interaction_ids:
@@ -157,6 +162,8 @@ class Twin:
         self._compared.append((ends, annotated))
 
     def _finish(self, name: str) -> None:
+        if self.findings.count("inverted-box") > 0.01 * self._boxes:
+            self.findings.refuse("inverted-box")
         if self._xywh < 0.01 * self._boxes:
             self.findings.remove("looks-like-xywh")
         if self._relative < self._boxes:
