@@ -30,14 +30,14 @@ BATCHES = "Options of --batch (a provider's batch file)"
         ),
         (
             "hoicli prompts --task choice scene.json > choice.jsonl",
-            "ask the questions of a file of CrossHOI-Bench, for choice-eval",
+            "ask the questions of a file of CrossHOI-Bench, for vlm-eval",
         ),
         (
             "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
             "read the answers, when a model has given them",
         ),
     ],
-    see=["convert", "choice-eval", "shoe-eval"],
+    see=["convert", "vlm-eval", "shoe-eval"],
 )
 def prompts(
     images: list[str] | None = argument(
@@ -97,7 +97,7 @@ def prompts(
     No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
     `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
     (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes. For
-    --task choice they are files of questions, whose answers go to `hoicli choice-eval`; boxes in other units than
+    --task choice they are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than
     pixels need the images' sizes, from ground truth given as --image-list.
     """
     from hoicli.converters.vlm.frames import parse_frame

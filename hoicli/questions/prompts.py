@@ -1,4 +1,4 @@
-"""Multiple-choice questions as prompts for a vision-language model, whose answers `choice-eval` reads.
+"""Multiple-choice questions as prompts for a vision-language model, whose answers `vlm-eval` reads.
 
 The words are ours, the options are the benchmark's. Its own script mixes them at random in every run; here their order
 is one that looks random and depends on the question alone. Where there are fewer than four, one `None` follows; its own

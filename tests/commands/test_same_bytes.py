@@ -82,7 +82,7 @@ EVERYWHERE = {"match", "eval", "pairstats", "diagnose", "validate"}
 NO_IMAGES = {
     "table", "papers", "robust", "curriculum",  # result rows
     "agree",  # ratings
-    "choice-eval", "ground-eval", "refer-eval",  # answers to questions
+    "vlm-eval",  # answers to questions
     "data", "vocab", "synsets", "schema", "doctor", "completion",
 }  # fmt: skip
 

@@ -148,7 +148,7 @@ def _both(*calls: str) -> list[str]:
 
 def _asked(questions: object, *answers: object) -> list[str]:
     """Questions and each of the answers, strictly, under skip, and as released."""
-    calls = [f"choice-eval --questions {questions} {given} -o OUT" for given in answers]
+    calls = [f"vlm-eval --questions {questions} {given} -o OUT" for given in answers]
     return _both(*calls, *(f"{call} --as-released crosshoi-bench --bootstrap 5" for call in calls))
 
 
@@ -373,24 +373,24 @@ READERS: list[Reader] = [
     ),
     Reader("curves:matches", MATCHES, "jsonl", _both("curves IN -o OUT")),
     Reader("confusion:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("confusion IN -o OUT")),
-    Reader("choice-eval:questions", CHOICE / "pair.json", "json", _asked("IN", CHOICE / "saved.json", PREDICTIONS)),
-    Reader("choice-eval:questions scene", CHOICE / "scene.json", "json", _asked("IN", CHOICE / "answers.jsonl")),
-    Reader("choice-eval:text", CHOICE / "answers.jsonl", "answers", _asked(CHOICE / "scene.json", "IN")),
-    Reader("choice-eval:saved", CHOICE / "saved.json", "json", _asked(CHOICE / "pair.json", "IN")),
-    Reader("choice-eval:dump", CHOICE / "detector.json", "json", _asked(CHOICE / "pair.json", "IN")),
-    Reader("choice-eval:records", PREDICTIONS, "jsonl", _asked(CHOICE / "pair.json", "IN")),
+    Reader("vlm-eval:choice questions", CHOICE / "pair.json", "json", _asked("IN", CHOICE / "saved.json", PREDICTIONS)),
+    Reader("vlm-eval:choice questions scene", CHOICE / "scene.json", "json", _asked("IN", CHOICE / "answers.jsonl")),
+    Reader("vlm-eval:choice text", CHOICE / "answers.jsonl", "answers", _asked(CHOICE / "scene.json", "IN")),
+    Reader("vlm-eval:choice saved", CHOICE / "saved.json", "json", _asked(CHOICE / "pair.json", "IN")),
+    Reader("vlm-eval:choice dump", CHOICE / "detector.json", "json", _asked(CHOICE / "pair.json", "IN")),
+    Reader("vlm-eval:choice records", PREDICTIONS, "jsonl", _asked(CHOICE / "pair.json", "IN")),
     Reader(
-        "ground-eval:results",
+        "vlm-eval:ground results",
         CHOICE / "grounded.json",
         "json",
-        _both("ground-eval IN -o OUT", "ground-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
+        _both("vlm-eval IN -o OUT", "vlm-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
     ),
-    *_predictions("ground-eval", "", "--match both --top-k 2"),
+    *_predictions("vlm-eval", "", "--match both --top-k 2"),
     Reader(
-        "refer-eval:results",
+        "vlm-eval:refer results",
         CHOICE / "referred.json",
         "json",
-        _both("refer-eval --dataset hico IN -o OUT", "refer-eval --needed IN -o OUT"),
+        _both("vlm-eval --dataset hico IN -o OUT", "vlm-eval --needed IN -o OUT"),
     ),
     *_predictions("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
     Reader("recall:training", GT, "jsonl", _both(f"recall --gt {GT} --train IN {PREDICTIONS} -o OUT")),

@@ -38,7 +38,7 @@ from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
-from hoicli.converters.vlm.rows import ANSWER_KEYS, benchmark_of, content, image_named_in, is_answers, rows
+from hoicli.converters.vlm.rows import ANSWER_KEYS, benchmark_of, content, image_named_in, is_answers, rows, task_of
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
@@ -87,10 +87,10 @@ class _AnswerReader:
             if answered is None:
                 return
             row = answered
-        if said := benchmark_of(row):
-            if "choice-eval" in said:
-                raise DataError(f"no detections, but {said}")
-            self._announce_once(f"{said}, too, as they are")
+        if task := task_of(row):
+            if task[0] == "choice":
+                raise DataError(f"no detections, but {benchmark_of(row)}")
+            self._announce_once(f"{benchmark_of(row)}, too, as they are")
         image = self._image(row)
         key = next((key for key in ANSWER_KEYS if row.get(key) is not None), None)
         if key is None:
