@@ -99,7 +99,6 @@ def test_what_is_written_is_known_as_such() -> None:
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("diagnose", "--gallery"), ("compare", "--gallery"), ("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
         ("audit", "--page"),
-        ("shoe-sim", "--export-batch"),
     }
 
 

@@ -127,7 +127,6 @@ def _picture_of(command: str) -> Reader:
         f"{PREDICTIONS} {PREDICTIONS_B} -o OUT",
         "diagnose": f"diagnose --gt {GT} --images DIR/images --gallery DIR/gallery {PREDICTIONS} -o OUT",
         "explore": f"explore --gt {GT} --images DIR/images --pictures copy {PREDICTIONS} -o DIR/explorer",
-        "prompts": f"prompts --batch openai --model m --images DIR/images {GT} -o OUT",
         "report": f"report --gt {GT} --images DIR/images --format html {PREDICTIONS} -o OUT",
         "show": f"show --gt {GT} --images DIR/images {PREDICTIONS} -o DIR/drawn",
     }
@@ -291,12 +290,6 @@ READERS: list[Reader] = [
         "--coords 1000",
         "--coords 1000 --scores tokens",
         detected=False,
-    ),
-    Reader(
-        "shoe-sim:--import-batch",
-        CORPUS / "batch_ratings.jsonl",
-        "jsonl",
-        _both(f"shoe-sim --backend llm --model m --import-batch IN --pairs {CORPUS / 'sense_pairs.jsonl'} -o OUT"),
     ),
     _convert("vlm/grounding", CORPUS / "vlm_grounding.json", "json", "--to-vocabulary"),
     _convert("vlm/hoi-r1", CORPUS / "vlm_hoi_r1.json", "json", f"--coords 1000 --image-list {GT}", detected=False),
@@ -495,11 +488,6 @@ READERS: list[Reader] = [
             "prompts IN -o OUT",
             "prompts --task pairs IN -o OUT",
             "prompts --task pairs --vocabulary hico --coords pixels --response-format IN -o OUT",
-            *(
-                f"prompts --batch {name} --model m --images {FIXTURES / 'images'} IN -o OUT"
-                for name in ("openai", "anthropic", "gemini")
-            ),
-            "prompts --batch openai --model m --image-url https://example.org/ IN -o OUT",
         ),
     ),
     # pictures
@@ -568,7 +556,7 @@ READERS: list[Reader] = [
         file="images/b.jpg",
         beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
     ),
-    *map(_picture_of, ("audit", "compare", "diagnose", "explore", "prompts", "report", "show")),
+    *map(_picture_of, ("audit", "compare", "diagnose", "explore", "report", "show")),
     # meaning
     Reader(
         "shoe-sim:predictions",
@@ -603,17 +591,6 @@ READERS: list[Reader] = [
         SHOE / "sim.jsonl",
         "jsonl",
         _both(f"shoe-sim --check IN --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
-    ),
-    Reader(
-        "shoe-sim:--export-batch",
-        CORPUS / "pairs.jsonl",
-        "jsonl",
-        _both(
-            *(
-                f"shoe-sim --backend llm --model m --batch {name} --export-batch OUT --pairs IN"
-                for name in ("openai", "anthropic", "gemini")
-            )
-        ),
     ),
     Reader(
         "shoe-sim:cache",

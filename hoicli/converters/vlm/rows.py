@@ -1,18 +1,17 @@
 """Files of answers: their detection, and their rows one at a time, from any container. A row is an object that names
 its image and has the model's answer, under one of the keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021),
-mllms-zs-hoi (oriol-rabasseda) and the results of batches have such rows, or are converted to them here.
+mllms-zs-hoi (oriol-rabasseda) and the results of OpenAI's batches have such rows, or are converted to them here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.vlm.batches import result_of
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
 from hoicli.io.streams import Line
@@ -58,9 +57,22 @@ def is_row(item: Any) -> bool:
         or {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"} & item.keys()
     ):
         return False
-    if result_of(item) is not None:
-        return True
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
+
+
+def failure_in(row: Mapping[str, Any]) -> str:
+    """Why a result of a batch has no answer, in a few words; "" for any other row. Results are {custom_id, response:
+    {status_code, body}, error}, as OpenAI's Batch API reference has them."""
+    response = row.get("response")
+    response = response if isinstance(response, dict) else {}
+    status, error = response.get("status_code", 200), row.get("error")
+    if "custom_id" not in row or (status == 200 and not error):
+        return ""
+    error = error or response.get("body")
+    for key in ("error", "message"):
+        error = error.get(key, error) if isinstance(error, dict) else error
+    said = " ".join(str(error or "")[:200].split())
+    return said if status == 200 else f"HTTP {str(status)[:20]} {said}".strip()
 
 
 def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
