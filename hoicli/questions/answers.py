@@ -4,7 +4,7 @@
 | --- | --- |
 | `{file name: {"QA_0": [options]}}` | what the released scripts save (`merged_hoi_eval.json`) |
 | rows `{file_name, question, options, response}`, JSONL or a list | the lines of `hoicli prompts` with a model's text |
-| results of a provider's batch | the answers to `hoicli prompts --batch` |
+| results of a batch (OpenAI) | the answers to requests made of the lines of `hoicli prompts` |
 | `{file name: {h_boxes, o_boxes, ho_scores, ao_names}}` | a detector's output, as released |
 | image records with scores, or a dump that `hoicli convert` reads | a detector's output |
 """
