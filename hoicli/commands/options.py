@@ -105,9 +105,11 @@ A_DATASET = "hico (default), vcoco, swig, hoia, another that hoicli vocab --help
 """How the texts of options say which datasets there are."""
 
 
-def dataset(text: str, default: str | None = "hico", *, offer: choices.Offer = DATASETS) -> Any:
+def dataset(
+    text: str, default: str | None = "hico", *, offer: choices.Offer = DATASETS, panel: str | None = None
+) -> Any:
     """--dataset."""
-    return option(default, "--dataset NAME|FILE.json", text, offer=offer, mark=READ_DATASET)
+    return option(default, "--dataset NAME|FILE.json", text, offer=offer, mark=READ_DATASET, panel=panel)
 
 
 def figure(text: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoicli.commands import choices, options
-from hoicli.commands.checks import READ, READ_FOLDER
+from hoicli.commands.checks import READ
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
 from hoicli.errors import DataError, UsageError
@@ -11,8 +11,6 @@ from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.io.streams import Stream
 from hoicli.vocabulary.datasets import load
-
-BATCHES = "Options of --batch (a provider's batch file)"
 
 
 @command(
@@ -25,19 +23,15 @@ BATCHES = "Options of --batch (a provider's batch file)"
             "ask what given pairs do, in HICO-DET's verbs",
         ),
         (
-            "hoicli prompts --batch openai --model gpt-4.1 --images images gt.jsonl > batch.jsonl",
-            "a file for OpenAI's Batch API; convert reads its results",
-        ),
-        (
             "hoicli prompts --task choice scene.json > choice.jsonl",
-            "ask the questions of a file of CrossHOI-Bench, for choice-eval",
+            "ask the questions of a file of CrossHOI-Bench, for vlm-eval",
         ),
         (
             "hoicli convert --from vlm --coords 1000 answers.jsonl > answered.jsonl",
             "read the answers, when a model has given them",
         ),
     ],
-    see=["convert", "choice-eval", "shoe-eval"],
+    see=["convert", "vlm-eval", "shoe-eval"],
 )
 def prompts(
     images: list[str] | None = argument(
@@ -70,23 +64,6 @@ def prompts(
         "choice: what the questions show, where the file does not say it: the image, the person's box, or both boxes.",
         one_of="questions.bank:SETTINGS",
     ),
-    batch: str | None = option(
-        None,
-        "--batch NAME",
-        "Write a provider's batch file instead, with the pictures: openai, anthropic or gemini.",
-        one_of="converters.vlm.batches:PROVIDERS",
-        panel=BATCHES,
-    ),
-    model: str | None = option(None, "--model NAME", "The model that the requests name.", panel=BATCHES),
-    pictures: str | None = option(
-        None, "--images DIR", "Put the pictures of this folder into the file.", mark=READ_FOLDER, panel=BATCHES
-    ),
-    image_url: str | None = option(
-        None, "--image-url URL", "Name the pictures by this URL and their file name instead.", panel=BATCHES
-    ),
-    body: str | None = option(
-        None, "--body JSON", "More request fields, for example '{\"max_tokens\": 500}'.", panel=BATCHES
-    ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
@@ -97,7 +74,7 @@ def prompts(
     No pixels are read and nothing is sent: a script of yours asks the model and writes its text into the line, under
     `response`. `hoicli convert --from vlm` reads such lines. For --task pairs the records are the boxes to show
     (`pairs`, else those of the triplets, else every person with every box), and convert needs them as --boxes. For
-    --task choice they are files of questions, whose answers go to `hoicli choice-eval`; boxes in other units than
+    --task choice they are files of questions, whose answers go to `hoicli vlm-eval`; boxes in other units than
     pixels need the images' sizes, from ground truth given as --image-list.
     """
     from hoicli.converters.vlm.frames import parse_frame
@@ -111,13 +88,6 @@ def prompts(
         raise UsageError(
             "--coords qwen2.5: resize the images yourself and use resized:WxH, so that the prompt can say it"
         )
-    maker = None
-    if batch is not None:
-        from hoicli.converters.vlm.requests import BatchMaker
-
-        maker = BatchMaker.checked(batch, model=model, folder=pictures, url=image_url, body=body)
-    elif model or pictures or image_url or body:
-        raise UsageError("--model, --images, --image-url and --body go with --batch NAME")
     known = None if vocabulary == "open" else load(vocabulary)
     policy = options.policy(on_error)
     if task == "choice":
@@ -134,7 +104,6 @@ def prompts(
             output,
             setting=setting,
             response_format=response_format,
-            maker=maker,
         )
         return
     if setting is not None:
@@ -152,16 +121,12 @@ def prompts(
                     made = list(prompts_of(record, task, frame, known, response_format=response_format))
                 except DataError as error:
                     raise DataError(error.problem, place=line.place, field=error.field or "width") from None
-                if maker is not None:
-                    made = maker.requests(made, line.place)
             except DataError as error:
                 policy.handle(error)
                 continue
             written += len(made)
             without += not made
             for prompt in made:
-                write(dump(prompt) if maker is None else maker.counted(dump(prompt)))
+                write(dump(prompt))
     policy.report()
-    if maker is not None and (too_large := maker.problem()):
-        note(too_large)
     note(f"{written:,} prompts" + (f"; {without:,} images without a pair have none" if without else ""))

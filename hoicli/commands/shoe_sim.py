@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hoicli.commands import options
-from hoicli.commands.checks import APPENDED, OUTPUT, READ, Read
+from hoicli.commands.checks import APPENDED, READ, Read
 from hoicli.commands.choices import backends
 from hoicli.commands.manual import command
 from hoicli.commands.options import argument, flag, option
@@ -27,10 +27,6 @@ LLM = "Options of --backend llm (language models)"
             "hoicli shoe-sim --backend llm --base-url http://localhost:8000/v1 --model qwen3-32b "
             "--cache answers.jsonl --gt gt.jsonl preds.jsonl > sim.jsonl",
             "ask it, every answer kept in a file",
-        ),
-        (
-            "hoicli shoe-sim --backend llm --model gpt-4.1 --export-batch batch.jsonl --gt gt.jsonl preds.jsonl",
-            "a file for OpenAI's Batch API; --import-batch reads its results",
         ),
         ("cat sim-a.jsonl sim-b.jsonl | hoicli shoe-sim --merge mean > sim.jsonl", "two models' tables as one"),
         (
@@ -115,27 +111,6 @@ def shoe_sim(
         "The price of a million tokens in and out, of all models or of one; repeatable.",
         panel=LLM,
     ),
-    export_batch: str | None = option(
-        None,
-        "--export-batch FILE",
-        "Ask nothing; write the questions as a provider's batch file.",
-        mark=OUTPUT,
-        panel=LLM,
-    ),
-    import_batch: list[str] | None = option(
-        None,
-        "--import-batch FILE",
-        "Ask nothing; take the answers from a batch's results; repeatable.",
-        mark=READ,
-        panel=LLM,
-    ),
-    batch: str | None = option(
-        None,
-        "--batch NAME",
-        "The provider of --export-batch: openai (default), anthropic or gemini.",
-        one_of="converters.vlm.batches:PROVIDERS",
-        panel=LLM,
-    ),
     on_error: str = options.ON_ERROR,
     output: str = options.OUT,
     *,
@@ -156,11 +131,6 @@ def shoe_sim(
 
     policy = options.policy(on_error)
     asked = base_url or model or screen or cache or key_env or body or dry_run or price
-    asked = asked or export_batch or import_batch or batch
-    if export_batch is not None and output != "-":
-        raise UsageError("--export-batch writes its file and no table: leave out -o")
-    if batch is not None and export_batch is None:
-        raise UsageError("--batch names the provider of --export-batch FILE")
     if merge is not None or backend == "table":
         others = gt is not None or pairs is not None or dataset is not None or check
         if others or asked or backend not in (None, "table"):
@@ -192,9 +162,6 @@ def shoe_sim(
             body=body,
             dry_run=dry_run,
             prices=tuple(price or ()),
-            export_batch=export_batch,
-            import_batch=tuple(import_batch or ()),
-            batch=batch or "openai",
         )
         offline = None
     elif asked:

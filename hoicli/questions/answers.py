@@ -4,7 +4,7 @@
 | --- | --- |
 | `{file name: {"QA_0": [options]}}` | what the released scripts save (`merged_hoi_eval.json`) |
 | rows `{file_name, question, options, response}`, JSONL or a list | the lines of `hoicli prompts` with a model's text |
-| results of a provider's batch | the answers to `hoicli prompts --batch` |
+| results of a batch (OpenAI) | the answers to requests made of the lines of `hoicli prompts` |
 | `{file name: {h_boxes, o_boxes, ho_scores, ao_names}}` | a detector's output, as released |
 | image records with scores, or a dump that `hoicli convert` reads | a detector's output |
 """
@@ -16,26 +16,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.opening import Opening
-from hoicli.converters.vlm.rows import is_row
+from hoicli.converters.vlm.rows import first_line, is_row, lines_of, listed, parsed_lines
 from hoicli.errors import DataError
-from hoicli.io.encoding import MARK
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.questions.bank import FIRST, Bank
 from hoicli.questions.detectors import DUMP_KEYS, Detected, Detector, Selection, of_dump, of_record
 from hoicli.questions.letters import Choice, RefusedError, read_choice, released_choice
 from hoicli.questions.replies import prompted, reply_of
-from hoicli.questions.results import listed
+from hoicli.questions.results import Oddities
 from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record, parse, short
 from hoicli.vocabulary.datasets import DATASETS
 
+_UNASKED = "answers to questions that nobody asked, left out"
 _REFUSED = "answers that are not read, which count as answered with nothing"
 
 Key = tuple[str, str]
@@ -45,12 +44,12 @@ Key = tuple[str, str]
 @dataclass
 class Answers:
     """The answers to the questions of a bank. given: the options that each answer names, in the order of the answer and
-    as often as named; refused: how many are not read. named: what is wrong with others, each with how often and the
-    first place. images: those of which the files say something; detected: whether a detector answers."""
+    as often as named; odd: what is wrong with others; refused: how many are not read. images: those of which the files
+    say something; detected: whether a detector answers."""
 
     bank: Bank
     given: dict[Key, list[str]] = field(default_factory=dict)
-    named: dict[str, tuple[int, str]] = field(default_factory=dict)
+    odd: Oddities = field(default_factory=Oddities)
     refused: int = 0
     images: set[str] = field(default_factory=set)
     detected: bool = False
@@ -62,11 +61,6 @@ class Answers:
         self.given[key] = list(options)
         self.images.add(key[0])
 
-    def count(self, what: str, place: str, example: str = "") -> None:
-        """Something that is told at the end."""
-        times, first = self.named.get(what, (0, ""))
-        self.named[what] = times + 1, first or (f"{place}: {example}" if example else place)
-
     @property
     def missing(self) -> int:
         """Questions without an answer."""
@@ -74,15 +68,20 @@ class Answers:
 
     def report(self) -> None:
         """Say what was odd, and how many questions have no answer."""
-        for what, (times, first) in self.named.items():
-            note(f"{what}: {times:,} (the first: {first})")
+        self.odd.report()
         if self.missing:
             count = len(self.bank.questions)
             note(f"{self.missing:,} of {count:,} questions have no answer: they count as answered with nothing")
 
 
 def read_answers(
-    paths: Sequence[str], bank: Bank, policy: ErrorPolicy, opening: Opening, selection: Selection, *, released: bool
+    sources: Sequence[Source],
+    bank: Bank,
+    policy: ErrorPolicy,
+    opening: Opening,
+    selection: Selection,
+    *,
+    released: bool,
 ) -> Answers:
     """The answers of all files. selection: which predictions of a detector count. released: answers in text are read as
     the released scripts read them, which refuse nothing. An answer that is refused is counted, and chooses nothing.
@@ -91,8 +90,7 @@ def read_answers(
     images: dict[str, Detected] = {}
     scores: list[Any] = []
     opening = _opening(opening, bank)
-    for path in paths:
-        source = Source(path)
+    for source in sources:
         form = _form(source)
         if form == "answers":
             for place, image_id, name, entry in _entries(source, bank, answers, policy):
@@ -106,16 +104,17 @@ def read_answers(
                 elif image_id in bank.by_image:
                     images[image_id] = detected
                 else:
-                    answers.count("images that no question is about, left out", place)
+                    answers.odd.count("images that no question is about, left out", place)
     if answers.detected:
         every = np.concatenate([*scores, np.zeros(0, dtype=np.float32)])
         for question, chosen in Detector(images, every, bank, selection, released).choices():
             answers.add(question.key, chosen, question.image_id)
     if not answers.given or (answers.refused and not any(answers.given.values())):
-        refused = answers.named.get(_REFUSED)
+        refused = answers.odd.named.get(_REFUSED)
         problem = "no answer to a question of the file" if not answers.given else "no answer names an option"
         problem += f" (the first that is not read: {refused[1]})" if refused else ""
-        raise DataError(f"{problem}; give answers to these questions", place=", ".join(paths))
+        names = ", ".join(source.path for source in sources)
+        raise DataError(f"{problem}; give answers to these questions", place=names)
     return answers
 
 
@@ -127,7 +126,7 @@ def _form(source: Source) -> str:
     """answers, dump (of a detector, as released), records, or foreign: a dump of another format."""
     if source.kind in ("json-list", "json-text"):
         return "answers" if is_row(source.first_item) else "foreign"
-    first = _first_line(source)
+    first = first_line(source)
     if isinstance(first, dict) and "hois" in first:
         return "records"
     if is_row(first):
@@ -142,13 +141,6 @@ def _form(source: Source) -> str:
 
 def _is_foreign(source: Source) -> bool:
     return bool(source.mapping.keys() & {"annotations", "images", "categories", "preds", "predictions", "outputs"})
-
-
-def _first_line(source: Source) -> Any:
-    try:
-        return orjson.loads(source.data.lstrip(MARK + b" \t\r\n").split(b"\n", 1)[0])
-    except orjson.JSONDecodeError:
-        return None
 
 
 # Answers in words
@@ -176,7 +168,7 @@ def _entries(
                 if name in bank.by_image.get(image_id, {}):
                     yield place, image_id, name, _Entry(answer, None)
                 elif not str(name).endswith("_reasoning"):
-                    answers.count("answers to questions that nobody asked, left out", place, str(name)[:40])
+                    answers.odd.count(_UNASKED, f"{place}: {str(name)[:40]}")
         return
     known = prompted(bank)
     for place, row in rows:
@@ -186,9 +178,9 @@ def _entries(
             policy.handle(DataError(error.problem, place=place, field=error.field))
             continue
         if reply.question is None:
-            answers.count("answers to questions that nobody asked, left out", place, reply.asked)
+            answers.odd.count(_UNASKED, f"{place}: {reply.asked}")
         elif reply.problem:
-            answers.count("batch results without an answer", place, reply.problem)
+            answers.odd.count("batch results without an answer", f"{place}: {reply.problem}")
         else:
             yield place, *reply.question.key, _Entry(reply.answer, reply.labels)
 
@@ -197,19 +189,9 @@ def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]] | No
     """(place, row) of a list or of lines; None for an object by file name."""
     if source.is_list:
         return listed(source, policy)
-    if source.kind == "json-lines" or is_row(_first_line(source)):
-        return _lines(source, policy)
+    if source.kind == "json-lines" or is_row(first_line(source)):
+        return parsed_lines(source, policy)
     return None
-
-
-def _lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    for number, data in enumerate(source.data.split(b"\n"), start=1):
-        line = data.removeprefix(MARK)
-        if line.strip():
-            try:
-                yield f"{source.name}:{number}", parse(Line(source.name, number, line))
-            except DataError as error:
-                policy.handle(error)
 
 
 def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPolicy, *, released: bool) -> None:
@@ -223,9 +205,9 @@ def _add(answers: Answers, key: Key, entry: _Entry, place: str, policy: ErrorPol
         except RefusedError as refusal:
             choice = Choice()
             answers.refused += 1
-            answers.count(_REFUSED, place, f"{short(entry.answer)}: {refusal}")
+            answers.odd.count(_REFUSED, f"{place}: {short(entry.answer)}: {refusal}")
         for other in choice.others:
-            answers.count("choices of what was not offered, which count for nothing", place, short(other))
+            answers.odd.count("choices of what was not offered, which count for nothing", f"{place}: {short(other)}")
         answers.add(key, (*choice.options, *choice.others), place)
     except DataError as error:
         policy.handle(DataError(error.problem, place=place, field=error.field))
@@ -243,15 +225,8 @@ def _detections(
             place = f"{source.name}: {str(file_name)[:80]}"
             yield from _sound(lambda: (image_id_of(str(file_name)), of_dump(entry)), place, policy)  # noqa: B023
         return
-    lines: Iterable[Line] = (
-        Stream([source.path], "predictions", opening.predictions)
-        if form == "foreign"
-        else (
-            Line(source.name, number, data.removeprefix(MARK))
-            for number, data in enumerate(source.data.split(b"\n"), start=1)
-            if data.strip()
-        )
-    )
+    foreign = form == "foreign"
+    lines = Stream([source.path], "predictions", opening.predictions) if foreign else lines_of(source)
     for line in lines:
         yield from _sound(lambda: _of_line(line), line.place, policy)  # noqa: B023
 

@@ -18,24 +18,16 @@ import numpy as np
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.questions.answers import Answers
 from hoicli.questions.bank import Class, Question, class_of
-from hoicli.resampling.draws import Resampling, blocks
-from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.questions.measured import Key, Measured, Score, share
 from hoicli.resampling.weighted import Weights
 
 METRICS = ("macro_f1", "instance_f1", "micro_f1", "exact_match", "precision", "recall")
 """In the order of the rows. The last two are micro F1's."""
+MACRO, INSTANCE, MICRO, EXACT, PRECISION, RECALL = ((metric, "full") for metric in METRICS)
 
 
 @dataclass(frozen=True)
-class Score:
-    """A value in [0, 1], None where there is nothing to measure, and what it is over: questions, classes or options."""
-
-    value: float | None
-    n: int
-
-
-@dataclass(frozen=True)
-class Tallied:
+class Tallied(Measured):
     """Per question: image [Q], the number of its image by name; tp, fp, right [Q]; f1 [Q]; exact [Q], 0 or 1; counted
     [Q], 0 for a question that the released script passes over. Per (image, class) that occurs: `cell` [3, C, I] of tp,
     fp and right. outside: chosen or right options that are in no class. per_image: exact match is over images, as
@@ -53,7 +45,7 @@ class Tallied:
     outside: tuple[str, ...] = ()
     per_image: bool = False
 
-    def scores(self) -> dict[str, Score]:
+    def scores(self) -> dict[Key, Score]:
         """Each of METRICS."""
         questions = int(self.counted.sum())
         tp, fp, right = (int((column * self.counted).sum()) for column in (self.tp, self.fp, self.right))
@@ -63,15 +55,15 @@ class Tallied:
         every = self.images if self.per_image else len(self.image)
         f1 = self.f1[self.counted > 0].tolist()
         return {
-            "macro_f1": Score(math.fsum(known) / len(known) if known else None, len(known)),
-            "instance_f1": Score(math.fsum(f1) / len(f1) if f1 else None, questions),
-            "micro_f1": Score(_harmonic(precision, recall), right),
-            "exact_match": Score(int(self.exact.sum()) / every if every else None, every),
-            "precision": Score(precision, tp + fp),
-            "recall": Score(recall, right),
+            MACRO: Score(math.fsum(known) / len(known) if known else None, len(known)),
+            INSTANCE: Score(math.fsum(f1) / len(f1) if f1 else None, questions),
+            MICRO: Score(_harmonic(precision, recall), right),
+            EXACT: Score(int(self.exact.sum()) / every if every else None, every),
+            PRECISION: Score(precision, tp + fp),
+            RECALL: Score(recall, right),
         }
 
-    def rounds(self, weights: Weights) -> dict[str, Floats]:
+    def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each of METRICS on resampled images; weights [images, R]: how often each is drawn."""
         drawn = weights[self.image].astype(np.float64)  # [Q, R]
         counted = self.counted @ drawn
@@ -80,28 +72,13 @@ class Tallied:
         classes = _f1(*(part @ weights for part in self.cell))
         known = ~np.isnan(classes)
         return {
-            "macro_f1": _share(np.where(known, classes, 0.0).sum(axis=0), known.sum(axis=0)),
-            "instance_f1": _share(((self.f1 * self.counted)[:, np.newaxis] * drawn).sum(axis=0), counted),
-            "micro_f1": _share(2 * tp, tp + fp + right),
-            "exact_match": _share(self.exact @ drawn, every),
-            "precision": _share(tp, tp + fp),
-            "recall": _share(tp, right),
+            MACRO: share(np.where(known, classes, 0.0).sum(axis=0), known.sum(axis=0)),
+            INSTANCE: share(((self.f1 * self.counted)[:, np.newaxis] * drawn).sum(axis=0), counted),
+            MICRO: share(2 * tp, tp + fp + right),
+            EXACT: share(self.exact @ drawn, every),
+            PRECISION: share(tp, tp + fp),
+            RECALL: share(tp, right),
         }
-
-    def intervals(self, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
-        """By metric, the 95 % interval; None with fewer than FEWEST_IMAGES images."""
-        drawn: dict[str, list[Floats]] = {name: [] for name in METRICS}
-        for block in blocks(resampling) if self.images >= FEWEST_IMAGES else ():
-            for name, values in self.rounds(block.resamples(self.images)).items():
-                drawn[name].append(values)
-        scores = self.scores()
-        ends: dict[str, tuple[float, float] | None] = {}
-        for name, parts in drawn.items():
-            value = scores[name].value
-            ends[name] = (
-                interval(value, np.concatenate(parts), lowest=0.0, highest=1.0) if parts and value is not None else None
-            )
-        return ends
 
 
 def _f1(tp: Floats, fp: Floats, right: Floats) -> Floats:
@@ -118,11 +95,6 @@ def _harmonic(precision: float | None, recall: float | None) -> float | None:
     if precision is None or recall is None:
         return None if precision is None and recall is None else 0.0
     return 2 * (precision * recall) / (precision + recall) if precision + recall else 0.0
-
-
-def _share(part: Floats, whole: Floats | Ints) -> Floats:
-    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return found
 
 
 def tallied(answers: Answers, *, released: bool = False) -> Tallied:

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from hoicli.arrays.boxes import iou
 from hoicli.arrays.kit import Bools, Floats, Ints, expanded, run_starts, runs_of, starts_of
+from hoicli.questions.measured import Key, Measured, Score, share
 from hoicli.questions.results import NOWHERE, Grounding
-from hoicli.resampling.draws import Resampling, blocks
-from hoicli.resampling.intervals import FEWEST_IMAGES, interval
 from hoicli.resampling.weighted import Weights
 
 MATCHES = {
@@ -40,15 +39,7 @@ Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Recall:
-    """A share in [0, 1], None where there is nothing to find, and of how many questions, or pairs of a size."""
-
-    value: float | None
-    n: int
-
-
-@dataclass(frozen=True)
-class Grounded:
+class Grounded(Measured):
     """hits [T, 12]: whether each true pair is found at 0.5, at 0.75 and at each threshold of AR; question [T]
     whose it is; area [T] of its object; image [Q] of each question, by name, of `images`. Questions without a pair are
     left out."""
@@ -72,56 +63,36 @@ class Grounded:
         mine: Bools = (self.area >= least) & (self.area < most)
         return mine | (self.area < 0) if size == "small" else mine
 
-    def recalls(self) -> dict[tuple[str, str], Recall]:
+    def scores(self) -> dict[Key, Score]:
         """By (metric, subset): AR, AR@0.5 and AR@0.75 are means over questions; AR of a size is over its pairs."""
         asked = len(self.image)
         means = [math.fsum(column) / asked if asked else None for column in self._shares.T.tolist()]
         every = [mean for mean in means[2:] if mean is not None]
-        recalls = {
-            ("AR", "full"): Recall(float(np.mean(every)) if every else None, asked),
-            ("AR@0.5", "full"): Recall(means[0], asked),
-            ("AR@0.75", "full"): Recall(means[1], asked),
+        scores = {
+            ("AR", "full"): Score(float(np.mean(every)) if every else None, asked),
+            ("AR@0.5", "full"): Score(means[0], asked),
+            ("AR@0.75", "full"): Score(means[1], asked),
         }
         for size in SIZES:
             mine = self._of_size(size)
             count = int(mine.sum())
             shares = self.hits[mine, 2:].sum(axis=0) / count if count else []
-            recalls["AR", size] = Recall(float(np.mean(shares)) if count else None, count)
-        return recalls
+            scores["AR", size] = Score(float(np.mean(shares)) if count else None, count)
+        return scores
 
-    def rounds(self, weights: Weights) -> dict[tuple[str, str], Floats]:
+    def rounds(self, weights: Weights) -> dict[Key, Floats]:
         """[R] each recall on resampled images; weights [images, R]."""
         drawn = weights[self.image].astype(np.float64)
         asked = drawn.sum(axis=0)
         columns = {("AR", "full"): self._shares[:, 2:].mean(axis=1)}
         columns |= {("AR@0.5", "full"): self._shares[:, 0], ("AR@0.75", "full"): self._shares[:, 1]}
-        found = {key: _ratio((column[:, np.newaxis] * drawn).sum(axis=0), asked) for key, column in columns.items()}
+        found = {key: share((column[:, np.newaxis] * drawn).sum(axis=0), asked) for key, column in columns.items()}
         for size in SIZES:
             mine = self._of_size(size)
             pairs = drawn[self.question[mine]]
             hits = self.hits[mine, 2:].sum(axis=1) / (self.hits.shape[1] - 2)
-            found["AR", size] = _ratio((hits[:, np.newaxis] * pairs).sum(axis=0), pairs.sum(axis=0))
+            found["AR", size] = share((hits[:, np.newaxis] * pairs).sum(axis=0), pairs.sum(axis=0))
         return found
-
-    def intervals(self, resampling: Resampling) -> dict[tuple[str, str], tuple[float, float] | None]:
-        """The 95 % interval of each recall; None with fewer than FEWEST_IMAGES images."""
-        recalls = self.recalls()
-        parts: dict[tuple[str, str], list[Floats]] = {key: [] for key in recalls}
-        for block in blocks(resampling) if self.images >= FEWEST_IMAGES else ():
-            for key, values in self.rounds(block.resamples(self.images)).items():
-                parts[key].append(values)
-        ends: dict[tuple[str, str], tuple[float, float] | None] = {}
-        for key, recall in recalls.items():
-            known = parts[key] and recall.value is not None
-            ends[key] = (
-                interval(recall.value or 0.0, np.concatenate(parts[key]), lowest=0.0, highest=1.0) if known else None
-            )
-        return ends
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    found: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    return found
 
 
 def grounded(rows: Sequence[Grounding], match: str, *, most: int | None = None, released: bool = False) -> Grounded:

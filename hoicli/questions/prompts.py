@@ -1,4 +1,4 @@
-"""Multiple-choice questions as prompts for a vision-language model, whose answers `choice-eval` reads.
+"""Multiple-choice questions as prompts for a vision-language model, whose answers `vlm-eval` reads.
 
 The words are ours, the options are the benchmark's. Its own script mixes them at random in every run; here their order
 is one that looks random and depends on the question alone. Where there are fewer than four, one `None` follows; its own
@@ -8,6 +8,7 @@ script adds as many as are missing. So `request_id` says what the letters of an 
 from __future__ import annotations
 
 import hashlib
+import re
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +17,7 @@ import orjson
 
 from hoicli.converters.context import Context
 from hoicli.converters.imagelist import read_image_list
-from hoicli.converters.vlm.batches import is_batch_id
 from hoicli.converters.vlm.frames import Frame
-from hoicli.converters.vlm.requests import BatchMaker
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
@@ -30,6 +29,8 @@ from hoicli.vocabulary.datasets import load
 
 SYSTEM = "You answer multiple-choice questions about photographs. Your whole reply is the letters of the right options."
 
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every provider takes as the id of a request."""
 _ASKED = {
     "scene": "What do people do in this image?",
     "person": "One person is marked: box {person}. What does this person do?",
@@ -70,7 +71,7 @@ def request_id(setting: str, question: Question) -> str:
     content = orjson.dumps([setting, *question.key, list(lettered(question).values())])
     digest = hashlib.sha256(content).hexdigest()
     named = "-".join((*question.key, digest[:8]))
-    return named if is_batch_id(named) else f"choice-{digest[:40]}"
+    return named if _PLAIN.fullmatch(named) else f"choice-{digest[:40]}"
 
 
 def prompt_of(
@@ -116,9 +117,8 @@ def write_prompts(
     *,
     setting: str | None,
     response_format: bool,
-    maker: BatchMaker | None = None,
 ) -> None:
-    """Write a line for every question of the files, or its request. image_list: ground truth that has the images'
+    """Write a line for every question of the files. image_list: ground truth that has the images'
     sizes."""
     banks = [read_bank(path, policy, setting=setting) for path in paths]
     sizes: Mapping[str, tuple[float, float]] = {}
@@ -131,14 +131,10 @@ def write_prompts(
                 size, place = sizes.get(question.image_id), f"{bank.name}: {question.file_name}"
                 try:
                     line = prompt_of(bank, question, frame, size, response_format=response_format)
-                    made = [line] if maker is None else maker.requests([line], place)
                 except DataError as error:
                     policy.handle(DataError(error.problem, place=place, field=error.field))
                     continue
-                for each in made:
-                    write(dump(each) if maker is None else maker.counted(dump(each)))
+                write(dump(line))
                 written += 1
     policy.report()
-    if maker is not None and (too_large := maker.problem()):
-        note(too_large)
     note(f"{written:,} questions ({', '.join(dict.fromkeys(f'{bank.dataset}, {bank.setting}' for bank in banks))})")

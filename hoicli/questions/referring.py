@@ -17,10 +17,10 @@ import numpy as np
 
 from hoicli.arrays.kit import Floats, Ints
 from hoicli.io.messages import note
+from hoicli.questions.measured import Key, Measured, Score, share
 from hoicli.questions.results import Referring
 from hoicli.records.parsing import Record
-from hoicli.resampling.draws import Resampling, blocks
-from hoicli.resampling.intervals import FEWEST_IMAGES, interval
+from hoicli.resampling.weighted import Weights
 from hoicli.similarity.backends import Backend
 from hoicli.similarity.pairs import Pair, pair_of
 from hoicli.vocabulary.datasets import load
@@ -36,31 +36,28 @@ Similar = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True)
-class Referred:
+class Referred(Measured):
     """By metric, values [R] in [0, 1], one for each row; image [R] of each row, by name, of `images`."""
 
     values: Mapping[str, Floats]
     image: Ints
     images: int
 
-    def means(self) -> dict[str, tuple[float | None, int]]:
-        """By metric, (mean, rows)."""
+    def scores(self) -> dict[Key, Score]:
+        """The mean of each metric over the rows."""
         return {
-            name: (math.fsum(values.tolist()) / len(values) if len(values) else None, len(values))
+            (name, "full"): Score(math.fsum(values.tolist()) / len(values) if len(values) else None, len(values))
             for name, values in self.values.items()
         }
 
-    def intervals(self, resampling: Resampling) -> dict[str, tuple[float, float] | None]:
-        """The 95 % interval of each mean, over resampled images; None with fewer than FEWEST_IMAGES images."""
-        ends: dict[str, tuple[float, float] | None] = {}
-        for name, (mean, _) in self.means().items():
-            parts = []
-            for block in blocks(resampling) if mean is not None and self.images >= FEWEST_IMAGES else ():
-                drawn = block.resamples(self.images)[self.image].astype(np.float64)
-                asked, total = drawn.sum(axis=0), (self.values[name][:, np.newaxis] * drawn).sum(axis=0)
-                parts.append(np.divide(total, asked, out=np.full(len(asked), np.nan), where=asked > 0))
-            ends[name] = interval(mean or 0.0, np.concatenate(parts), lowest=0.0, highest=1.0) if parts else None
-        return ends
+    def rounds(self, weights: Weights) -> dict[Key, Floats]:
+        """[R] the same on resampled images; weights [images, R]."""
+        drawn = weights[self.image].astype(np.float64)
+        asked = drawn.sum(axis=0)
+        return {
+            (name, "full"): share((values[:, np.newaxis] * drawn).sum(axis=0), asked)
+            for name, values in self.values.items()
+        }
 
 
 def referred(rows: Sequence[Referring], similar: Similar | None, *, released: bool = False) -> Referred:

@@ -1,5 +1,5 @@
 """Replies of a vision-language model to multiple-choice questions: which question a row is about, and what its letters
-stand for. A row is a line of `hoicli prompts` with the model's text, or the result of a provider's batch.
+stand for. A row is a line of `hoicli prompts` with the model's text, or the result of a batch with its `custom_id`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hoicli.converters.vlm.batches import Result, result_of
-from hoicli.converters.vlm.rows import ANSWER_KEYS, content, image_named_in
+from hoicli.converters.vlm.rows import ANSWER_KEYS, content, failure_in, image_named_in
 from hoicli.errors import DataError
 from hoicli.questions.bank import FIRST, PADDING, Bank, Question
 from hoicli.questions.prompts import lettered, request_id
-from hoicli.records.parsing import Record, short
+from hoicli.records.parsing import short
 
 Prompted = Mapping[str, Question]
 """The questions of a bank by the ids of their prompts."""
@@ -44,24 +43,12 @@ def prompted(bank: Bank) -> Prompted:
 
 
 def reply_of(row: Any, bank: Bank, known: Prompted) -> Reply:
-    """What a row replies to. Raises `DataError` for one that does not say it, or has no answer."""
+    """What a row replies to. Raises `DataError` for one that does not say it, or has no answer.
+
+    Letters are those of the row's `options`, or of the prompt whose id it has. With the question's name alone they
+    could be those of anybody's prompt, since every script has an order of its own."""
     if not isinstance(row, dict):
         raise DataError(f"{short(row)} is no row of an answer; a row is an object")
-    result = result_of(row)
-    return _of_row(row, bank, known) if result is None else _of_result(result, known)
-
-
-def _of_result(result: Result, known: Prompted) -> Reply:
-    if result.custom_id is None:
-        raise DataError("a batch result without the id of its request (Vertex AI keeps none): add custom_id or key")
-    question = known.get(result.custom_id)
-    labels = {} if question is None else lettered(question)
-    return Reply(short(result.custom_id), question, result.text, labels, result.problem)
-
-
-def _of_row(row: Record, bank: Bank, known: Prompted) -> Reply:
-    """Letters are those of the row's `options`, or of the prompt whose id it has. With the question's name alone they
-    could be those of anybody's prompt, since every script has an order of its own."""
     setting = row.get("setting", bank.setting)
     if setting != bank.setting:
         raise DataError(f"{short(setting)}, but the questions are of the setting {bank.setting}", field="setting")
@@ -77,6 +64,8 @@ def _of_row(row: Record, bank: Bank, known: Prompted) -> Reply:
         if not isinstance(name, str) or name not in asked:
             return Reply(f"{image_id[:80]} {short(name)}")
         question = asked[name]
+    if why := failure_in(row):
+        return Reply(question.name, question, problem=why)
     key = next((key for key in ANSWER_KEYS if key in row), None)
     if key is None:
         raise DataError(f"has no answer; put the model's text under {ANSWER_KEYS[0]!r}")

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import orjson
 
 from hoicli.converters.containers.source import Source
+from hoicli.converters.vlm.rows import first_line, listed, parsed_lines
 from hoicli.errors import DataError
-from hoicli.io.encoding import MARK
 from hoicli.io.messages import note
-from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.parsing import is_number, parse, short
+from hoicli.records.parsing import is_number, short
 
 TRUTH_KEYS = ("gt_pairs", "ground_truth_pairs")
 FOUND_KEYS = ("predicted_pairs", "pred_pairs", "pairs")
@@ -78,19 +77,19 @@ class Oddities:
             note(f"{what}: {times:,} (the first: {first})")
 
 
-def read_grounding(paths: Sequence[str], policy: ErrorPolicy) -> list[Grounding]:
+def read_grounding(sources: Sequence[Source], policy: ErrorPolicy) -> list[Grounding]:
     """The rows of result files of grounding, sorted; what is odd is said. Raises `DataError` for what is no such row,
     and for files without one."""
     odd = Oddities()
-    found = list(_read(paths, policy, lambda row, place: _grounding(row, place, odd)))
+    found = list(_read(sources, policy, lambda row, place: _grounding(row, place, odd)))
     odd.report()
     return sorted(found, key=lambda row: (row.image, row.truth, row.found))
 
 
-def read_referring(paths: Sequence[str], policy: ErrorPolicy) -> list[Referring]:
+def read_referring(sources: Sequence[Source], policy: ErrorPolicy) -> list[Referring]:
     """The rows of result files of referring, sorted; what is odd is said. Raises `DataError` as above."""
     odd = Oddities()
-    found = list(_read(paths, policy, lambda row, place: _referring(row, place, odd)))
+    found = list(_read(sources, policy, lambda row, place: _referring(row, place, odd)))
     odd.report()
     return sorted(found, key=lambda row: (row.image, row.truth, row.found, row.failed))
 
@@ -136,15 +135,14 @@ def digest_of(content: Sequence[Any]) -> str:
     return hashlib.sha256(orjson.dumps(content)).hexdigest()[:8]
 
 
-def _read(paths: Sequence[str], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str], T]) -> Iterator[T]:
+def _read(sources: Sequence[Source], policy: ErrorPolicy, made: Callable[[Mapping[str, Any], str], T]) -> Iterator[T]:
     count = 0
     given: dict[bytes, str] = {}
-    for path in paths:
-        source = Source(path)
+    for source in sources:
         digest = hashlib.sha256(source.data).digest()
         if digest in given:
-            raise DataError(f"the same content as {given[digest]}; give each file once", place=path)
-        given[digest] = path
+            raise DataError(f"the same content as {given[digest]}; give each file once", place=source.path)
+        given[digest] = source.path
         for place, row in _rows(source, policy):
             try:
                 if not isinstance(row, dict):
@@ -154,38 +152,19 @@ def _read(paths: Sequence[str], policy: ErrorPolicy, made: Callable[[Mapping[str
             except DataError as error:
                 policy.handle(DataError(error.problem, place=place, field=error.field))
     if not count:
-        raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=", ".join(paths))
+        names = ", ".join(source.path for source in sources)
+        raise DataError("no results in it; give files that hoi-benchmarks' scripts saved", place=names)
 
 
-def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
-    """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
-    try:
-        for position, item in source.items():
-            yield f"{source.name}: {position}", item
-    except DataError as error:
-        policy.handle(error)
-
-
-def _rows(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+def _rows(source: Source, policy: ErrorPolicy) -> Iterable[tuple[str, Any]]:
     if source.is_list:
-        yield from listed(source, policy)
-        return
-    first = source.data.lstrip(MARK + b" \t\r\n").split(b"\n", 1)[0]
-    try:
-        whole = orjson.loads(first)
-    except orjson.JSONDecodeError:
-        whole = source.mapping
+        return listed(source, policy)
+    first = first_line(source)
+    whole = source.mapping if first is None else first
     wrapper = next((key for key in _WRAPPERS if isinstance(whole, dict) and isinstance(whole.get(key), list)), None)
-    if wrapper is not None:
-        for index, item in enumerate(whole[wrapper]):
-            yield f"{source.name}: {wrapper}[{index}]", item
-        return
-    for number, data in enumerate(source.data.split(b"\n"), start=1):
-        if data.strip():
-            try:
-                yield f"{source.name}:{number}", parse(Line(source.name, number, data.removeprefix(MARK)))
-            except DataError as error:
-                policy.handle(error)
+    if wrapper is None:
+        return parsed_lines(source, policy)
+    return ((f"{source.name}: {wrapper}[{index}]", item) for index, item in enumerate(whole[wrapper]))
 
 
 def _grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:

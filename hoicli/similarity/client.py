@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 
 from hoicli.errors import DataError
 from hoicli.io.messages import note
-from hoicli.similarity.deadline import HANDLERS, Deadline, TimedRequest
 from hoicli.similarity.endpoint import Endpoint
 
 RETRIES = 8
@@ -35,7 +34,7 @@ LONGEST_ANSWER = 1 << 20
 NO_TEXT = "(half a character, which is no text)"
 """In place of an answer that cannot be stored: it counts as one without a rating."""
 LONGEST_ERROR = 1 << 13
-"""Bytes read of an error response."""
+"""Bytes of an error response that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Client:
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
         self._endpoint = endpoint
         self._stop = stop
-        self._opener = urllib.request.build_opener(_NoRedirect, *HANDLERS)
+        self._opener = urllib.request.build_opener(_NoRedirect)
         self._not_before = 0.0
         self._told = False
 
@@ -136,37 +135,33 @@ class Client:
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
         late = _LaterError(f"no answer within {self._endpoint.timeout:g} s")
-        with Deadline(self._endpoint.timeout) as deadline:
-            # The scheme is http or https: Endpoint checks it.
-            request = TimedRequest(self._endpoint.chat, json.dumps(body).encode(), headers, deadline)
-            try:
-                with self._opener.open(request, timeout=self._endpoint.timeout) as response:
-                    data = _body(response.read1)
-            except urllib.error.HTTPError as error:
-                with error:
-                    self._refused(error, model)
-            except urllib.error.URLError as error:
-                if deadline.passed:
-                    raise late from None
-                raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
-            except TimeoutError:
+        latest = time.monotonic() + self._endpoint.timeout
+        # The scheme is http or https: Endpoint checks it.
+        request = urllib.request.Request(self._endpoint.chat, json.dumps(body).encode(), headers)  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=self._endpoint.timeout) as response:
+                data = _body(response.read1, latest)
+        except urllib.error.HTTPError as error:
+            with error:
+                self._refused(error, model, latest)
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError):
                 raise late from None
-            except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
-                problem = "cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY"
-                raise self._error(problem) from None
-            except (HTTPException, OSError) as error:
-                if deadline.passed:
-                    raise late from None
-                words = self._quoted(str(error)) or type(error).__name__
-                raise _LaterError(f"the connection broke ({words})") from None
-            if deadline.passed:  # what came may be the beginning of an answer
-                raise late
+            raise _LaterError(f"no connection ({self._quoted(str(error.reason))})") from None
+        except TimeoutError:
+            raise late from None
+        except (InvalidURL, ValueError):  # their text may hold the user and password of a proxy
+            problem = "cannot be asked; check --base-url, and the proxies in HTTP_PROXY, HTTPS_PROXY"
+            raise self._error(problem) from None
+        except (HTTPException, OSError) as error:
+            words = self._quoted(str(error)) or type(error).__name__
+            raise _LaterError(f"the connection broke ({words})") from None
         return _reply(data)
 
-    def _refused(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
+    def _refused(self, error: urllib.error.HTTPError, model: str, latest: float) -> NoReturn:
         """Turn an HTTP status into an exception."""
         try:
-            said = self._quoted(_message(error.read(LONGEST_ERROR)))
+            said = self._quoted(_message(_body(error.read1, latest)[:LONGEST_ERROR]))
         except (HTTPException, OSError):
             said = ""
         reason = f"HTTP {error.code}{f' ({said})' if said else ''}"
@@ -184,12 +179,15 @@ class Client:
         raise self._error(f"{reason}: {advice}") from None
 
 
-def _body(read: Callable[[int], bytes]) -> bytes:
-    """The whole response, within a limit of size."""
+def _body(read: Callable[[int], bytes], latest: float) -> bytes:
+    """The whole response, within a limit of size. Raises TimeoutError after `latest`, by the monotonic clock: the
+    socket's own timeout begins anew with every byte."""
     parts, size = [], 0
     while part := read(1 << 16):
         parts.append(part)
         size += len(part)
+        if time.monotonic() > latest:
+            raise TimeoutError
         if size > LONGEST_ANSWER:
             raise _LaterError(f"more than {LONGEST_ANSWER:,} bytes for an answer")
     return b"".join(parts)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -88,6 +89,21 @@ class Endpoint:
             for letters in map(_letters, forms)
             for start in range(max(1, len(letters) - FRAGMENT + 1))
         )
+
+
+def request_fields(text: str | None, shown: Callable[[str], str] = str) -> dict[str, Any]:
+    """The value of `--body`. Raises `UsageError` for anything but a JSON object of finite numbers; `shown` makes its
+    text fit to be printed."""
+    try:
+        value = json.loads("{}" if text is None else text)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        line = " ".join(str(text)[:1000].split())
+        line = line if len(line) <= 120 else line[:117] + "..."
+        raise UsageError(f"--body {shown(line)}: give a JSON object, for example '{{\"max_tokens\": 50}}'")
+    return value
 
 
 def _is_url(text: str) -> bool:

@@ -9,14 +9,12 @@ The standard library's HTTP client in threads is all this needs: a request takes
 
 from __future__ import annotations
 
-import hashlib
 import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hoicli.converters.vlm.batches import Result
 from hoicli.errors import DataError
 from hoicli.io.messages import note
 from hoicli.io.progress import Progress
@@ -71,9 +69,7 @@ class Interview:
         *,
         jobs: int = 8,
         skip: bool = False,
-        results: Mapping[str, Result] | None = None,
     ) -> None:
-        """results: the answers of a batch by the ids of their requests; nothing is asked of a server then."""
         self.failures: list[Failure] = []
         self.usage = Usage()
         self._endpoint = endpoint
@@ -81,7 +77,6 @@ class Interview:
         self._cache = cache
         self._jobs = jobs
         self._skip = skip
-        self._results = results
         self._counting = threading.Lock()
 
     def ratings(
@@ -119,20 +114,6 @@ class Interview:
                 "completion_tokens": TOKENS_AN_ANSWER * len(rest),
             }
 
-    def tasks(self, questions: Sequence[Question], models: Sequence[str], screen: str | None) -> list[Task]:
-        """The questions that `ratings` would ask next: those of the screening model alone while it has any."""
-        if screen is not None:
-            first = [(screen, question) for question in questions if self._known(screen, question) is None]
-            if first:
-                return first
-            questions = [question for question in questions if self._known(screen, question)]
-        every = [(model, question) for question in questions for model in models if model != screen]
-        return [task for task in every if self._known(*task) is None]
-
-    def request_id(self, model: str, question: Question) -> str:
-        """The id of a question in a batch: of its model, wording, request fields and senses."""
-        return "q" + hashlib.sha256("\0".join(self._key(model, question)).encode()).hexdigest()[:40]
-
     def _key(self, model: str, question: Question) -> Key:
         return model, self._setup, question.pos, question.a, question.b
 
@@ -142,9 +123,6 @@ class Interview:
     def _ask(self, tasks: Sequence[Task], label: str) -> None:
         """Ask every question without an answer. Raises the first `DataError` after all threads have ended."""
         tasks = [(model, question) for model, question in tasks if self._known(model, question) is None]
-        if self._results is not None:
-            self._take(tasks)
-            return
         stop = threading.Event()
         client = Client(self._endpoint, stop)
         waiting = iter(enumerate(tasks))
@@ -226,22 +204,6 @@ class Interview:
             messages = [*question.messages(), *said, {"role": "user", "content": REMINDER}]
         return Failure(model, question, f"said {one_line_of(text)!r}")
 
-    def _take(self, tasks: Sequence[Task]) -> None:
-        """Keep the ratings of tasks from the results of a batch, or their failures."""
-        answers = []
-        for model, question in tasks:
-            result = (self._results or {}).get(self.request_id(model, question))
-            if result is None or result.text is None:
-                reason = result.problem if result is not None else "no result in the batch"
-                self.failures.append(Failure(model, question, self._endpoint.shown(reason)))
-                continue
-            rating = parse_rating(result.text)
-            reply = Reply(result.text, result.prompt_tokens, result.completion_tokens)
-            answers.append(self._answer(model, question, reply, rating))
-            if rating is None:
-                self.failures.append(Failure(model, question, f"said {one_line_of(result.text)!r}"))
-        self._cache.add(*answers)
-
     def _answer(self, model: str, question: Question, reply: Reply, rating: int | None) -> Answer:
         """An answer to keep; it is counted."""
         with self._counting:
@@ -258,17 +220,12 @@ class Interview:
         )
 
 
-def failures_error(failures: Iterable[Failure], *, kept: bool, batch: bool = False) -> DataError:
-    """The failures as one error. `kept`: whether the answers to other questions are on disk; `batch`: whether they are
-    those of a batch."""
+def failures_error(failures: Iterable[Failure], *, kept: bool) -> DataError:
+    """The failures as one error. `kept`: whether the answers to other questions are on disk."""
     failures = list(failures)
     shown = "; ".join(map(str, failures[:10]))
     more = f"; and {len(failures) - 10:,} more" if len(failures) > 10 else ""
     again = "run again to ask them again" if kept else "run again with --cache FILE to ask all again once"
-    if batch:
-        again = "ask them with --export-batch again" + (
-            "" if kept else " (import with --cache FILE to keep the others)"
-        )
     return DataError(
         f"{len(failures):,} questions got no usable answer: {shown}{more}; {again}, or pass --on-error skip"
     )

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hoicli.converters.vlm.batches import request_fields
-from hoicli.errors import DataError, UsageError
-from hoicli.io.messages import display_name, note
+from hoicli.errors import UsageError
+from hoicli.io.messages import note
 from hoicli.io.outputs import open_output
 from hoicli.records.intake import ErrorPolicy
 from hoicli.similarity.answers import AnswerCache
 from hoicli.similarity.backends import synsets_of
-from hoicli.similarity.batch import export, remarks_on, results_in
-from hoicli.similarity.endpoint import Endpoint
+from hoicli.similarity.endpoint import Endpoint, request_fields
 from hoicli.similarity.interview import CHARACTERS_A_TOKEN, TOKENS_AN_ANSWER, Interview, failures_error
 from hoicli.similarity.pairs import SCALE, Pair, Rated, days_of
 from hoicli.similarity.questions import Question, setup_of
@@ -42,17 +40,11 @@ class Raters:
     body: str | None = None
     dry_run: bool = False
     prices: tuple[str, ...] = ()
-    export_batch: str | None = None
-    import_batch: tuple[str, ...] = ()
-    batch: str = "openai"
 
     def __post_init__(self) -> None:
         if not self.models:
             raise UsageError("--backend llm: name a --model to ask")
-        chosen = [self.base_url is not None, self.export_batch is not None, bool(self.import_batch)]
-        if sum(chosen) > 1 or (self.dry_run and any(chosen[1:])):
-            raise UsageError("--base-url asks now, --export-batch and --import-batch later: give one of them")
-        if not any(chosen) and not self.dry_run:
+        if self.base_url is None and not self.dry_run:
             raise UsageError("--backend llm: give the endpoint with --base-url, for example http://localhost:8000/v1")
         if self.jobs < 1:
             raise UsageError(f"--jobs {self.jobs}: give more than 0")
@@ -77,7 +69,7 @@ class Raters:
             named = f" {key_env}" if re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*", key_env) else ""
             problem = f"--key-env{named}: there is no such environment variable, or it is empty"
             raise UsageError(problem if named else f"{problem}; give the name of the variable, not the key")
-        url = self.base_url or "http://localhost/v1"  # a dry run or a batch needs none
+        url = self.base_url or "http://localhost/v1"  # a dry run needs none
         endpoint = Endpoint(url, key or None, key_env, self.timeout)
         return replace(endpoint, body=request_fields(self.body, endpoint.shown))
 
@@ -103,34 +95,18 @@ class Raters:
         try:
             if cache.cut:
                 note(f"{self.cache}: lines that were cut off: {cache.cut:,}; their questions are asked again")
-            results = results_in(self.import_batch, policy) if self.import_batch else None
-            interview = Interview(self.endpoint, cache, jobs=self.jobs, skip=policy.skip, results=results)
-            if self.export_batch is not None:
-                asked = questions(work.pairs)
-                export(self.export_batch, self.batch, interview, self.endpoint, asked, self.models, self.screen)
-            elif self.dry_run:
+            interview = Interview(self.endpoint, cache, jobs=self.jobs, skip=policy.skip)
+            if self.dry_run:
                 self._count(interview, work, output)
             else:
-                remarks: list[str] = []
-                if results is not None:
-                    asked = questions(work.pairs)
-                    remarks = remarks_on(results, interview, asked, self.models, display_name(self.import_batch[0]))
-                elif self.cache is None:
+                if self.cache is None:
                     note("without --cache FILE a run that ends early loses its answers")
-                self._ask(interview, cache, work, policy, output, remarks)
+                self._ask(interview, cache, work, policy, output)
         finally:
             cache.close()
 
-    def _ask(
-        self,
-        interview: Interview,
-        cache: AnswerCache,
-        work: Work,
-        policy: ErrorPolicy,
-        output: str,
-        remarks: Sequence[str],
-    ) -> None:
-        """Ask the models, and write the rated pairs. `remarks`: what to say about the results of a batch."""
+    def _ask(self, interview: Interview, cache: AnswerCache, work: Work, policy: ErrorPolicy, output: str) -> None:
+        """Ask the models, and write the rated pairs."""
         ratings = interview.ratings(questions(work.pairs), self.models, self.screen)
         prompt = setup_of(self.endpoint)
         days = {model: days_of(cache.days(model, prompt)) for model in self.models}
@@ -146,15 +122,10 @@ class Raters:
             for scores in ratings
         ]
         failed = {(failure.question.pos, failure.question.a, failure.question.b) for failure in interview.failures}
-        batch = bool(self.import_batch)
-        error = failures_error(interview.failures, kept=self.cache is not None, batch=batch) if failed else None
-        if error is not None and remarks and not policy.skip:
-            error = DataError("; ".join([error.problem, *remarks]))
+        error = failures_error(interview.failures, kept=self.cache is not None) if failed else None
         if not policy.skip:  # a mean over only some of the models would mislead
             rated = [Rated(None) if pair in failed else found for pair, found in zip(work.pairs, rated, strict=True)]
         write_rows(work.rows(rated), output, None if policy.skip else error)
-        for remark in remarks:
-            note(remark)
         used = interview.usage
         tokens = f": {used.prompt:,} tokens in, {used.completion:,} out" if used.prompt or used.completion else ""
         note(f"{len(work.pairs):,} pairs, {', '.join(self.models)}; {used.answers:,} answers in this run{tokens}")

@@ -39,7 +39,7 @@ WORDS = {
 }  # fmt: skip
 """Metavars of what does not, besides words to choose from. One that is in neither has to be put into one of them."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
-PREFIXED = {("shoe-sim", "--backend"), ("refer-eval", "--sim")}
+PREFIXED = {("shoe-sim", "--backend"), ("vlm-eval", "--sim")}
 """Names that may be a file, as table:FILE."""
 AS_MANY_AS_THERE_ARE = {"--top", "--top-k", "--seed"}
 """Numbers that nothing grows with: of a list that is shorter all are taken, and a seed is only mixed in."""
@@ -99,7 +99,6 @@ def test_what_is_written_is_known_as_such() -> None:
         ),
         *(("corrupt", "--save-images"), ("mask", "--save-images")),
         *(("shoe-eval", "--reasons"), ("shoe-sim", "--cache")),
-        ("shoe-sim", "--export-batch"),
     }
 
 

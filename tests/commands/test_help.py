@@ -147,7 +147,7 @@ def furnished(folder: Path, name: str) -> None:
         shutil.copy(next((scenes / "images").iterdir()), folder / "photo.jpg")
     if name == "prompts":
         shutil.copy(FIXTURES / "choice/scene.json", folder)
-    if name in ("choice-eval", "ground-eval", "refer-eval"):
+    if name == "vlm-eval":
         shutil.copytree(FIXTURES / "choice", folder, dirs_exist_ok=True)
     if name == "robust":
         shutil.copy(ROOT / "tests/hostile/corpus/cells.jsonl", folder)

@@ -81,7 +81,7 @@ EVERYWHERE = {"match", "eval", "pairstats", "diagnose", "validate"}
 NO_IMAGES = {
     "table", "robust", "curriculum",  # result rows
     "agree",  # ratings
-    "choice-eval", "ground-eval", "refer-eval",  # answers to questions
+    "vlm-eval",  # answers to questions
     "data", "vocab", "doctor",
 }  # fmt: skip
 

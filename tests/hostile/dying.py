@@ -105,12 +105,11 @@ WRITERS = [
     Writer("mask", f"mask {CORPUS / 'pictures.jsonl'} -o OUT"),
     Writer("mask images", f"mask --images {CORPUS} --save-images DIR {CORPUS / 'pictures.jsonl'} -o OUT", stdout=False),
     Writer("prompts", f"prompts {GT} -o OUT"),
-    Writer("prompts --batch", f"prompts --batch openai --model m --images {FIXTURES / 'images'} {GT} -o OUT"),
     Writer("prompts --task choice", f"prompts --task choice {CHOICE / 'scene.json'} -o OUT"),
-    Writer("choice-eval", f"choice-eval --questions {CHOICE / 'scene.json'} {CHOICE / 'answers.jsonl'} -o OUT"),
-    Writer("ground-eval", f"ground-eval {CHOICE / 'grounded.json'} -o OUT"),
-    Writer("refer-eval", f"refer-eval --sim wordnet:wup {CHOICE / 'referred.json'} -o OUT"),
-    Writer("refer-eval --needed", f"refer-eval --needed {CHOICE / 'referred.json'} -o OUT"),
+    Writer("vlm-eval choice", f"vlm-eval --questions {CHOICE / 'scene.json'} {CHOICE / 'answers.jsonl'} -o OUT"),
+    Writer("vlm-eval ground", f"vlm-eval {CHOICE / 'grounded.json'} -o OUT"),
+    Writer("vlm-eval refer", f"vlm-eval --sim wordnet:wup {CHOICE / 'referred.json'} -o OUT"),
+    Writer("vlm-eval --needed", f"vlm-eval --needed {CHOICE / 'referred.json'} -o OUT"),
     Writer("agree", f"agree --permutations 10 {FIXTURES / 'ratings.jsonl'} -o OUT"),
     Writer(
         "agree of CSV",
@@ -129,16 +128,6 @@ WRITERS = [
     Writer(
         "shoe-sim --cache",
         f"shoe-sim --backend llm --model m --dry-run --cache DIR/cache --pairs {CORPUS / 'pairs.jsonl'} -o OUT",
-    ),
-    Writer(
-        "shoe-sim --export-batch",
-        f"shoe-sim --backend llm --model m --export-batch OUT --pairs {CORPUS / 'pairs.jsonl'}",
-        stdout=False,
-    ),
-    Writer(
-        "shoe-sim --import-batch",
-        f"shoe-sim --backend llm --model m --import-batch {CORPUS / 'batch_ratings.jsonl'} "
-        f"--pairs {CORPUS / 'sense_pairs.jsonl'} -o OUT",
     ),
     Writer(
         "shoe-eval",

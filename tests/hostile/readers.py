@@ -120,7 +120,6 @@ def _picture_of(command: str) -> Reader:
     name = "HICO_test2015_00000001.jpg"
     calls = {
         "explore": f"explore --gt {GT} --images DIR/images --pictures copy {PREDICTIONS} -o DIR/explorer",
-        "prompts": f"prompts --batch openai --model m --images DIR/images {GT} -o OUT",
         "show": f"show --gt {GT} --images DIR/images {PREDICTIONS} -o DIR/drawn",
     }
     pictures = {f"images/{path.name}": path for path in (FIXTURES / "images").iterdir() if path.name != name}
@@ -140,7 +139,7 @@ def _both(*calls: str) -> list[str]:
 
 def _asked(questions: object, *answers: object) -> list[str]:
     """Questions and each of the answers, strictly, under skip, and as released."""
-    calls = [f"choice-eval --questions {questions} {given} -o OUT" for given in answers]
+    calls = [f"vlm-eval --questions {questions} {given} -o OUT" for given in answers]
     return _both(*calls, *(f"{call} --as-released crosshoi-bench --bootstrap 5" for call in calls))
 
 
@@ -284,12 +283,6 @@ READERS: list[Reader] = [
         "--coords 1000 --scores tokens",
         detected=False,
     ),
-    Reader(
-        "shoe-sim:--import-batch",
-        CORPUS / "batch_ratings.jsonl",
-        "jsonl",
-        _both(f"shoe-sim --backend llm --model m --import-batch IN --pairs {CORPUS / 'sense_pairs.jsonl'} -o OUT"),
-    ),
     _convert("vlm/grounding", CORPUS / "vlm_grounding.json", "json", "--to-vocabulary"),
     _convert("vlm/hoi-r1", CORPUS / "vlm_hoi_r1.json", "json", f"--coords 1000 --image-list {GT}", detected=False),
     _convert("vlm/mllms", CORPUS / "vlm_mllms.json", "json", "--to-vocabulary", "--coords pixels", detected=False),
@@ -365,24 +358,24 @@ READERS: list[Reader] = [
     ),
     Reader("curves:matches", MATCHES, "jsonl", _both("curves IN -o OUT")),
     Reader("confusion:matches", CORPUS / "matches_diag.jsonl", "jsonl", _both("confusion IN -o OUT")),
-    Reader("choice-eval:questions", CHOICE / "pair.json", "json", _asked("IN", CHOICE / "saved.json", PREDICTIONS)),
-    Reader("choice-eval:questions scene", CHOICE / "scene.json", "json", _asked("IN", CHOICE / "answers.jsonl")),
-    Reader("choice-eval:text", CHOICE / "answers.jsonl", "answers", _asked(CHOICE / "scene.json", "IN")),
-    Reader("choice-eval:saved", CHOICE / "saved.json", "json", _asked(CHOICE / "pair.json", "IN")),
-    Reader("choice-eval:dump", CHOICE / "detector.json", "json", _asked(CHOICE / "pair.json", "IN")),
-    Reader("choice-eval:records", PREDICTIONS, "jsonl", _asked(CHOICE / "pair.json", "IN")),
+    Reader("vlm-eval:choice questions", CHOICE / "pair.json", "json", _asked("IN", CHOICE / "saved.json", PREDICTIONS)),
+    Reader("vlm-eval:choice questions scene", CHOICE / "scene.json", "json", _asked("IN", CHOICE / "answers.jsonl")),
+    Reader("vlm-eval:choice text", CHOICE / "answers.jsonl", "answers", _asked(CHOICE / "scene.json", "IN")),
+    Reader("vlm-eval:choice saved", CHOICE / "saved.json", "json", _asked(CHOICE / "pair.json", "IN")),
+    Reader("vlm-eval:choice dump", CHOICE / "detector.json", "json", _asked(CHOICE / "pair.json", "IN")),
+    Reader("vlm-eval:choice records", PREDICTIONS, "jsonl", _asked(CHOICE / "pair.json", "IN")),
     Reader(
-        "ground-eval:results",
+        "vlm-eval:ground results",
         CHOICE / "grounded.json",
         "json",
-        _both("ground-eval IN -o OUT", "ground-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
+        _both("vlm-eval IN -o OUT", "vlm-eval --match both --as-released hoi-benchmarks --bootstrap 5 IN -o OUT"),
     ),
-    *_predictions("ground-eval", "", "--match both --top-k 2"),
+    *_predictions("vlm-eval", "", "--match both --top-k 2"),
     Reader(
-        "refer-eval:results",
+        "vlm-eval:refer results",
         CHOICE / "referred.json",
         "json",
-        _both("refer-eval --dataset hico IN -o OUT", "refer-eval --needed IN -o OUT"),
+        _both("vlm-eval --dataset hico IN -o OUT", "vlm-eval --needed IN -o OUT"),
     ),
     *_predictions("recall", "", "--split rf-uc --per-class --bootstrap 5", "--as-released openpsg"),
     Reader("recall:training", GT, "jsonl", _both(f"recall --gt {GT} --train IN {PREDICTIONS} -o OUT")),
@@ -486,11 +479,6 @@ READERS: list[Reader] = [
             "prompts IN -o OUT",
             "prompts --task pairs IN -o OUT",
             "prompts --task pairs --vocabulary hico --coords pixels --response-format IN -o OUT",
-            *(
-                f"prompts --batch {name} --model m --images {FIXTURES / 'images'} IN -o OUT"
-                for name in ("openai", "anthropic", "gemini")
-            ),
-            "prompts --batch openai --model m --image-url https://example.org/ IN -o OUT",
         ),
     ),
     # pictures
@@ -553,7 +541,7 @@ READERS: list[Reader] = [
         file="images/b.jpg",
         beside=lambda: {"pictures.jsonl": CORPUS / "pictures.jsonl"},
     ),
-    *map(_picture_of, ("explore", "prompts", "show")),
+    *map(_picture_of, ("explore", "show")),
     # meaning
     Reader(
         "shoe-sim:predictions",
@@ -588,17 +576,6 @@ READERS: list[Reader] = [
         SHOE / "sim.jsonl",
         "jsonl",
         _both(f"shoe-sim --check IN --gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'} -o OUT"),
-    ),
-    Reader(
-        "shoe-sim:--export-batch",
-        CORPUS / "pairs.jsonl",
-        "jsonl",
-        _both(
-            *(
-                f"shoe-sim --backend llm --model m --batch {name} --export-batch OUT --pairs IN"
-                for name in ("openai", "anthropic", "gemini")
-            )
-        ),
     ),
     Reader(
         "shoe-sim:cache",

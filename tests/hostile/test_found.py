@@ -322,6 +322,6 @@ def test_half_a_surrogate_pair_is_no_text(hoicli: Hoicli, tmp_path: Path) -> Non
     """Python's JSON reads it, and no file can hold it: the digest of a file of questions met it first."""
     path = tmp_path / "scene.json"
     path.write_text('{"a.jpg": {"question_1": {"q\\ud800": NaN}}}')
-    done = hoicli("choice-eval", "--questions", path, PREDICTIONS)
+    done = hoicli("vlm-eval", "--questions", path, PREDICTIONS)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"{path}: not JSON (no low surrogate in string" in done.err

@@ -12,8 +12,8 @@ import jsonschema
 import numpy as np
 import pytest
 
+from hoicli.converters.containers.source import Source
 from hoicli.converters.opening import Opening
-from hoicli.converters.vlm.batches import PROVIDERS
 from hoicli.errors import UsageError
 from hoicli.questions.answers import Answers, read_answers
 from hoicli.questions.bank import SETTINGS, Question, read_bank
@@ -24,7 +24,6 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.schemas import schema_text
 from hoicli.resampling.draws import Resampling
 from tests.support import questions as made
-from tests.support.batches import FAILED, failed, prompt_in, result
 from tests.support.project import FIXTURES, SHARED, Hoicli
 
 CHOICE = FIXTURES / "choice"
@@ -42,12 +41,14 @@ def measured(
 ) -> Tallied:
     policy = ErrorPolicy()
     questions = read_bank(str(bank), policy, setting=setting)
-    given = read_answers([str(answers)], questions, policy, Opening(), Selection.parse(choose), released=released)
+    given = read_answers(
+        [Source(str(answers))], questions, policy, Opening(), Selection.parse(choose), released=released
+    )
     return tallied(given, released=released)
 
 
 def rows(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
-    result = hoicli("choice-eval", *arguments)
+    result = hoicli("vlm-eval", *arguments)
     assert result.code == 0, result.err
     return {row["metric"]: row for row in map(json.loads, result.out.splitlines())}
 
@@ -67,9 +68,9 @@ def test_the_released_figures(case: str, tmp_path: Path) -> None:
     bank, answers = written(tmp_path / "bank.json", questions), written(tmp_path / "answers.json", content)
     scores = measured(bank, answers, choose="".join(choose) or "top:5", setting=setting, released=True).scores()
     if GOLDEN[case] is None:  # the script divides by zero: nothing was chosen, or nothing right
-        assert scores["micro_f1"].value == 0.0
+        assert scores["micro_f1", "full"].value == 0.0
     else:
-        assert {name: scores[name].value for name in GOLDEN[case]} == pytest.approx(GOLDEN[case], rel=1e-13)
+        assert {name: scores[name, "full"].value for name in GOLDEN[case]} == pytest.approx(GOLDEN[case], rel=1e-13)
 
 
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason="needs the published questions")
@@ -99,7 +100,7 @@ def test_each_figure(tmp_path: Path) -> None:
         "b.jpg": {"QA_0": ["ride a/an horse"], "QA_1": []},
     }
     paths = written(tmp_path / "bank.json", bank), written(tmp_path / "answers.json", answers)
-    scores = {name: score.value for name, score in measured(*paths).scores().items()}
+    scores = {name: score.value for (name, _), score in measured(*paths).scores().items()}
     assert scores["instance_f1"] == pytest.approx((1 / 2 + 1 + 1 + 0) / 4)
     assert scores["precision"] == pytest.approx(2 / 3)
     assert scores["recall"] == pytest.approx(2 / 4)
@@ -107,7 +108,7 @@ def test_each_figure(tmp_path: Path) -> None:
     assert scores["exact_match"] == pytest.approx(2 / 4)
     # riding 1; holding, feeding (chosen once, never right) and hugging 0; kissing is in no mean
     assert scores["macro_f1"] == pytest.approx(1 / 4)
-    released = {name: score.value for name, score in measured(*paths, released=True).scores().items()}
+    released = {name: score.value for (name, _), score in measured(*paths, released=True).scores().items()}
     assert released["exact_match"] == pytest.approx(1 / 3)  # by image, and not for the empty answer
     assert released["precision"] == pytest.approx(2 / 4)  # feeding is wrong twice
 
@@ -122,8 +123,8 @@ def test_where_nothing_is_right(chosen: list[str], value: int, tmp_path: Path) -
     answers = {"a.jpg": {"QA_0": chosen}, "b.jpg": {"QA_0": ["ride a/an horse"]}}
     paths = written(tmp_path / "bank.json", bank), written(tmp_path / "answers.json", answers)
     scores = measured(*paths).scores()
-    assert [scores[name].value for name in ("instance_f1", "exact_match")] == [(1 + value) / 2] * 2
-    assert measured(*paths, released=True).scores()["instance_f1"].value == (1 + (not chosen)) / 2
+    assert [scores[name, "full"].value for name in ("instance_f1", "exact_match")] == [(1 + value) / 2] * 2
+    assert measured(*paths, released=True).scores()["instance_f1", "full"].value == (1 + (not chosen)) / 2
 
 
 BOXES = {"human": [0, 0, 100, 100], "object": [200, 0, 300, 100]}
@@ -189,14 +190,14 @@ def test_actions_of_vcoco_have_the_benchmarks_names(tmp_path: Path) -> None:
         "wrong_choices": ["hit a/an tennis racket"],
     }
     bank = written(tmp_path / "bank.json", {"COCO_val2014_000000000001.jpg": question})
-    assert measured(bank, written(tmp_path / "records.jsonl", record)).scores()["exact_match"].value == 1.0
+    assert measured(bank, written(tmp_path / "records.jsonl", record)).scores()["exact_match", "full"].value == 1.0
 
 
 # The command
 
 
 def test_answers_in_text(hoicli: Hoicli) -> None:
-    result = hoicli("choice-eval", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl")
+    result = hoicli("vlm-eval", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl")
     assert result.err.splitlines() == [
         f"hoicli: choices of what was not offered, which count for nothing: 1 (the first: {CHOICE}/answers.jsonl:6: "
         '"E")',
@@ -218,7 +219,7 @@ def test_order_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     shuffled = [dict(random.sample(list(content.items()), len(content))) for content in (bank, answers)]
     printed = [
         hoicli(
-            "choice-eval",
+            "vlm-eval",
             "--setting",
             "person",
             "--bootstrap",
@@ -264,7 +265,7 @@ def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, 
     )
     good = {"file_name": "a.jpg", "options": {"A": "ride a/an horse", "B": "hold a/an horse"}}
     path = written(tmp_path / "a.jsonl", good | row)
-    result = hoicli("choice-eval", "--questions", bank, path)
+    result = hoicli("vlm-eval", "--questions", bank, path)
     assert (result.code, result.out) == (1, "")
     assert f"{path}:1: " in result.err, result.err
     assert problem in result.err
@@ -273,14 +274,14 @@ def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, 
 def test_answers_nobody_asked_for_are_counted(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = written(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
     answers = written(tmp_path / "a.json", {"a.jpg": {"QA_0": ["ride a/an horse"], "QA_1": []}, "b.jpg": {"QA_0": []}})
-    result = hoicli("choice-eval", "--questions", bank, answers)
+    result = hoicli("vlm-eval", "--questions", bank, answers)
     assert result.code == 0
     assert "answers to questions that nobody asked, left out: 2" in result.err
 
 
 def test_files_that_answer_nothing_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [{"file_name": f"HICO_test2015_{n:08}.jpg", "options": {}, "response": "I cannot help."} for n in (1, 2)]
-    result = hoicli("choice-eval", "--questions", CHOICE / "scene.json", written(tmp_path / "a.json", rows))
+    result = hoicli("vlm-eval", "--questions", CHOICE / "scene.json", written(tmp_path / "a.json", rows))
     assert (result.code, result.out) == (1, "")
     assert "no answer names an option" in result.err
 
@@ -288,7 +289,7 @@ def test_files_that_answer_nothing_are_refused(hoicli: Hoicli, tmp_path: Path) -
 def test_an_answer_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = written(tmp_path / "q.json", {"a.jpg": {"gt_choices": ["ride a/an horse"], "wrong_choices": []}})
     paths = [written(tmp_path / f"{name}.json", {"a.jpg": {"QA_0": ["ride a/an horse"]}}) for name in "xy"]
-    result = hoicli("choice-eval", "--questions", bank, *paths)
+    result = hoicli("vlm-eval", "--questions", bank, *paths)
     assert result.code == 1
     assert "is answered already" in result.err
 
@@ -296,7 +297,7 @@ def test_an_answer_given_twice(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_both_boxes_need_a_word(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = made.questions("vcoco", "pair")
     answers = written(tmp_path / "a.json", made.answers(bank, "good"))
-    result = hoicli("choice-eval", "--questions", written(tmp_path / "bank.json", bank), answers)
+    result = hoicli("vlm-eval", "--questions", written(tmp_path / "bank.json", bank), answers)
     assert result.code == 2
     assert "say --setting person or --setting pair" in result.err
     for name, setting in (("vcoco_newbench_person.json", "person"), ("vcoco_newbench_ho.json", "pair")):
@@ -344,35 +345,36 @@ def test_prompts_are_answered(hoicli: Hoicli, tmp_path: Path, name: str) -> None
     assert {found[metric]["value"] for metric in METRICS} == {100.0}
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_batch_is_answered(hoicli: Hoicli, tmp_path: Path, provider: str) -> None:
+def test_a_batch_is_answered(hoicli: Hoicli, tmp_path: Path) -> None:
     """Results have no options: what a letter stands for is known by the id of the request alone. One of each fault is
     counted."""
     call = ("prompts", "--task", "choice", "--coords", "pixels", CHOICE / "pair.json")
     lines = [json.loads(line) for line in hoicli(*call).out.splitlines()]
-    batch = hoicli(*call, "--batch", provider, "--model", "m", "--image-url", "https://example.org/")
-    requests = [json.loads(line) for line in batch.out.splitlines()]
-    ids, texts = zip(*map(prompt_in, requests), strict=True)
-    assert [(line["custom_id"], line["prompt"]) for line in lines] == list(zip(ids, texts, strict=True))
     bank = {(q.image_id, q.name): q for q in read_bank(str(CHOICE / "pair.json"), ErrorPolicy()).questions}
     results, plain = [], []
     for line in lines:
         right = bank[line["image_id"], line["question"]].right
         text = ", ".join(letter for letter, option in line["options"].items() if option in right)
-        results.append(result(provider, line["custom_id"], text))
+        results.append(result(line["custom_id"], text))
         plain.append({"custom_id": line["custom_id"], "response": text})
     path = tmp_path / "results.jsonl"
     for answered in (results, plain):
         path.write_text("".join(json.dumps(row) + "\n" for row in reversed(answered)))
         found = rows(hoicli, "--questions", CHOICE / "pair.json", path)
         assert {found[metric]["value"] for metric in METRICS} == {100.0}
-    strange = result(provider, ids[1][:-8] + "00000000", "A")  # another order of its options, or another setting
-    path.write_text("".join(json.dumps(row) + "\n" for row in (*results[2:], failed(provider, ids[0]), strange)))
-    told = hoicli("choice-eval", "--questions", CHOICE / "pair.json", path)
-    assert f"batch results without an answer: 1 (the first: {path}:{len(ids) - 1}: " in told.err
-    assert FAILED[provider] in told.err
-    assert f'nobody asked, left out: 1 (the first: {path}:{len(ids)}: "{ids[1][:-8]}00000000")' in told.err
-    assert f"2 of {len(ids)} questions have no answer" in told.err
+    other = lines[1]["custom_id"][:-8] + "00000000"  # another order of its options, or another setting
+    failed = {"custom_id": lines[0]["custom_id"], "response": None, "error": {"message": "expired"}}
+    path.write_text("".join(json.dumps(row) + "\n" for row in (*results[2:], failed, result(other, "A"))))
+    told = hoicli("vlm-eval", "--questions", CHOICE / "pair.json", path)
+    assert f"batch results without an answer: 1 (the first: {path}:{len(lines) - 1}: expired)" in told.err
+    assert f"nobody asked, left out: 1 (the first: {path}:{len(lines)}: {other} " in told.err
+    assert f"2 of {len(lines)} questions have no answer" in told.err
+
+
+def result(custom_id: str, text: str) -> dict[str, Any]:
+    """A result of OpenAI's batch."""
+    body = {"choices": [{"message": {"role": "assistant", "content": text}}]}
+    return {"custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}
 
 
 def test_the_id_of_a_prompt_is_of_its_letters() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hoicli.converters.containers.source import Source
 from hoicli.questions.grounding import MATCHES, THRESHOLDS, grounded
 from hoicli.questions.results import read_grounding
 from hoicli.records.intake import ErrorPolicy
@@ -27,7 +28,7 @@ def written(folder: Path, rows: Any) -> Path:
 
 
 def values(path: Path, match: str, *, released: bool = False) -> dict[str, float | None]:
-    recalls = grounded(read_grounding([str(path)], ErrorPolicy()), match, released=released).recalls()
+    recalls = grounded(read_grounding([Source(str(path))], ErrorPolicy()), match, released=released).scores()
     return {" ".join(key): recall.value for key, recall in recalls.items()}
 
 
@@ -78,7 +79,7 @@ def test_order_matters_to_mean_alone(tmp_path: Path) -> None:
     def found(match: str, threshold: float, *predicted: Json) -> int:
         path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": truth, "predicted_pairs": predicted}])
         column = 2 + int(np.flatnonzero(threshold == THRESHOLDS)[0])
-        return int(grounded(read_grounding([str(path)], ErrorPolicy()), match).hits[:, column].sum())
+        return int(grounded(read_grounding([Source(str(path))], ErrorPolicy()), match).hits[:, column].sum())
 
     assert found("mean", 0.9, loose, exact) == 1
     assert found("mean", 0.9, exact, loose) == 2
@@ -98,7 +99,7 @@ def test_every_spelling_of_the_keys(tmp_path: Path) -> None:
 def test_order_of_rows_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = grounding(7)
     printed = [
-        hoicli("ground-eval", "--bootstrap", 20, written(tmp_path, order)).out
+        hoicli("vlm-eval", "--bootstrap", 20, written(tmp_path, order)).out
         for order in (rows, Random(0).sample(rows, len(rows)))
     ]
     assert printed[0] == printed[1] != ""
@@ -113,7 +114,7 @@ def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
         },
         {"image_path": "b.jpg", "gt_pairs": [], "predicted_pairs": [pair()], "status": "error"},
     ]
-    result = hoicli("ground-eval", written(tmp_path, rows))
+    result = hoicli("vlm-eval", written(tmp_path, rows))
     assert result.code == 0
     told = ["without one of the boxes", "outside the picture", "requests that failed", "without a pair to find"]
     assert all(text in line for text, line in zip(told, result.err.splitlines(), strict=True))
@@ -133,7 +134,7 @@ def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
 )
 def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem: str) -> None:
     path = written(tmp_path, [{"image_path": "a.jpg", **row}])
-    result = hoicli("ground-eval", path)
+    result = hoicli("vlm-eval", "--task", "ground", path)
     assert (result.code, result.out) == (1, "")
     assert f"{path}: [0]: {problem}" in result.err
 
@@ -160,7 +161,7 @@ def test_records_are_questions(hoicli: Hoicli, tmp_path: Path) -> None:
             if (hoi["verb"], record["labels"][hoi["object"]]) == (verb, name)
         ]
     printed = [
-        hoicli("ground-eval", "--top-k", 2, *given).out
+        hoicli("vlm-eval", "--top-k", 2, *given).out
         for given in (
             (written(tmp_path, list(rows.values())),),
             ("--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"),
@@ -179,7 +180,7 @@ def test_answers_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     path.write_text(
         "".join(json.dumps({k: line[k] for k in ("image_id", "boxes", "labels", "hois")}) + "\n" for line in lines)
     )
-    result = hoicli("ground-eval", "--gt", FIXTURES / "gt.jsonl", path)
+    result = hoicli("vlm-eval", "--gt", FIXTURES / "gt.jsonl", path)
     assert {row["value"] for row in map(json.loads, result.out.splitlines())} <= {100.0, None}
 
 
@@ -197,7 +198,7 @@ def test_scores_decide_the_order_and_are_signed(hoicli: Hoicli, tmp_path: Path) 
             for other, score in ((2, wrong), (1, right), (1, right))
         ]
         path.write_text(json.dumps({**base, "hois": hois, "caveats": ["token_scores"]}) + "\n")
-        result = hoicli("ground-eval", "--match", "both", "--top-k", 1, "--gt", truth, path)
+        result = hoicli("vlm-eval", "--match", "both", "--top-k", 1, "--gt", truth, path)
         row = json.loads(result.out.splitlines()[0])
         return row["value"], row["signature"], result.err
 
@@ -214,7 +215,7 @@ def test_scores_decide_the_order_and_are_signed(hoicli: Hoicli, tmp_path: Path) 
 
 def test_what_failed_has_found_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     row = {"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair()]}
-    result = hoicli("ground-eval", written(tmp_path, [row, {**row, "status": "failed"}]))
+    result = hoicli("vlm-eval", written(tmp_path, [row, {**row, "status": "failed"}]))
     first = json.loads(result.out.splitlines()[0])
     assert (first["value"], first["n"]) == (50.0, 2)
     assert "|failed:1|" in first["signature"]
@@ -226,7 +227,7 @@ def test_a_file_counts_once(hoicli: Hoicli, tmp_path: Path) -> None:
     copy = tmp_path / "copy.json"
     copy.write_bytes(path.read_bytes())
     for again in (path, copy):
-        result = hoicli("ground-eval", path, again)
+        result = hoicli("vlm-eval", path, again)
         assert (result.code, result.out) == (1, "")
         assert f"{again}: the same content as {path}; give each file once" in result.err
 
@@ -241,7 +242,7 @@ def test_another_scale_is_noticed(hoicli: Hoicli, tmp_path: Path, scale: int | N
         row = {"image_path": f"{width}.jpg", "gt_pairs": [pair(*boxes)]}
         rows.append({**row, "predicted_pairs": [pair(*found)]})
     wrong = {"image_path": "x.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair([0, 0, 1, 1], [0, 0, 1, 1])]}
-    result = hoicli("ground-eval", written(tmp_path, [*rows, wrong]))
+    result = hoicli("vlm-eval", written(tmp_path, [*rows, wrong]))
     assert result.code == 0
     assert (f"the predicted boxes look like {told} of the picture" in result.err) == bool(told)
     assert ("look like" in result.err) == bool(told)
@@ -250,7 +251,7 @@ def test_another_scale_is_noticed(hoicli: Hoicli, tmp_path: Path, scale: int | N
 def test_a_pair_without_boxes_keeps_its_place(hoicli: Hoicli, tmp_path: Path) -> None:
     found = [{"person_bbox": PERSON}, pair()]
     path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
-    values = [json.loads(hoicli("ground-eval", "--top-k", most, path).out.splitlines()[0])["value"] for most in (1, 2)]
+    values = [json.loads(hoicli("vlm-eval", "--top-k", most, path).out.splitlines()[0])["value"] for most in (1, 2)]
     assert values == [0.0, 100.0]
 
 
@@ -269,7 +270,7 @@ def test_equal_pairs_count_as_often_as_they_are_there(hoicli: Hoicli, tmp_path: 
         sides = ([pair(boxes[0], boxes[other]) for other in others] for others in (truth, found))
         row = dict(zip(("gt_pairs", "predicted_pairs"), sides, strict=True))
         calls = ((written(tmp_path, [{"image_path": "a", **row}]),), ("--gt", *paths))
-        return [json.loads(hoicli("ground-eval", *options, *call).out.splitlines()[0])["value"] for call in calls]
+        return [json.loads(hoicli("vlm-eval", *options, *call).out.splitlines()[0])["value"] for call in calls]
 
     assert asked([1, 1], [1]) == [50.0, 50.0]
     assert asked([1, 1], [1, 1]) == [100.0, 100.0]

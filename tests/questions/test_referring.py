@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hoicli.questions.measured import Score
 from hoicli.questions.referring import Phrases, referred
 from hoicli.questions.results import Referring
 from hoicli.similarity.backends import Lexical, Measure
@@ -17,7 +18,7 @@ ROWS = FIXTURES / "choice/referred.json"
 
 
 def values(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
-    result = hoicli("refer-eval", *arguments)
+    result = hoicli("vlm-eval", *arguments)
     assert result.code == 0, result.err
     return {row["metric"]: row for row in map(json.loads, result.out.splitlines())}
 
@@ -58,7 +59,7 @@ def test_near_verbs_are_between() -> None:
 def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path) -> None:
     """--needed, shoe-sim --pairs, --sim table: the way that answers of language models take."""
     pairs, table = tmp_path / "pairs.jsonl", tmp_path / "sim.jsonl"
-    assert hoicli("refer-eval", "--dataset", "hico", "--needed", ROWS, "-o", pairs).code == 0
+    assert hoicli("vlm-eval", "--dataset", "hico", "--needed", ROWS, "-o", pairs).code == 0
     assert hoicli("shoe-sim", "--backend", "lexical", "--pairs", pairs, "-o", table).code == 0
     direct = values(hoicli, "--dataset", "hico", ROWS)["verb_similarity"]
     by_table = values(hoicli, "--dataset", "hico", "--sim", f"table:{table}", ROWS)["verb_similarity"]
@@ -67,7 +68,7 @@ def test_a_table_is_the_measure_it_was_made_with(hoicli: Hoicli, tmp_path: Path)
     assert "|sim:table-" in by_table["signature"]
     shortened = tmp_path / "short.jsonl"
     shortened.write_text("".join(table.read_text().splitlines(keepends=True)[:-3]))
-    told = hoicli("refer-eval", "--dataset", "hico", "--sim", f"table:{shortened}", ROWS).err
+    told = hoicli("vlm-eval", "--dataset", "hico", "--sim", f"table:{shortened}", ROWS).err
     assert "3 of " in told
     assert "not in the table" in told
 
@@ -88,7 +89,9 @@ def test_intervals_and_images(hoicli: Hoicli) -> None:
 
 
 def test_no_rows_are_no_mean() -> None:
-    assert referred([Referring("a", "x", "", failed=True)], None, released=True).means() == {"exact_match": (None, 0)}
+    assert referred([Referring("a", "x", "", failed=True)], None, released=True).scores() == {
+        ("exact_match", "full"): Score(None, 0)
+    }
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_no_rows_are_no_mean() -> None:
 def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any], problem: str) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([{"file_name": "a.jpg", **row}]))
-    result = hoicli("refer-eval", path)
+    result = hoicli("vlm-eval", "--task", "refer", path)
     assert (result.code, result.out) == (1, "")
     assert problem in result.err
 
@@ -114,12 +117,12 @@ def test_what_failed_matches_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
         assert (found["value"], found["n"]) == (50.0, 2)
         assert "|failed:1|" in found["signature"]
     assert values(hoicli, "--as-released", "hoi-benchmarks", path)["exact_match"]["n"] == 1
-    refused = hoicli("refer-eval", path, path)
+    refused = hoicli("vlm-eval", path, path)
     assert (refused.code, refused.out) == (1, "")
     assert "give each file once" in refused.err
 
 
 def test_models_are_asked_elsewhere(hoicli: Hoicli) -> None:
-    result = hoicli("refer-eval", "--sim", "llm", ROWS)
+    result = hoicli("vlm-eval", "--sim", "llm", ROWS)
     assert result.code == 2
     assert "shoe-sim" in result.err

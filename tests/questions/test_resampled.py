@@ -62,14 +62,14 @@ def test_a_round_of_choices_is_the_questions_as_often_as_their_images(*, per_ima
 def test_a_round_of_pairs_is_the_questions_as_often_as_their_images() -> None:
     found = grounded(np.ones(IMAGES, np.int64)).rounds(WEIGHTS)
     for at, times in enumerate(WEIGHTS.T):
-        for key, recall in grounded(times).recalls().items():
+        for key, recall in grounded(times).scores().items():
             assert found[key][at] == pytest.approx(math.nan if recall.value is None else recall.value, nan_ok=True), key
 
 
 def test_a_size_is_of_the_pairs_between_its_bounds() -> None:
     """32 and 96 pixels a side begin the next; an area below 0, of a box the wrong way round, is small."""
     area = np.array([-1.0, 0.0, 1023.0, 1024.0, 9215.0, 9216.0, math.inf, 1e9])
-    recalls = Grounded(np.eye(8, 12, dtype=bool), np.arange(8), area[:8], np.arange(8), 8).recalls()
+    recalls = Grounded(np.eye(8, 12, dtype=bool), np.arange(8), area[:8], np.arange(8), 8).scores()
     assert [recalls["AR", size].n for size in ("small", "medium", "large")] == [3, 2, 2]
 
 
@@ -84,7 +84,7 @@ def test_intervals_are_of_the_means_of_what_was_drawn() -> None:
     values, image = np.array([0.0, 1.0, 1.0, 0.25]), np.array([0, 2, 2, 5])  # rounds with one row, and with none
     found = Referred({"exact_match": values}, image, IMAGES).intervals(RESAMPLING)
     expected = interval(values.mean(), rounds_of(values, image), lowest=0.0, highest=1.0)
-    assert found["exact_match"] == pytest.approx(expected)
+    assert found["exact_match", "full"] == pytest.approx(expected)
 
 
 def test_an_interval_needs_two_images() -> None:
@@ -103,13 +103,15 @@ def test_a_value_of_0_has_its_interval_there() -> None:
     ends = Grounded(np.zeros((3, 12), bool), image, np.zeros(3), image, 3).intervals(RESAMPLING)
     assert ends["AR", "full"] == ends["AR@0.5", "full"] == ends["AR", "small"] == (0.0, 0.0)
     assert ends["AR", "large"] is None
-    assert Referred({"exact_match": np.zeros(3)}, image, 3).intervals(RESAMPLING) == {"exact_match": (0.0, 0.0)}
+    assert Referred({"exact_match": np.zeros(3)}, image, 3).intervals(RESAMPLING) == {
+        ("exact_match", "full"): (0.0, 0.0)
+    }
 
 
 def test_nothing_asked_is_no_value() -> None:
     none = np.zeros(0, np.int64)
     scores = Tallied(none, 0, none, none, none, np.zeros(0), none, none, np.zeros((3, 2, 0))).scores()
     assert {name: score.value for name, score in scores.items()} == dict.fromkeys(scores)
-    recalls = Grounded(np.zeros((0, 12), bool), none, np.zeros(0), none, 0).recalls()
+    recalls = Grounded(np.zeros((0, 12), bool), none, np.zeros(0), none, 0).scores()
     assert {recall.value for recall in recalls.values()} == {None}
     assert {recall.n for recall in recalls.values()} == {0}

@@ -42,10 +42,9 @@ class Tokens:
     do not spell the answer, or have no log-probabilities."""
 
     def __init__(self, answer: str, said: Any) -> None:
-        """said: OpenAI's {content: [{token, logprob, bytes}]}, Gemini's {chosenCandidates: [{token, logProbability}]},
-        or such a list."""
+        """said: OpenAI's {content: [{token, logprob, bytes}]}, or such a list."""
         if isinstance(said, dict):
-            said = said.get("content", said.get("chosenCandidates"))
+            said = said.get("content")
         if not isinstance(said, list) or not said:
             raise ValueError
         pieces = [_piece(item) for item in said]
@@ -82,7 +81,7 @@ def _bad() -> bytes:
 
 
 def _logarithm(item: dict[str, Any]) -> float:
-    value = item.get("logprob", item.get("logProbability"))
+    value = item.get("logprob")
     if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value <= 1e-3:
         raise ValueError
     return min(float(value), 0.0)

@@ -2,7 +2,7 @@
 about an image are combined. A row names its image (`file_name`, `image_id`, `image_path`, ...) and holds the answer
 (`response`, `generated_text`, `text`, `raw_output`, `answer`, ..., as text or parsed already). Containers:
 
-- JSONL or a list of such rows; {file name: answer}; the results of batches (`batches`), whose ids name the images
+- JSONL or a list of such rows; {file name: answer}; the results of OpenAI's batches, whose ids name the images
 - {outputs, preds, gt_paths} of cjw2021/HOI-R1, joined by position
 - hoi-benchmarks grounding (SIT-AIGCDesignLab): action, object and predicted_pairs in pixels, or generated_text
 - hoi-benchmarks action referring: person_bbox, object_bbox in pixels and a phrase in `prediction`
@@ -24,12 +24,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, Noticed
-from hoicli.converters.vlm.batches import Result, image_id_in, result_of
 from hoicli.converters.vlm.claims import Claim, claims_of
 from hoicli.converters.vlm.doubts import order_doubt, scale_doubt
 from hoicli.converters.vlm.forms import Question, Reading, is_phrase, read_answer
@@ -38,7 +36,16 @@ from hoicli.converters.vlm.keys import numbers_of
 from hoicli.converters.vlm.logprobs import RULE, Tokens, logprobs_in, scored
 from hoicli.converters.vlm.names import verbs_of
 from hoicli.converters.vlm.placing import AnsweredImage, Placer, size_of
-from hoicli.converters.vlm.rows import ANSWER_KEYS, benchmark_of, content, image_named_in, is_answers, rows
+from hoicli.converters.vlm.rows import (
+    ANSWER_KEYS,
+    benchmark_of,
+    content,
+    failure_in,
+    image_named_in,
+    is_answers,
+    rows,
+    task_of,
+)
 from hoicli.errors import DataError
 from hoicli.io.streams import Stream
 from hoicli.records.image import problems
@@ -77,22 +84,18 @@ class _AnswerReader:
         self._paths: dict[str, str] = {}
         self._announced: set[str] = set()
         self._noticed: dict[str, Noticed] = defaultdict(Noticed)
-        self._results: set[str] = set()
 
     def add(self, row: Any) -> None:
         """Add a row. Raises `DataError` for a bad row, or one that lacks a needed key."""
         if not isinstance(row, dict):
             raise DataError("is no object; each answer is an object with its image and its text")
-        result = result_of(row)
-        if result is not None:
-            answered = self._answered(result, row)
-            if answered is None:
-                return
-            row = answered
-        if said := benchmark_of(row):
-            if "choice-eval" in said:
-                raise DataError(f"no detections, but {said}")
-            self._announce_once(f"{said}, too, as they are")
+        if why := failure_in(row):
+            self._drop(f"a batch result without an answer ({why})")
+            return
+        if task := task_of(row):
+            if task[0] == "choice":
+                raise DataError(f"no detections, but {benchmark_of(row)}")
+            self._announce_once(f"{benchmark_of(row)}, too, as they are")
         image = self._image(row)
         key = next((key for key in ANSWER_KEYS if row.get(key) is not None), None)
         if key is None:
@@ -144,32 +147,9 @@ class _AnswerReader:
         elif given and not any(given):
             self._context.announce("the answers give no scores: good for mF1 (hoicli shoe-eval), mAP needs them")
         self._placer.announce()
-        without = [name for name in map(str, self._context.images or ()) if name not in self._results]
-        if self._results and without:
-            many = f"{len(without):,} of {len(self._known_images):,} images of --image-list have no batch result"
-            self._context.announce(f"{many} (the first: {without[0]})")
         for image in self._images.values():
             if image.read:
                 yield image.record()
-
-    def _answered(self, result: Result, row: dict[str, Any]) -> dict[str, Any] | None:
-        """A batch result as a row with its answer; None, and counted, for one without, or that nobody asked for."""
-        if result.custom_id is None:
-            raise DataError("a batch result without the id of its request (Vertex AI keeps none): add custom_id or key")
-        image_id = image_id_in(result.custom_id)
-        self._results.add(image_id)
-        if self._context.images is not None and image_id not in self._known_images:
-            self._drop("a batch result about an image that --image-list does not have")
-            return None
-        if result.text is None:
-            self._drop(f"a batch result without an answer ({result.problem})")
-            return None
-        own: dict[str, Any] = {key: row[key] for key in ("coords", "width", "height", "file_name") if key in row}
-        return {**own, "custom_id": image_id, "response": result.text, "logprobs": result.logprobs}
-
-    @cached_property
-    def _known_images(self) -> frozenset[str]:
-        return frozenset(map(str, self._context.images or ()))
 
     def _image(self, row: dict[str, Any]) -> AnsweredImage:
         """The image of a row, created at its first row; with --boxes it begins with these."""

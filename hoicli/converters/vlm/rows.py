@@ -1,21 +1,23 @@
 """Files of answers: their detection, and their rows one at a time, from any container. A row is an object that names
 its image and has the model's answer, under one of the keys below. hoi-benchmarks (SIT-AIGCDesignLab), HOI-R1 (cjw2021),
-mllms-zs-hoi (oriol-rabasseda) and the results of batches have such rows, or are converted to them here.
+mllms-zs-hoi (oriol-rabasseda) and the results of OpenAI's batches have such rows, or are converted to them here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
-from hoicli.converters.vlm.batches import result_of
 from hoicli.errors import DataError
 from hoicli.io.encoding import MARK
+from hoicli.io.streams import Line
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import image_id_of, image_number
+from hoicli.records.parsing import parse
 
 ANSWER_KEYS = (
     "response", "generated_text", "answer", "predicted_pairs", "text", "output", "output_text", "completion", "content",
@@ -43,7 +45,7 @@ def is_answers(source: Source) -> bool:
 def first_line(source: Source) -> Any:
     """The first line of a file as JSON, None if it is not JSON."""
     try:
-        return orjson.loads(source.data.lstrip().partition(b"\n")[0])
+        return orjson.loads(source.data.lstrip(MARK + b" \t\r\n").partition(b"\n")[0])
     except orjson.JSONDecodeError:
         return None
 
@@ -55,9 +57,22 @@ def is_row(item: Any) -> bool:
         or {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"} & item.keys()
     ):
         return False
-    if result_of(item) is not None:
-        return True
     return any(key in item for key in ANSWER_KEYS) and any(key in item for key in (*FILE_KEYS, *ID_KEYS))
+
+
+def failure_in(row: Mapping[str, Any]) -> str:
+    """Why a result of a batch has no answer, in a few words; "" for any other row. Results are {custom_id, response:
+    {status_code, body}, error}, as OpenAI's Batch API reference has them."""
+    response = row.get("response")
+    response = response if isinstance(response, dict) else {}
+    status, error = response.get("status_code", 200), row.get("error")
+    if "custom_id" not in row or (status == 200 and not error):
+        return ""
+    error = error or response.get("body")
+    for key in ("error", "message"):
+        error = error.get(key, error) if isinstance(error, dict) else error
+    said = " ".join(str(error or "")[:200].split())
+    return said if status == 200 else f"HTTP {str(status)[:20]} {said}".strip()
 
 
 def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
@@ -79,22 +94,38 @@ def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
     return image_id, file_name
 
 
+def listed(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+    """(place, item) of a list. Where it breaks off, the policy is asked; what came before is kept."""
+    try:
+        for position, item in source.items():
+            yield f"{source.name}: {position}", item
+    except DataError as error:
+        policy.handle(error)
+
+
+def lines_of(source: Source) -> Iterator[Line]:
+    """The lines of a file that are not empty."""
+    for number, data in enumerate(source.data.split(b"\n"), start=1):
+        line = data.removeprefix(MARK)
+        if line.strip():
+            yield Line(source.name, number, line)
+
+
+def parsed_lines(source: Source, policy: ErrorPolicy) -> Iterator[tuple[str, Any]]:
+    """(place, value) of JSON lines; lines that are no JSON go to the policy."""
+    for line in lines_of(source):
+        try:
+            yield line.place, parse(line)
+        except DataError as error:
+            policy.handle(error)
+
+
 def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     """(place, row) of every row of the file, in any container."""
     if source.is_list:
-        try:
-            for position, item in source.items():
-                yield f"{source.name}: {position}", item
-        except DataError as error:  # the list breaks off; what came before is kept
-            context.policy.handle(error)
+        yield from listed(source, context.policy)
     elif source.kind == "json-lines" or is_row(first_line(source)):
-        for number, data in enumerate(source.data.splitlines(), start=1):
-            if data and not data.isspace():
-                try:
-                    yield f"{source.name}:{number}", orjson.loads(data.removeprefix(MARK))
-                except orjson.JSONDecodeError as error:
-                    problem = f"not JSON ({error}); write the file again, or pass --on-error skip"
-                    context.policy.handle(DataError(problem, place=f"{source.name}:{number}"))
+        yield from parsed_lines(source, context.policy)
     elif {"outputs", "gt_paths"} <= source.mapping.keys():
         yield from _hoi_r1(source, context)
     elif source.mapping:
@@ -106,33 +137,51 @@ def rows(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
         raise DataError(f"holds no answers ({source.describe()}); give JSONL or a list of rows", place=source.name)
 
 
-def benchmark_of(item: Any) -> str:
-    """What a row, or the value of a file name, is to the benchmark of answers that it was saved for, and the command
-    that reads it; "" for anything else."""
-    for command, what, keys in _BENCHMARKS:
+def task_of(item: Any) -> tuple[str, str] | None:
+    """The task of `hoicli vlm-eval` that a row, or the value of a file name, is saved for, and what it is to its
+    benchmark; None for anything else."""
+    for task, what, keys in _BENCHMARKS:
         if isinstance(item, dict) and any(each <= item.keys() for each in keys):
-            return f"{what}: hoicli {command} reads them"
-    return ""
+            return task, what
+    return None
+
+
+def task_in(source: Source) -> str | None:
+    """The same of a file, by its first line, value, or row of a list in it: the task alone."""
+    return next((found[0] for found in map(task_of, _first_values(source)) if found), None)
+
+
+def benchmark_of(item: Any) -> str:
+    """What an item of another benchmark is, and the command that reads it; "" for anything else."""
+    found = task_of(item)
+    return f"{found[1]}: hoicli vlm-eval reads them" if found else ""
 
 
 def benchmark_in(source: Source) -> str:
-    """The same of a file in no format that `convert` reads, by its first value, or the first row of a list in it."""
-    if source.kind not in ("json-object", "json-list"):
-        return ""
-    first = source.first_item if source.is_list else next(iter(source.mapping.values()), None)
-    lists = (value[0] for value in source.mapping.values() if isinstance(value, list) and value)
-    return next(filter(None, map(benchmark_of, (first, *lists))), "")
+    """The same of a file in no format that `convert` reads."""
+    return next(filter(None, map(benchmark_of, _first_values(source))), "")
+
+
+def _first_values(source: Source) -> Iterator[Any]:
+    if source.kind == "json-list":
+        yield source.first_item
+    elif source.kind in ("json-lines", "json-object"):
+        first = first_line(source)
+        whole = first if isinstance(first, dict) else source.mapping
+        yield whole
+        yield from list(whole.values())[:1]
+        yield from (value[0] for value in whole.values() if isinstance(value, list) and value)
 
 
 _BENCHMARKS: tuple[tuple[str, str, tuple[set[str], ...]], ...] = (
-    ("choice-eval", "multiple-choice questions, or the options chosen (CrossHOI-Bench)",
+    ("choice", "multiple-choice questions, or the options chosen (CrossHOI-Bench)",
      ({"gt_choices"}, {"wrong_choices"}, {"QA_0"}, {"question", "options", "setting"})),
-    ("choice-eval", "a detector's predictions for multiple-choice questions (CrossHOI-Bench)",
+    ("choice", "a detector's predictions for multiple-choice questions (CrossHOI-Bench)",
      ({"h_boxes", "o_boxes", "ao_names"},)),
-    ("ground-eval", "results of grounding (hoi-benchmarks)", ({"gt_pairs"}, {"ground_truth_pairs"})),
-    ("refer-eval", "results of action referring (hoi-benchmarks)", ({"ground_truth", "prediction"},)),
+    ("ground", "results of grounding (hoi-benchmarks)", ({"gt_pairs"}, {"ground_truth_pairs"})),
+    ("refer", "results of action referring (hoi-benchmarks)", ({"ground_truth", "prediction"},)),
 )  # fmt: skip
-"""(command, what, the sets of keys of which one is there)."""
+"""(task, what, the sets of keys of which one is there)."""
 
 
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:

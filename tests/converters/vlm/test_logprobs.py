@@ -15,7 +15,6 @@ import hoicli as api
 from hoicli.converters.vlm.forms import FORMS, Question, read_answer
 from hoicli.converters.vlm.logprobs import Tokens, scored
 from hoicli.errors import UsageError
-from tests.support.batches import result
 from tests.support.project import Hoicli
 
 ANSWER = (
@@ -72,21 +71,15 @@ def test_forms_tell_where_their_words_are(form: Any) -> None:
 
 def rows(answer: str, logprobs: Any) -> dict[str, Any]:
     """The same answer in each of the places where log-probabilities are."""
-    gemini = [
-        {"token": bytes(one["bytes"] or b"").decode("latin-1"), "logProbability": one["logprob"]} for one in logprobs
-    ]
     completion = {"choices": [{"message": {"content": answer}, "logprobs": {"content": logprobs}}]}
-    found = {
+    return {
         "row": {"file_name": "a.jpg", "response": answer, "logprobs": {"content": logprobs}},
         "completion": {"file_name": "a.jpg", "response": completion},
-        "openai": result("openai", "a", answer, {"content": logprobs}),
-        "gemini": result("gemini", "a", answer),
+        "batch": {"custom_id": "a", "response": {"status_code": 200, "body": completion}, "error": None},
     }
-    found["gemini"]["response"]["candidates"][0]["logprobsResult"] = {"chosenCandidates": gemini}
-    return found
 
 
-@pytest.mark.parametrize("name", ["row", "completion", "openai", "gemini"])
+@pytest.mark.parametrize("name", ["row", "completion", "batch"])
 def test_log_probabilities_are_found(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
     answer = ANSWER.replace("é", "e")
     tokens = tokens_of(answer)[:-1]

@@ -593,14 +593,14 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
     [
         (
             '{"a.jpg": {"QA_0": ["ride a/an horse"]}}',
-            "(CrossHOI-Bench): hoicli choice-eval reads them",
+            "(CrossHOI-Bench): hoicli vlm-eval reads them",
         ),
         ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
         ('{"outputs": ["x"], "gt_paths": [["a.jpg"]]}', "outputs[0]: names no image"),
         ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
         ('[{"response": "[]"}]', "[0]: names no image; put its file_name or image_id into the row"),
         ("[1]", "[0]: is no object; each answer is an object"),
-        ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: not JSON"),
+        ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: the line is cut off"),
         ('[{"file_name": "a.jpg", "response": "[]"}, {"file', "[1]: not readable"),
         ("<html>", "holds no answers"),
         ("{}", "holds no answers"),
@@ -697,19 +697,19 @@ def test_records_pass_validate(convert: Any, hoicli: Hoicli, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "command"),
-    [("scene.json", "choice-eval"), ("saved.json", "choice-eval"), ("answers.jsonl", "choice-eval"),
-     ("detector.json", "choice-eval"), ("grounded.json", "ground-eval"), ("referred.json", "refer-eval")],
+    ("name", "refused"),
+    [("scene.json", True), ("saved.json", True), ("answers.jsonl", True), ("detector.json", True),
+     ("grounded.json", False), ("referred.json", False)],
 )  # fmt: skip
 def test_files_of_benchmarks_name_the_command_that_reads_them(
-    hoicli: Hoicli, tmp_path: Path, name: str, command: str
+    hoicli: Hoicli, tmp_path: Path, name: str, *, refused: bool
 ) -> None:
     path = FIXTURES / "choice" / name
     result = hoicli("convert", path)
-    assert f"hoicli {command} reads them" in result.err
-    assert (result.code, bool(result.out)) == ((1, False) if command == "choice-eval" else (0, True))
+    assert "hoicli vlm-eval reads them" in result.err
+    assert (result.code, bool(result.out)) == ((1, False) if refused else (0, True))
     if path.suffix == ".json":
         (tmp_path / name).write_text(json.dumps({"results": json.loads(path.read_text())}))
         result = hoicli("convert", tmp_path / name)
         assert (result.code, result.out) == (1, "")
-        assert (f"hoicli {command} reads them" in result.err) == (command != "choice-eval")
+        assert ("hoicli vlm-eval reads them" in result.err) == (not refused)

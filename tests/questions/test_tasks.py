@@ -1,0 +1,70 @@
+"""`vlm-eval`: which task it is, and options of another one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.project import FIXTURES, Hoicli
+
+CHOICE = FIXTURES / "choice"
+
+
+@pytest.mark.parametrize(
+    ("call", "protocol"),
+    [
+        (["--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl"], "crosshoi"),
+        ([CHOICE / "grounded.json"], "hoi-grounding"),
+        (["--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"], "hoi-grounding"),
+        ([CHOICE / "referred.json"], "hoi-referring"),
+    ],
+)
+def test_the_task_is_told_by_the_files(hoicli: Hoicli, call: list[object], protocol: str) -> None:
+    result = hoicli("vlm-eval", *call)
+    assert result.code == 0, result.err
+    assert {row["protocol"] for row in map(json.loads, result.out.splitlines())} == {protocol}
+
+
+@pytest.mark.parametrize("kind", ["lines", "one line", "under a key"])
+def test_every_container_tells(hoicli: Hoicli, tmp_path: Path, kind: str) -> None:
+    rows = json.loads((CHOICE / "referred.json").read_text())[: 1 if kind == "one line" else None]
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"results": rows}) if kind == "under a key" else "\n".join(map(json.dumps, rows)))
+    assert hoicli("vlm-eval", path).out == hoicli("vlm-eval", "--task", "refer", path).out != ""
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (["--match", "both", CHOICE / "referred.json", "--task", "refer"], "--match: not for --task refer"),
+        (["--sim", "lexical", CHOICE / "grounded.json", "--task", "ground"], "--sim: not for --task ground"),
+        (
+            ["--questions", CHOICE / "scene.json", "--top-k", 5, "--needed", "-"],
+            "--top-k, --needed: not for --task choice",
+        ),
+        (["--from", "cdn", CHOICE / "referred.json"], "--from: not for --task refer"),
+        (
+            ["--as-released", "crosshoi-bench", "--gt", FIXTURES / "gt.jsonl", FIXTURES / "predictions.jsonl"],
+            "--as-released crosshoi-bench: not for --task ground",
+        ),
+        (
+            ["--as-released", "hoi-benchmarks", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl"],
+            "--as-released hoi-benchmarks: not for --task choice",
+        ),
+        ([CHOICE / "answers.jsonl"], "--task choice: give the questions with --questions FILE"),
+    ],
+)
+def test_options_of_another_task_are_refused(hoicli: Hoicli, call: list[object], words: str) -> None:
+    result = hoicli("vlm-eval", *call)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result.err
+    assert words in result.err
+
+
+def test_files_that_tell_no_task_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text('[{"file_name": "a.jpg"}]')
+    result = hoicli("vlm-eval", path)
+    assert (result.code, result.out) == (1, "")
+    assert f"{path}: does not say what was asked; give --task" in result.err
